@@ -1,0 +1,146 @@
+"""Every error a tool call can end with.
+
+ToolError
+├── UnknownToolError            no tool of that name
+├── InvalidArgumentsError       the arguments do not fit the tool's schema (``.cause`` is pydantic's error)
+├── ToolAbortedError            stopped: the Stop button, a closing workspace, a cancelled caller
+│   └── ToolTimeoutError        the call's own time limit
+├── PermissionDeniedError       a rule says no (``.rules``)
+├── PermissionRejectedError     a person said no
+├── PermissionCorrectedError    a person said no and why (``.feedback``)
+├── QuestionRejectedError       a person dismissed a question
+└── ConfigError                 a config file can't be used (``.path``)
+
+An exception that a tool raises by itself passes through unchanged.
+Messages of the permission errors are OpenCode's (reference: core.md 10.8).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .permission import Rule
+
+
+class ToolError(Exception):
+    """Base of every error this package raises for a tool call."""
+
+
+class UnknownToolError(ToolError):
+    """No tool has this name.
+
+    Attributes:
+        name: what was asked for.
+        suggestions: up to three names that look like it.
+    """
+
+    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
+        lowered = {k.lower(): k for k in known}
+        near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+        self.name = name
+        self.suggestions = [lowered[n] for n in near]
+        text = f"Unknown tool: {name}."
+        if self.suggestions:
+            text += " Did you mean " + " or ".join(self.suggestions) + "?"
+        elif known:
+            text += " Tools: " + ", ".join(known)
+        super().__init__(text)
+
+
+class InvalidArgumentsError(ToolError):
+    """The arguments do not fit the tool's parameters.
+
+    Attributes:
+        tool: the tool's id.
+        cause: the ``pydantic.ValidationError`` (or other error) behind it.
+    """
+
+    def __init__(self, message: str, *, tool: str = "", cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.tool = tool
+        self.cause = cause
+
+
+class ToolAbortedError(ToolError):
+    """The call was stopped before it was done.
+
+    Attributes:
+        reason: one word for the card: ``stopped``, ``interrupted``, ``closed``, ``timeout``.
+    """
+
+    def __init__(self, message: str = "Tool execution aborted", *, reason: str = "stopped") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ToolTimeoutError(ToolAbortedError):
+    """The call ran longer than its limit. Time spent waiting for a person does not count."""
+
+    def __init__(self, tool: str, seconds: float) -> None:
+        super().__init__(f"The {tool} tool ran longer than its limit of {seconds:g} s and was stopped.", reason="timeout")
+        self.seconds = seconds
+
+
+class PermissionDeniedError(ToolError):
+    """A rule forbids the call.
+
+    Attributes:
+        rules: the rules that speak of this permission, in order.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = list(rules)
+        shown: list[dict[str, Any]] = [
+            {"permission": r.permission, "pattern": r.pattern, "action": r.action} for r in self.rules
+        ]
+        super().__init__(
+            "The user has specified a rule which prevents you from using this specific tool call. "
+            "Here are some of the relevant rules " + json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+        )
+
+
+class PermissionRejectedError(ToolError):
+    """A person refused the call, without a word why."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or "The user rejected permission to use this specific tool call.")
+
+
+class PermissionCorrectedError(ToolError):
+    """A person refused the call and said what to do instead.
+
+    Attributes:
+        feedback: the person's words.
+    """
+
+    def __init__(self, feedback: str) -> None:
+        super().__init__(
+            "The user rejected permission to use this specific tool call with the following feedback: " + feedback
+        )
+        self.feedback = feedback
+
+
+class QuestionRejectedError(ToolError):
+    """A person dismissed a question."""
+
+    def __init__(self) -> None:
+        super().__init__("The user dismissed this question")
+
+
+class ConfigError(ToolError):
+    """A config file can't be used.
+
+    Attributes:
+        path: the file.
+        line: 1-based line, if known.
+    """
+
+    def __init__(self, message: str, *, path: str = "", line: int | None = None) -> None:
+        where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
+        super().__init__(where + message)
+        self.path = path
+        self.line = line

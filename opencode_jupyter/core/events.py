@@ -1,0 +1,77 @@
+"""The bus: who listens to which event (names and payloads: reference core.md 22).
+
+Free when nobody listens: publishers ask `Bus.wanted` before they build a payload.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+Subscriber = Callable[[dict[str, Any]], Any]
+
+
+class Bus:
+    """Events of one workspace. ``*`` subscribes to all of them.
+
+    A subscriber is called with ``{"type": ..., "properties": {...}}``; it may be a plain or an async
+    function. What it raises is logged and reaches neither the publisher nor the other subscribers.
+    """
+
+    def __init__(self) -> None:
+        self._subscribers: dict[str, list[Subscriber]] = {}
+        self._tasks: set[asyncio.Future[Any]] = set()
+
+    def subscribe(self, event: str, fn: Subscriber) -> Callable[[], None]:
+        """Call `fn` for every `event` from now on; the returned function ends that."""
+        subscribers = self._subscribers.setdefault(event, [])
+        subscribers.append(fn)
+
+        def unsubscribe() -> None:
+            if fn in subscribers:
+                subscribers.remove(fn)
+
+        return unsubscribe
+
+    def wanted(self, event: str) -> bool:
+        """Whether anyone listens to `event`."""
+        return bool(self._subscribers) and bool(self._subscribers.get(event) or self._subscribers.get("*"))
+
+    def publish(self, event: str, properties: dict[str, Any]) -> None:
+        """Tell the subscribers; async ones run on as tasks of their own."""
+        for awaitable in self._call(event, properties):
+            task = asyncio.ensure_future(self._guard(awaitable))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def publish_and_wait(self, event: str, properties: dict[str, Any]) -> None:
+        """Tell the subscribers and wait until each is done (formatters after ``file.edited``)."""
+        for awaitable in self._call(event, properties):
+            await self._guard(awaitable)
+
+    def _call(self, event: str, properties: dict[str, Any]) -> list[Awaitable[Any]]:
+        if not self.wanted(event):
+            return []
+        payload = {"type": event, "properties": properties}
+        waiting: list[Awaitable[Any]] = []
+        for fn in [*self._subscribers.get(event, ()), *self._subscribers.get("*", ())]:
+            try:
+                outcome = fn(payload)
+            except Exception:
+                log.exception("a subscriber of %s failed", event)
+                continue
+            if inspect.isawaitable(outcome):
+                waiting.append(outcome)
+        return waiting
+
+    @staticmethod
+    async def _guard(awaitable: Awaitable[Any]) -> None:
+        try:
+            await awaitable
+        except Exception:
+            log.exception("a subscriber failed")

@@ -1,0 +1,67 @@
+"""Identifiers: ``{prefix}_`` + 12 hex digits of time + 14 base-62 characters (reference: core.md 21)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+PREFIXES = {
+    "session": "ses",
+    "message": "msg",
+    "permission": "per",
+    "question": "que",
+    "part": "prt",
+    "tool": "tool",
+    "user": "usr",
+    "pty": "pty",
+}
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_MAP = bytes(_ALPHABET[i % 62].encode()[0] for i in range(256))
+_lock = threading.Lock()
+_last_ms = 0
+_counter = 0
+
+
+def create(kind: str, *, descending: bool = False, timestamp: int | None = None) -> str:
+    """Make a new id.
+
+    Args:
+        kind: a key of `PREFIXES`.
+        descending: newest first when sorted (OpenCode's session ids).
+        timestamp: Unix milliseconds; now if left out.
+
+    Returns:
+        The id. Ascending ids of one process sort by creation.
+    """
+    global _last_ms, _counter
+    prefix = PREFIXES[kind]
+    with _lock:
+        now = time.time_ns() // 1_000_000 if timestamp is None else timestamp
+        if timestamp is None and now < _last_ms:
+            now = _last_ms  # a clock that steps back must not break the order
+        if now != _last_ms:
+            _last_ms, _counter = now, 0
+        _counter += 1
+        value = now * 4096 + _counter
+    if descending:
+        value = ~value
+    return f"{prefix}_{value & 0xFFFFFFFFFFFF:012x}{os.urandom(14).translate(_MAP).decode()}"
+
+
+def ascending(kind: str, given: str | None = None) -> str:
+    """A new ascending id, or `given` after a check of its prefix.
+
+    Raises:
+        ValueError: `given` has another prefix.
+    """
+    if given is None:
+        return create(kind)
+    if not given.startswith(PREFIXES[kind]):
+        raise ValueError(f"ID {given} does not start with {PREFIXES[kind]}")
+    return given
+
+
+def timestamp(identifier: str) -> int:
+    """Milliseconds modulo 2**36 held by an ascending id; compare only with a value made the same way."""
+    return int(identifier.split("_", 1)[1][:12], 16) // 4096
