@@ -1,0 +1,37 @@
+"""Permissions: rules, what they decide, and the asks that wait for a person (reference: core.md 10)."""
+
+from __future__ import annotations
+
+from .request import Decision, PermissionRequest, Reply
+from .rules import (
+    ACTIONS,
+    EDIT_TOOLS,
+    Action,
+    Rule,
+    RuleConfig,
+    disabled,
+    evaluate,
+    expand,
+    from_config,
+    merge,
+    relevant,
+)
+from .service import PermissionService
+
+__all__ = [
+    "ACTIONS",
+    "EDIT_TOOLS",
+    "Action",
+    "Decision",
+    "PermissionRequest",
+    "PermissionService",
+    "Reply",
+    "Rule",
+    "RuleConfig",
+    "disabled",
+    "evaluate",
+    "expand",
+    "from_config",
+    "merge",
+    "relevant",
+]

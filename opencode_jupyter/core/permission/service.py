@@ -1,0 +1,464 @@
+"""The asks of one workspace: what rules decide at once, what waits for a person, what a person said before."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+from .. import ids
+from ..errors import (
+    PermissionCorrectedError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    ToolError,
+)
+from ..events import Bus
+from .request import Decision, PermissionRequest, Reply
+from .rules import Rule, evaluate, relevant
+
+Answer = Literal["once", "always", "reject"]
+Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
+
+HISTORY = 10_000
+"""Decisions kept in memory."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A pending request and the task that waits for its answer."""
+
+    request: PermissionRequest
+    rules: list[Rule]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[tuple[Decision, ToolError | None]]
+    since: float
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What the waiter of a request is told."""
+
+    reply: Answer
+    by: str
+    message: str | None = None
+    error: ToolError | None = None
+
+
+class PermissionService:
+    """Decides every `ask`, by rule or by reply.
+
+    Any thread may call `reply`, `pending`, `reject_all` and `close`; the first answer to a request counts. Events are
+    published, and waiting calls go on, on the loop that asked.
+
+    Attributes:
+        approved: rules of this session, from "always" replies or added by hand. They come after the rules an ask is
+            made with, so they decide before those, but a deny among those stands whatever is here.
+        approve: called with each request when it was announced; its answer counts like a reply that comes first.
+            A plain function runs on the loop and holds it up while it thinks.
+        history: the last decisions, oldest first.
+    """
+
+    def __init__(self, bus: Bus, approve: Approve | None = None) -> None:
+        self.bus = bus
+        self.approve = approve
+        self.approved: list[Rule] = []
+        self.history: deque[Decision] = deque(maxlen=HISTORY)
+        self._pending: dict[str, _Waiting] = {}
+        self._lock = (
+            threading.RLock()
+        )  # re-entrant: an interrupt handler may answer while this thread holds it
+        self._closed: str | None = None
+
+    # ---- asking
+
+    async def ask(
+        self,
+        *,
+        session_id: str,
+        permission: str,
+        patterns: Sequence[str],
+        always: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        ruleset: Sequence[Rule],
+        tool: Mapping[str, str] | None = None,
+        id: str | None = None,
+        agent: str = "",
+    ) -> Decision:
+        """Return when the call may go on. All patterns are judged first; at most one request is made for them.
+
+        Args:
+            session_id: ``ses_...``; "always" and "reject" also answer the session's other requests (`reply`).
+            permission: the key, such as ``bash``.
+            patterns: what the call needs it for; none means nothing to allow.
+            always: patterns to remember if the person says "for this session".
+            metadata: for the card.
+            ruleset: the agent's rules and the session's, in that order.
+            tool: ``{"messageID", "callID"}`` of the call.
+            id: id for the request, ``per_...``; a new one if left out.
+            agent: for whom the call runs.
+
+        Raises:
+            PermissionDeniedError: a rule denies one of the patterns. Nothing was asked then.
+            PermissionRejectedError: the person said no, or no answer can come any more.
+            PermissionCorrectedError: the person said no and why.
+            ValueError: `session_id` or `id` has a wrong form, or `approve` gave no valid reply.
+        """
+        rules = self.check(permission, patterns, ruleset)
+        asking: Rule | None = None
+        for rule in rules:
+            if rule.action != "allow":
+                if rule.action == "deny":
+                    self._deny(session_id, permission, patterns, rules, ruleset, rule)
+                asking = asking or rule
+        if asking is None:
+            decision = Decision(
+                permission,
+                list(patterns),
+                "allow",
+                rules,
+                time=time.time_ns() // 1_000_000,
+                session_id=session_id,
+            )
+            self.history.append(decision)
+            return decision
+        request = PermissionRequest(
+            id=ids.ascending("permission", id),
+            session_id=ids.ascending("session", session_id),
+            permission=permission,
+            patterns=[patterns] if isinstance(patterns, str) else list(patterns),
+            metadata=dict(metadata or {}),
+            always=list(always),
+            tool=dict(tool) if tool is not None else None,
+            agent=agent,
+            rule=asking,
+            asked=time.time_ns() // 1_000_000,
+        )
+        return await self._wait(request, rules)
+
+    def check(
+        self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]
+    ) -> list[Rule]:
+        """The rule that would decide each pattern now. Asks nothing, records nothing."""
+        if isinstance(patterns, str):
+            patterns = [patterns]
+        approved = self.approved
+        rules: list[Rule] = []
+        for pattern in patterns:
+            rule = evaluate(permission, pattern, ruleset)
+            if approved and rule.action != "deny":
+                rule = evaluate(permission, pattern, ruleset, approved)
+            rules.append(rule)
+        return rules
+
+    def _deny(
+        self,
+        session_id: str,
+        permission: str,
+        patterns: Sequence[str],
+        rules: list[Rule],
+        ruleset: Sequence[Rule],
+        decider: Rule,
+    ) -> NoReturn:
+        self.history.append(
+            Decision(
+                permission,
+                list(patterns),
+                "deny",
+                rules,
+                time=_now(),
+                session_id=session_id,
+            )
+        )
+        shown = relevant(permission, ruleset)
+        if not any(
+            rule is decider for rule in shown
+        ):  # denied by a rule of this session
+            shown.append(decider)
+        raise PermissionDeniedError(shown)
+
+    async def _wait(self, request: PermissionRequest, rules: list[Rule]) -> Decision:
+        loop = asyncio.get_running_loop()
+        entry = _Waiting(request, rules, loop, loop.create_future(), time.monotonic())
+        with self._lock:
+            if self._closed is not None:
+                raise PermissionRejectedError(self._closed)
+            if request.id in self._pending:
+                raise ValueError(
+                    f"a permission request {request.id} is waiting already"
+                )
+            self._pending[request.id] = entry
+        consulting: asyncio.Future[Reply] | None = None
+        try:
+            if self.bus.wanted("permission.asked"):
+                self.bus.publish("permission.asked", request.to_wire())
+            if self.approve is not None and not entry.future.done():
+                consulting = self._consult(self.approve, entry)
+            decision, error = await entry.future
+        except BaseException as e:
+            # The waiter is cancelled, or `approve` failed: nobody waits for an answer any more.
+            reason = (
+                "The call was stopped"
+                if isinstance(e, asyncio.CancelledError)
+                else f"approve failed: {e}"
+            )
+            self._withdraw(entry, _Outcome("reject", "cancelled", reason))
+            raise
+        finally:
+            if consulting is not None:
+                consulting.cancel()
+        if error is not None:
+            raise error
+        return decision
+
+    def _consult(
+        self, approve: Approve, entry: _Waiting
+    ) -> asyncio.Future[Reply] | None:
+        """Call `approve`; if it is asynchronous, hand back its task, which a reply from elsewhere may outrun."""
+        answer = approve(entry.request)
+        if not inspect.isawaitable(answer):
+            self._answer(entry, answer)
+            return None
+        task = asyncio.ensure_future(answer)
+
+        def done(task: asyncio.Future[Reply]) -> None:
+            if entry.future.done():
+                if not task.cancelled():
+                    task.exception()  # seen: too late to matter
+                return
+            try:
+                self._answer(entry, task.result())
+            except asyncio.CancelledError:
+                entry.future.set_exception(
+                    PermissionRejectedError(
+                        "Nobody could be asked: the approver was stopped."
+                    )
+                )
+            except Exception as e:
+                entry.future.set_exception(e)
+
+        task.add_done_callback(done)
+        return task
+
+    def _answer(self, entry: _Waiting, answer: Any) -> None:
+        self.reply(entry.request.id, answer, by="approve")
+
+    # ---- answering
+
+    def pending(self) -> list[PermissionRequest]:
+        """The requests that wait for an answer, oldest first."""
+        with self._lock:
+            return [entry.request for entry in self._pending.values()]
+
+    def reply(
+        self,
+        request_id: str,
+        reply: Reply,
+        message: str | None = None,
+        *,
+        patterns: Sequence[str] | None = None,
+        by: str = "",
+    ) -> bool:
+        """Answer a request. May be called from any thread.
+
+        ``once`` lets that call go on. ``always`` also remembers the request's ``always`` patterns, and lets the
+        session's other pending requests go on that they cover. ``reject`` also rejects the session's other
+        pending requests; with a message the refused call fails with that word to the model.
+
+        Args:
+            request_id: which.
+            reply: the answer; ``("reject", "why")`` is short for a reject with a message.
+            message: a word about it.
+            patterns: with ``always``: what to remember instead, as edited by the person.
+            by: through which way the answer came, for the history.
+
+        Returns:
+            False if nothing waits under that id (any more).
+
+        Raises:
+            ValueError: the reply is not one of the three, or `patterns` is not a list of texts.
+        """
+        answer, message = _parse(reply, message)
+        if patterns is not None and (
+            isinstance(patterns, str) or not all(isinstance(p, str) for p in patterns)
+        ):
+            raise ValueError(f"patterns must be a list of texts, not {patterns!r}")
+        by = by or "reply"
+        with self._lock:
+            entry = self._pending.pop(request_id, None)
+            if entry is None:
+                return False
+            request = entry.request
+            if answer == "always":
+                remembered = request.always if patterns is None else patterns
+                self.approved += [
+                    Rule(request.permission, p, "allow", "this session")
+                    for p in remembered
+                ]
+            others = self._take_along(answer, request)
+        error: ToolError | None = None
+        if answer == "reject":
+            error = (
+                PermissionCorrectedError(message)
+                if message
+                else PermissionRejectedError()
+            )
+        self._settle(entry, _Outcome(answer, by, message, error))
+        for other in others:
+            error = PermissionRejectedError() if answer == "reject" else None
+            self._settle(
+                other,
+                _Outcome(answer, by, f"Answered together with {request_id}", error),
+            )
+        return True
+
+    def _take_along(self, answer: Answer, request: PermissionRequest) -> list[_Waiting]:
+        """Take the requests of the same session that this answer settles too out of the pending ones."""
+        if answer == "once":
+            return []
+        others = [
+            e
+            for e in self._pending.values()
+            if e.request.session_id == request.session_id
+        ]
+        if answer == "always":
+            others = [e for e in others if self._covered(e.request)]
+        for other in others:
+            del self._pending[other.request.id]
+        return others
+
+    def _covered(self, request: PermissionRequest) -> bool:
+        """Whether the session's rules, alone, allow all that is asked."""
+        return all(
+            evaluate(request.permission, p, self.approved).action == "allow"
+            for p in request.patterns
+        )
+
+    def reject_all(
+        self,
+        reason: str | None = None,
+        *,
+        session_id: str | None = None,
+        by: str = "closed",
+    ) -> int:
+        """Reject every pending request, or those of one session; `reason` becomes the errors' message.
+
+        Returns:
+            How many there were.
+        """
+        with self._lock:
+            entries = [
+                e
+                for e in self._pending.values()
+                if session_id in (None, e.request.session_id)
+            ]
+            for entry in entries:
+                del self._pending[entry.request.id]
+        for entry in entries:
+            self._settle(
+                entry, _Outcome("reject", by, reason, PermissionRejectedError(reason))
+            )
+        return len(entries)
+
+    def close(
+        self, reason: str = "The workspace was closed before the permission was given."
+    ) -> None:
+        """Reject what is pending and everything that would have to be asked from now on."""
+        with self._lock:
+            self._closed = reason
+        self.reject_all(reason)
+
+    # ---- rules of this session
+
+    def remember(self, rule: Rule) -> None:
+        """Add a rule for this session; it decides before older ones. Requests that wait already are not touched."""
+        with self._lock:
+            self.approved.append(rule)
+
+    def revoke(self, rule: Rule) -> bool:
+        """Forget a rule of this session, every copy of it. False if there was none."""
+        with self._lock:
+            kept = [r for r in self.approved if r != rule]
+            found = len(kept) < len(self.approved)
+            self.approved[:] = kept
+            return found
+
+    # ---- ending a wait
+
+    def _withdraw(self, entry: _Waiting, outcome: _Outcome) -> None:
+        with self._lock:
+            if self._pending.get(entry.request.id) is not entry:
+                return  # answered in the meantime; that answer is being published
+            del self._pending[entry.request.id]
+        self._finish(entry, outcome)
+
+    def _settle(self, entry: _Waiting, outcome: _Outcome) -> None:
+        """Finish on the loop that waits."""
+        if _running_loop() is entry.loop:
+            self._finish(entry, outcome)
+            return
+        try:
+            entry.loop.call_soon_threadsafe(self._finish, entry, outcome)
+        except RuntimeError:  # that loop is closed: nobody waits there
+            self.history.append(_decision(entry, outcome))
+
+    def _finish(self, entry: _Waiting, outcome: _Outcome) -> None:
+        request = entry.request
+        if self.bus.wanted("permission.replied"):
+            self.bus.publish(
+                "permission.replied",
+                {
+                    "sessionID": request.session_id,
+                    "requestID": request.id,
+                    "reply": outcome.reply,
+                },
+            )
+        decision = _decision(entry, outcome)
+        self.history.append(decision)
+        if not entry.future.done():
+            entry.future.set_result((decision, outcome.error))
+
+
+def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:
+    request = entry.request
+    return Decision(
+        permission=request.permission,
+        patterns=request.patterns,
+        action="deny" if outcome.reply == "reject" else "allow",
+        rules=entry.rules,
+        reply=outcome.reply,
+        by=outcome.by,
+        message=outcome.message,
+        waited=time.monotonic() - entry.since,
+        time=_now(),
+        session_id=request.session_id,
+        request_id=request.id,
+    )
+
+
+def _parse(reply: Any, message: str | None) -> tuple[Answer, str | None]:
+    if isinstance(reply, tuple | list) and len(reply) == 2 and reply[0] == "reject":
+        reply, message = "reject", reply[1]
+    if reply not in ("once", "always", "reject"):
+        raise ValueError(
+            f'{reply!r} is no reply: use "once", "always", "reject" or ("reject", "a word about why")'
+        )
+    if message is not None and not isinstance(message, str):
+        raise ValueError(f"the message must be text, not {message!r}")
+    return reply, message or None
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
