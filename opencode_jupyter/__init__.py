@@ -1,0 +1,81 @@
+"""OpenCode's tool system inside the IPython kernel.
+
+``%load_ext opencode_jupyter`` brings the magics; `Workspace` is the same from Python. Nothing heavy is
+imported here: names are found at their first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .core.context import ToolContext
+    from .core.permission import PermissionRequest, Reply, Rule
+    from .core.result import Attachment, ToolResult
+    from .core.tool import Tool, tool
+    from .core.workspace import Workspace
+
+_HOMES = {
+    "Workspace": "core.workspace",
+    "Tool": "core.tool",
+    "tool": "core.tool",
+    "Definition": "core.tool",
+    "ToolContext": "core.context",
+    "InitContext": "core.context",
+    "ToolResult": "core.result",
+    "Attachment": "core.result",
+    "PermissionRequest": "core.permission",
+    "Reply": "core.permission",
+    "Rule": "core.permission",
+    **dict.fromkeys(
+        (
+            "ToolError",
+            "UnknownToolError",
+            "InvalidArgumentsError",
+            "ToolAbortedError",
+            "ToolTimeoutError",
+            "PermissionDeniedError",
+            "PermissionRejectedError",
+            "PermissionCorrectedError",
+            "QuestionRejectedError",
+            "ConfigError",
+        ),
+        "core.errors",
+    ),
+}
+
+__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
+def load_ipython_extension(ip: Any) -> None:
+    """``%load_ext opencode_jupyter``."""
+    from .jupyter.extension import load
+
+    load(ip)
+
+
+def unload_ipython_extension(ip: Any) -> None:
+    """``%unload_ext opencode_jupyter``: takes everything back."""
+    from .jupyter.extension import unload
+
+    unload(ip)
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    return [{"src": "labextension", "dest": "opencode-jupyter"}]

@@ -1,0 +1,415 @@
+"""One call, from request to final state: the only way a tool runs, whoever asks for it.
+
+pending -> before-hooks -> validation -> doom loop -> running (the tool, its asks) -> truncation -> after-hooks
+-> completed or error. Everything that can end a call early ends its one cancel scope.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+
+from . import doom_loop, ids
+from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
+from .errors import (
+    InvalidArgumentsError,
+    PermissionCorrectedError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    ToolAbortedError,
+    ToolError,
+    ToolTimeoutError,
+    UnknownToolError,
+)
+from .hooks import AFTER, BEFORE
+from .permission import Decision, Rule
+from .result import ToolResult
+from .schema import Arguments
+from .sessions import Session
+from .state import Completed, Failed, Pending, Running, ToolPart, now_ms
+from .tool import Bound, Tool
+
+if TYPE_CHECKING:
+    from .agents import Agent
+    from .workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+UPDATE_INTERVAL = 0.05
+"""Seconds between two updates of a running part: at most 20 a second."""
+
+By = Literal["user", "python", "model"]
+Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
+
+
+class Call:
+    """One call in progress; make it with `Workspace.start`, then await `run` once.
+
+    Attributes:
+        part: its state as data.
+        tool: the tool it reaches; None if there is none of that name.
+        asked: how many times it waits for a person right now.
+        on_update: told of every change of `part` (at most 20 a second while it runs, and the last one always).
+    """
+
+    __slots__ = (
+        "_agent",
+        "_by",
+        "_last_update",
+        "_loop",
+        "_remaining",
+        "_scope",
+        "_timer",
+        "_workspace",
+        "asked",
+        "ctx",
+        "dry_run",
+        "error",
+        "on_update",
+        "part",
+        "session",
+        "signal",
+        "timeout",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        agent: Agent,
+        session: Session,
+        message_id: str,
+        call_id: str | None = None,
+        part_id: str | None = None,
+        timeout: float | None = None,
+        by: By = "python",
+        extra: dict[str, Any] | None = None,
+        parent_id: str | None = None,
+        dry_run: bool = False,
+        on_update: Callable[[ToolPart], None] | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._agent = agent
+        self._by = by
+        self.session = session
+        self.timeout = timeout
+        self.on_update = on_update
+        self.signal = AbortSignal()
+        self.asked = 0
+        self.error: BaseException | None = None
+        self.dry_run = dry_run
+        self.tool = workspace.registry.get(name)
+        part_id = part_id or ids.create("part")
+        self.part = ToolPart(
+            part_id,
+            session.id,
+            message_id,
+            call_id or part_id,
+            name,
+            Pending(arguments),
+            agent.name,
+            "model" if by == "model" else "user",
+            parent_id=parent_id,
+        )
+        self.ctx = ToolContext(
+            session.id,
+            message_id,
+            self.part.call_id,
+            agent.name,
+            workspace.directory,
+            workspace.worktree,
+            self.signal,
+            workspace,
+            part_id,
+            {} if extra is None else extra,
+            dry_run=dry_run,
+        )
+        self._scope: anyio.CancelScope | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_update = 0.0
+        self._remaining: float | None = None
+
+    # ------------------------------------------------------------------ the pipeline
+
+    async def run(self) -> ToolResult:
+        """Take the call through the pipeline.
+
+        Raises:
+            ToolError: see `core.errors`; or whatever the tool itself raises.
+        """
+        self._loop = self.ctx._loop = asyncio.get_running_loop()
+        self.ctx._ask = self._ask
+        self.ctx._metadata = self._on_metadata
+        workspace, part = self._workspace, self.part
+        workspace.calls[part.call_id] = self
+        self._changed()
+        try:
+            with anyio.CancelScope() as self._scope:
+                if self.signal.aborted:
+                    self._scope.cancel()
+                if self.timeout is not None:
+                    self._scope.deadline = self._loop.time() + self.timeout
+                result = await self._stages()
+            if self._scope.cancelled_caught:
+                raise self._cancelled()
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            workspace.calls.pop(part.call_id, None)
+            if self._timer is not None:
+                self._timer.cancel()
+        return result
+
+    async def _stages(self) -> ToolResult:
+        workspace, part, tool = self._workspace, self.part, self.tool
+        arguments = part.state.input
+        hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
+        if tool is None:
+            raise UnknownToolError(part.tool, workspace.registry.names())
+        if not isinstance(arguments, dict):
+            raise InvalidArgumentsError(
+                f"The {part.tool} tool takes its arguments as a dict of names and values, "
+                f"not {type(arguments).__name__}",
+                tool=part.tool,
+            )
+        if workspace.hooks.wanted(BEFORE):
+            arguments = copy.deepcopy(arguments)
+            arguments = (await workspace.hooks.trigger(BEFORE, hook_input, {"args": arguments}))["args"]
+        bound = tool.static or await tool.init(InitContext(self._agent, workspace))
+        arguments = wire_names(bound, arguments)
+        validated = bound.validate(arguments)
+        if not self.dry_run and self._by != "user":
+            # A person who runs a cell again means it; the guard is for models and for code.
+            await self._guard_against_loops(arguments)
+        start = now_ms()
+        part.state = Running(arguments, start)
+        self._changed()
+        execute = workspace.execute
+        result = await (bound.execute(validated, self.ctx) if execute is None else execute(tool, bound, validated, self.ctx))
+        if "truncated" not in result.metadata:
+            cut = workspace.truncation.output(result.output, agent=self._agent)
+            result.output = cut.content
+            result.metadata = {**result.metadata, "truncated": cut.truncated}
+            if cut.truncated:
+                result.metadata["outputPath"] = cut.output_path
+        for attachment in result.attachments:
+            attachment.id = ids.create("part")
+            attachment.session_id, attachment.message_id = part.session_id, part.message_id
+        if workspace.hooks.wanted(AFTER):
+            await self._after(hook_input, arguments, result)
+        part.result = result
+        part.outcome = "completed"
+        part.state = Completed(
+            arguments, start, now_ms(), result.title, result.output, result.metadata, result.attachments
+        )
+        self._changed()
+        return result
+
+    async def _after(self, hook_input: dict[str, Any], arguments: dict[str, Any], result: ToolResult) -> None:
+        output: dict[str, Any] = {
+            "title": result.title,
+            "output": result.output,
+            "metadata": result.metadata,
+            "attachments": result.attachments,
+        }
+        output = await self._workspace.hooks.trigger(AFTER, {**hook_input, "args": arguments}, output)
+        result.title, result.output, result.metadata = output["title"], output["output"], output["metadata"]
+        result.attachments = output["attachments"]
+
+    async def _guard_against_loops(self, arguments: dict[str, Any]) -> None:
+        recent = self.session.recent
+        recent.append(doom_loop.key(self.part.tool, arguments))
+        if doom_loop.looping(recent):
+            name = self.part.tool
+            await self._ask("doom_loop", [name], [name], {"tool": name, "input": arguments})
+
+    # ------------------------------------------------------------------ what the tool's context does
+
+    @property
+    def ruleset(self) -> list[Rule]:
+        """The rules this call is judged by: the agent's, then the session's."""
+        rules = self._agent.model_permission if self._by == "model" else self._agent.permission
+        own = self._workspace.rules
+        if own or self.session.permission:
+            return [*rules, *own, *self.session.permission]
+        return rules
+
+    async def _ask(
+        self, permission: str, patterns: list[str], always: list[str], metadata: dict[str, Any]
+    ) -> Decision:
+        part = self.part
+        if self.dry_run:
+            return self._note(permission, patterns)
+        self._pause()
+        self.asked += 1
+        try:
+            decision = await self._workspace.permissions.ask(
+                session_id=part.session_id,
+                permission=permission,
+                patterns=patterns,
+                always=always,
+                metadata=metadata,
+                ruleset=self.ruleset,
+                tool={"messageID": part.message_id, "callID": part.call_id},
+                agent=part.agent,
+            )
+        except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError):
+            history = self._workspace.permissions.history
+            if history and history[-1].permission == permission:
+                part.decisions.append(history[-1])
+            raise
+        finally:
+            self.asked -= 1
+            self._resume()
+        part.decisions.append(decision)
+        part.waited += decision.waited
+        if decision.waited:
+            self._changed()
+        return decision
+
+    def _note(self, permission: str, patterns: list[str]) -> Decision:
+        rules = self._workspace.permissions.check(permission, patterns, self.ruleset)
+        actions = {rule.action for rule in rules}
+        action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
+        decision = Decision(permission, patterns, action, rules, None, "dry run", None, 0.0, now_ms())
+        self.part.decisions.append(decision)
+        return decision
+
+    def _pause(self) -> None:
+        """Time spent waiting for a person does not count against the call's limit."""
+        if self.timeout is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
+            self._remaining = self._scope.deadline - self._loop.time()
+            self._scope.deadline = float("inf")
+
+    def _resume(self) -> None:
+        if self._remaining is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
+            self._scope.deadline = self._loop.time() + self._remaining
+            self._remaining = None
+
+    def _on_metadata(self, title: str | None, metadata: dict[str, Any] | None) -> None:
+        state = self.part.state
+        if not isinstance(state, Running) or self._loop is None:
+            return
+        self.part.state = replace(state, title=title, metadata=metadata)
+        if self._timer is not None:
+            return
+        wait = self._last_update + UPDATE_INTERVAL - self._loop.time()
+        if wait <= 0:
+            self._send_update()
+        else:
+            self._timer = self._loop.call_later(wait, self._send_update)
+
+    def _send_update(self) -> None:
+        self._timer = None
+        if self._loop is not None:
+            self._last_update = self._loop.time()
+        self._changed()
+
+    # ------------------------------------------------------------------ endings
+
+    def abort(self, reason: str = "stopped") -> None:
+        """End the call: its scope is cancelled, child processes with it. Any thread may call it; twice is harmless."""
+        self.signal.abort(reason)
+        if self._loop is None or self._loop.is_closed():
+            return
+        try:
+            on_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            on_loop = False
+        if on_loop:
+            self._cancel()
+        else:
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _cancelled(self) -> ToolAbortedError:
+        if self.signal.reason is None and self.timeout is not None:
+            self.signal.abort("timeout")
+            return ToolTimeoutError(self.part.tool, self.timeout)
+        return ToolAbortedError(reason=self.signal.reason or "stopped")
+
+    def _fail(self, error: BaseException) -> None:
+        self.error = error
+        if isinstance(error, asyncio.CancelledError) and not self.signal.aborted:
+            self.signal.abort("interrupted")
+        part, state = self.part, self.part.state
+        start = state.start if isinstance(state, Running) else now_ms()
+        metadata = state.metadata if isinstance(state, Running) else None
+        part.outcome = outcome_of(error, self.signal.reason)
+        part.state = Failed(state.input, start, now_ms(), error_text(error), metadata)
+        if self.dry_run:
+            return
+        self._changed()
+
+    def _changed(self) -> None:
+        if self.dry_run:
+            return
+        workspace, part = self._workspace, self.part
+        if workspace.store is not None:
+            workspace.store.put_part(part)
+        if workspace.bus.wanted("message.part.updated"):
+            workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
+        if self.on_update is not None:
+            try:
+                self.on_update(part)
+            except Exception:
+                log.exception("a listener of a call failed")
+
+
+def outcome_of(error: BaseException, reason: str | None = None) -> str:
+    """How a call ended, in the words a card shows."""
+    match error:
+        case PermissionDeniedError():
+            return "denied by a rule"
+        case PermissionRejectedError() | PermissionCorrectedError():
+            return "denied by you"
+        case InvalidArgumentsError():
+            return "invalid arguments"
+        case ToolAbortedError() | asyncio.CancelledError() | KeyboardInterrupt():
+            words = {"timeout": "timed out", "interrupted": "interrupted", "closed": "ended"}
+            return words.get(reason or "interrupted", "stopped")
+        case DryRunEnd():
+            return "dry run"
+        case _:
+            return "failed"
+
+
+def error_text(error: BaseException) -> str:
+    """An error as the part keeps it and a model reads it."""
+    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
+        return "Tool execution aborted"
+    text = str(error)
+    if isinstance(error, ToolError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+_aliases: dict[type[Any], dict[str, str]] = {}
+
+
+def wire_names(bound: Bound, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments with OpenCode's spelling of their names (``filePath`` for ``file_path``), for the record."""
+    model = bound.definition.parameters
+    if isinstance(model, dict) or not issubclass(model, Arguments):
+        return arguments
+    aliases = _aliases.get(model)
+    if aliases is None:
+        aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias and field.alias != name}
+        _aliases[model] = aliases
+    if not aliases or aliases.keys().isdisjoint(arguments):
+        return arguments
+    return {aliases.get(name, name): value for name, value in arguments.items()}

@@ -1,0 +1,166 @@
+"""What a running tool is given: who called it, how to ask, how to report, how to notice that it should end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import ToolAbortedError
+
+if TYPE_CHECKING:
+    from .agents import Agent
+    from .permission import Decision
+    from .workspace import Workspace
+
+
+class DryRunEnd(Exception):
+    """A dry run has come to where the work would begin."""
+
+
+class AbortSignal:
+    """Says that a call should end. Async tools are cancelled anyway; sync ones (in a thread) look here."""
+
+    __slots__ = ("_event", "reason")
+
+    def __init__(self) -> None:
+        self._event: threading.Event | None = None
+        self.reason: str | None = None
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the call should end."""
+        return self.reason is not None
+
+    def abort(self, reason: str = "stopped") -> None:
+        """Ask the call to end; the first reason stays."""
+        if self.reason is None:
+            self.reason = reason
+        if self._event is not None:
+            self._event.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Block a worker thread until the call should end or `seconds` have passed; True if it should end."""
+        if self._event is None:
+            self._event = threading.Event()
+        if self.reason is not None:
+            return True
+        return self._event.wait(seconds)
+
+    def raise_if_aborted(self) -> None:
+        """Raise `ToolAbortedError` if the call should end."""
+        if self.reason is not None:
+            raise ToolAbortedError(reason=self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class InitContext:
+    """What a tool's `init` may look at to make its definition."""
+
+    agent: Agent | None = None
+    workspace: Workspace | None = None
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """One call, as its tool sees it (reference: core.md 2)."""
+
+    session_id: str
+    message_id: str
+    call_id: str
+    agent: str
+    directory: Path
+    """Where the session runs; relative paths start here."""
+    worktree: Path
+    """Top of the git checkout; ``/`` when there is none."""
+    abort: AbortSignal
+    workspace: Workspace
+    part_id: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    dry_run: bool = False
+    """Asks are noted, nothing is asked or done: `proceed` ends the call."""
+    _ask: Callable[..., Awaitable[Decision]] | None = None
+    _metadata: Callable[[str | None, dict[str, Any] | None], None] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    async def ask(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+    ) -> Decision:
+        """Go on only if the rules or a person allow it. Works on any thread's event loop.
+
+        Args:
+            permission: the permission's name (``edit``, ``bash``, ...).
+            patterns: what exactly; each is judged.
+            always: patterns remembered when a person answers "for this session".
+            metadata: for the card: ``diff``, ``filepath``, ``command``.
+
+        Returns:
+            What decided, and how long a person took.
+
+        Raises:
+            PermissionDeniedError: a rule forbids it.
+            PermissionRejectedError: a person refused.
+            PermissionCorrectedError: a person refused and said why.
+        """
+        if self._ask is None or self._loop is None:
+            raise RuntimeError("this ToolContext belongs to no call")
+        question = self._ask(permission, list(patterns), list(always), dict(metadata or {}))
+        if asyncio.get_running_loop() is self._loop:
+            return await question
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_as_coroutine(question), self._loop))
+
+    def ask_sync(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+    ) -> Decision:
+        """`ask` for a sync tool, which runs in a worker thread."""
+        if self._ask is None or self._loop is None:
+            raise RuntimeError("this ToolContext belongs to no call")
+        question = self._ask(permission, list(patterns), list(always), dict(metadata or {}))
+        return asyncio.run_coroutine_threadsafe(_as_coroutine(question), self._loop).result()
+
+    def proceed(self) -> None:
+        """Say that every ask is made and the work begins; ends a dry run here. Built-in tools call it.
+
+        Raises:
+            DryRunEnd: this is a dry run.
+        """
+        if self.dry_run:
+            raise DryRunEnd
+
+    def metadata(self, title: str | None = None, metadata: dict[str, Any] | None = None) -> None:
+        """Show how far the call is: replaces title and metadata of the running part. Any thread may call it.
+
+        Keys the card knows: ``output`` (live text), ``progress`` ({value, total, message}), ``diff``.
+        """
+        if self._metadata is None or self._loop is None:
+            return
+        try:
+            on_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            on_loop = False
+        if on_loop:
+            self._metadata(title, metadata)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._metadata, title, metadata)
+
+    def resolve(self, path: str) -> Path:
+        """`path` as an absolute path: relative ones start at `directory`, ``~`` is the home folder; links stay."""
+        expanded = os.path.expanduser(path)
+        return Path(os.path.normpath(os.path.join(self.directory, expanded)))
+
+
+async def _as_coroutine(awaitable: Awaitable[Decision]) -> Decision:
+    return await awaitable

@@ -1,0 +1,159 @@
+"""Which tools there are, in OpenCode's order, and which of them a model is offered (reference: core.md 4)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from .context import InitContext
+from .hooks import DEFINITION
+from .tool import Bound, Tool, tool
+
+if TYPE_CHECKING:
+    from .agents import Agent
+    from .workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+ORDER = (
+    "invalid",
+    "question",
+    "bash",
+    "read",
+    "glob",
+    "grep",
+    "edit",
+    "write",
+    "task",
+    "webfetch",
+    "todowrite",
+    "todoread",
+    "websearch",
+    "codesearch",
+    "skill",
+    "apply_patch",
+    "lsp",
+    "batch",
+    "plan_exit",
+    "plan_enter",
+)
+"""Built-in tools in the order of ``all()``; others of ours follow, custom ones come last."""
+
+
+class Registry:
+    """The tools of one workspace. On equal ids the later one wins: a custom tool hides a built-in one."""
+
+    def __init__(self, workspace: Workspace, builtins: list[Tool]) -> None:
+        self._workspace = workspace
+        place = {name: i for i, name in enumerate(ORDER)}
+        self._builtins = sorted(builtins, key=lambda t: place.get(t.id, len(ORDER)))
+        self._custom: list[Tool] = []
+        self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
+
+    def register(self, given: Tool | Callable[..., Any]) -> Tool:
+        """Add a custom tool, in place of the custom one with the same id if there is one.
+
+        Args:
+            given: a `Tool`, or a function to make one of.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        if not isinstance(given, Tool):
+            if not callable(given) or isinstance(given, type):
+                raise TypeError(f"register() takes a Tool or a function, not {type(given).__name__}; see opencode_jupyter.tool")
+            given = tool(given)
+        for i, old in enumerate(self._custom):
+            if old.id == given.id:
+                self._custom[i] = given
+                break
+        else:
+            self._custom.append(given)
+        self._by_id[given.id] = given
+        return given
+
+    def unregister(self, id: str) -> bool:
+        """Take a custom tool away; a built-in one of that id shows again. False if there was none."""
+        kept = [t for t in self._custom if t.id != id]
+        found = len(kept) != len(self._custom)
+        self._custom = kept
+        self._by_id = {t.id: t for t in (*self._builtins, *self._custom)}
+        return found
+
+    def get(self, id: str) -> Tool | None:
+        """The tool a call of `id` reaches."""
+        return self._by_id.get(id)
+
+    def names(self) -> list[str]:
+        """Ids of all tools, each once, in order."""
+        return list(dict.fromkeys(t.id for t in (*self._builtins, *self._custom)))
+
+    async def all(self) -> list[Tool]:
+        """Every tool, built-in ones first in OpenCode's order, then custom ones as they came."""
+        return [*self._builtins, *self._custom]
+
+    async def ids(self) -> list[str]:
+        """Ids of `all`, unfiltered."""
+        return [t.id for t in await self.all()]
+
+    async def tools(self, model: str | dict[str, str] | None = None, agent: str | Agent | None = None) -> list[Bound]:
+        """The tools to offer a model, initialised for an agent, all at once.
+
+        Args:
+            model: ``provider:model``, ``provider/model``, or ``{"providerID": ..., "modelID": ...}``.
+            agent: an agent or its name; tools may describe themselves differently to each.
+        """
+        provider, name = split_model(model)
+        who = self._workspace.agents.get(agent) if isinstance(agent, str) else agent
+        chosen = [t for t in await self.all() if self._offered(t, provider, name)]
+        bound: list[Bound | None] = [None] * len(chosen)
+        context = InitContext(who, self._workspace)
+
+        async def init(i: int, one: Tool) -> None:
+            began = time.perf_counter()
+            made = await one.init(context)
+            if self._workspace.hooks.wanted(DEFINITION):
+                output = {"description": made.description, "parameters": made.definition.parameters}
+                await self._workspace.hooks.trigger(DEFINITION, {"toolID": one.id}, output)
+                definition = replace(
+                    made.definition, description=output["description"], parameters=output["parameters"]
+                )
+                made = Bound(made.id, definition.description, definition)
+            bound[i] = made
+            log.debug("tool %s initialised in %.2f ms", one.id, (time.perf_counter() - began) * 1000)
+
+        async with anyio.create_task_group() as group:
+            for i, one in enumerate(chosen):
+                group.start_soon(init, i, one)
+        latest = {b.id: b for b in bound if b is not None}
+        return list(latest.values())
+
+    def _offered(self, one: Tool, provider: str, model: str) -> bool:
+        if not one.builtin:
+            return True
+        if one.id in ("websearch", "codesearch"):
+            return provider == "opencode" or self._workspace.flags.enable_exa
+        patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
+        if one.id == "apply_patch":
+            return patches
+        if one.id in ("edit", "write"):
+            return not patches
+        return True
+
+
+def split_model(model: str | dict[str, str] | None) -> tuple[str, str]:
+    """Provider and model id of a model's name; empty strings for None."""
+    if model is None:
+        return "", ""
+    if isinstance(model, dict):
+        return model.get("providerID", ""), model.get("modelID", "")
+    for separator in (":", "/"):
+        if separator in model:
+            provider, _, name = model.partition(separator)
+            return provider, name
+    return "", model

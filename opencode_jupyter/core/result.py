@@ -1,0 +1,123 @@
+"""What a tool gives back: title, output, metadata, attachments, and rows where the result is a table."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(slots=True)
+class Attachment:
+    """A file that belongs to a result (an image, a PDF).
+
+    The three ids are filled in by the call pipeline, whatever the tool set (reference: core.md 1.1).
+    """
+
+    mime: str
+    url: str
+    """Usually a ``data:`` URL; models are sent nothing else."""
+    filename: str | None = None
+    id: str = ""
+    session_id: str = ""
+    message_id: str = ""
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime: str, filename: str | None = None) -> Attachment:
+        """An attachment that carries `data` in a base64 ``data:`` URL."""
+        return cls(mime, f"data:{mime};base64,{base64.b64encode(data).decode()}", filename)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of a ``data:`` URL.
+
+        Raises:
+            ValueError: `url` is not a base64 ``data:`` URL.
+        """
+        head, _, body = self.url.partition(",")
+        if not head.startswith("data:") or not head.endswith(";base64"):
+            raise ValueError(f"not a base64 data URL: {self.url[:40]}")
+        return base64.b64decode(body)
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's file part."""
+        part: dict[str, Any] = {
+            "id": self.id,
+            "sessionID": self.session_id,
+            "messageID": self.message_id,
+            "type": "file",
+            "mime": self.mime,
+            "url": self.url,
+        }
+        if self.filename is not None:
+            part["filename"] = self.filename
+        return part
+
+
+@dataclass
+class ToolResult:
+    """The outcome of a completed call.
+
+    Attributes:
+        title: one line for people.
+        output: the text a model reads; cut to the limits of `core.truncation` by the pipeline.
+        metadata: open dict; ``truncated`` (bool) and ``outputPath`` (whole output's file) are reserved.
+        attachments: files that belong to it.
+        records: rows, for tools whose result is a table (glob, grep, todo, lsp, batch).
+    """
+
+    title: str = ""
+    output: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    attachments: list[Attachment] = field(default_factory=list)
+    records: list[dict[str, Any]] | None = None
+
+    @property
+    def output_path(self) -> str | None:
+        """The file that holds the whole output, if it was cut."""
+        return self.metadata.get("outputPath")
+
+    @property
+    def truncated(self) -> bool:
+        """Whether `output` is less than the whole."""
+        return bool(self.metadata.get("truncated"))
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """`records` as a data frame.
+
+        Raises:
+            ImportError: pandas is not installed.
+            ValueError: this result is not a table.
+        """
+        if self.records is None:
+            raise ValueError("this result is not a table; its text is in .output")
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("result.df needs pandas: pip install pandas (rows without it: result.records)") from error
+        return pd.DataFrame(self.records)
+
+    def __str__(self) -> str:
+        return self.output
+
+
+def attachments_of(values: Iterable[Any] | None) -> list[Attachment]:
+    """Attachments from what a tool returned: `Attachment` objects or OpenCode's file-part dicts.
+
+    Raises:
+        TypeError: an item is neither.
+    """
+    out: list[Attachment] = []
+    for value in values or ():
+        if isinstance(value, Attachment):
+            out.append(value)
+        elif isinstance(value, dict) and "mime" in value and "url" in value:
+            out.append(Attachment(str(value["mime"]), str(value["url"]), value.get("filename")))
+        else:
+            raise TypeError(f"an attachment must be an Attachment or a dict with mime and url, not {type(value).__name__}")
+    return out

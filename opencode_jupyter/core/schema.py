@@ -1,0 +1,80 @@
+"""Parameter models, and the JSON schema a model is sent for them (reference: core.md 5; golden/tool_schemas)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Arguments(BaseModel):
+    """Base of a built-in tool's parameters: ``filePath`` on the wire, ``file_path`` in Python, both taken.
+
+    Unknown keys are tolerated, as OpenCode's schemas tolerate them.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True, extra="ignore"
+    )
+
+
+def json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a parameter model, in the plain form that providers take.
+
+    ``X | None = None`` becomes an optional ``X``; titles and null defaults are left out; objects refuse other keys.
+    """
+    schema = model.model_json_schema(by_alias=True)
+    definitions = schema.pop("$defs", {})
+    plain: dict[str, Any] = _plain(_inline(schema, definitions, ()))
+    plain.setdefault("type", "object")
+    plain.setdefault("properties", {})
+    plain.pop("description", None)
+    return {"$schema": DIALECT, **plain}
+
+
+def _inline(node: Any, definitions: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """Put definitions where they are used; a recursive one becomes an open object at its second round."""
+    if isinstance(node, list):
+        return [_inline(item, definitions, path) for item in node]
+    if not isinstance(node, dict):
+        return node
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        name = reference.removeprefix("#/$defs/")
+        if name in path:
+            return {"type": "object"}
+        merged = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
+        return _inline(merged, definitions, (*path, name))
+    return {key: _inline(value, definitions, path) for key, value in node.items()}
+
+
+def _plain(node: Any, *, is_map: bool = False) -> Any:
+    if isinstance(node, list):
+        return [_plain(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if is_map:
+        return {key: _plain(value) for key, value in node.items()}
+    options = node.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options:
+        rest = [o for o in options if o != {"type": "null"}]
+        others = {k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)}
+        node = {**rest[0], **others} if len(rest) == 1 else {"anyOf": rest, **others}
+    out: dict[str, Any] = {}
+    for key, value in node.items():
+        if (key == "title" and isinstance(value, str)) or (key == "default" and value is None):
+            continue
+        if key == "const":
+            out["const"] = value
+        elif key in ("properties", "patternProperties"):
+            out[key] = _plain(value, is_map=True)
+        elif key in ("default", "enum", "examples"):
+            out[key] = value
+        else:
+            out[key] = _plain(value)
+    if out.get("type") == "object" and "properties" in out:
+        out.setdefault("additionalProperties", False)
+    return out

@@ -1,0 +1,154 @@
+"""A call as data: the tool part and its states (reference: core.md 9.1).
+
+States are replaced, never changed in place, so that a reader on another thread (the store's
+writer) always sees a whole one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .permission import Decision
+from .result import Attachment, ToolResult
+
+Status = Literal["pending", "running", "completed", "error"]
+
+
+def now_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True, frozen=True)
+class Pending:
+    """Asked for, its arguments perhaps still being written by a model."""
+
+    input: dict[str, Any]
+    raw: str = ""
+    status: Literal["pending"] = "pending"
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's ``ToolStatePending``."""
+        return {"status": self.status, "input": self.input, "raw": self.raw}
+
+
+@dataclass(slots=True, frozen=True)
+class Running:
+    """At work, or waiting for permission."""
+
+    input: dict[str, Any]
+    start: int
+    title: str | None = None
+    metadata: dict[str, Any] | None = None
+    status: Literal["running"] = "running"
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's ``ToolStateRunning``."""
+        wire: dict[str, Any] = {"status": self.status, "input": self.input, "time": {"start": self.start}}
+        if self.title is not None:
+            wire["title"] = self.title
+        if self.metadata is not None:
+            wire["metadata"] = self.metadata
+        return wire
+
+
+@dataclass(slots=True, frozen=True)
+class Completed:
+    """Done, with its result."""
+
+    input: dict[str, Any]
+    start: int
+    end: int
+    title: str
+    output: str
+    metadata: dict[str, Any]
+    attachments: list[Attachment] = field(default_factory=list)
+    compacted: int | None = None
+    status: Literal["completed"] = "completed"
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's ``ToolStateCompleted``."""
+        times: dict[str, int] = {"start": self.start, "end": self.end}
+        if self.compacted is not None:
+            times["compacted"] = self.compacted
+        wire: dict[str, Any] = {
+            "status": self.status,
+            "input": self.input,
+            "output": self.output,
+            "title": self.title,
+            "metadata": self.metadata,
+            "time": times,
+        }
+        if self.attachments:
+            wire["attachments"] = [a.to_wire() for a in self.attachments]
+        return wire
+
+
+@dataclass(slots=True, frozen=True)
+class Failed:
+    """Ended by an error; `metadata` keeps the last live metadata (a stopped command's output)."""
+
+    input: dict[str, Any]
+    start: int
+    end: int
+    error: str
+    metadata: dict[str, Any] | None = None
+    status: Literal["error"] = "error"
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's ``ToolStateError``."""
+        wire: dict[str, Any] = {
+            "status": self.status,
+            "input": self.input,
+            "error": self.error,
+            "time": {"start": self.start, "end": self.end},
+        }
+        if self.metadata is not None:
+            wire["metadata"] = self.metadata
+        return wire
+
+
+State = Pending | Running | Completed | Failed
+
+
+@dataclass(slots=True)
+class ToolPart:
+    """One call of a tool within a message of a session."""
+
+    id: str
+    session_id: str
+    message_id: str
+    call_id: str
+    tool: str
+    state: State
+    agent: str = "build"
+    by: Literal["user", "model"] = "user"
+    """Who wrote the call: a person in a cell, or a model."""
+    waited: float = 0.0
+    """Seconds spent waiting for a person's answer so far."""
+    decisions: list[Decision] = field(default_factory=list)
+    """Every permission decision of this call, in order."""
+    outcome: str = ""
+    """How it ended, in words for the card; empty until it has ended."""
+    parent_id: str | None = None
+    """The part of the call that made this one (batch, task)."""
+    result: ToolResult | None = None
+    """The result object of a completed call."""
+    provider_metadata: dict[str, Any] | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's ``ToolPart``."""
+        wire: dict[str, Any] = {
+            "id": self.id,
+            "sessionID": self.session_id,
+            "messageID": self.message_id,
+            "type": "tool",
+            "callID": self.call_id,
+            "tool": self.tool,
+            "state": self.state.to_wire(),
+        }
+        if self.provider_metadata is not None:
+            wire["metadata"] = self.provider_metadata
+        return wire

@@ -1,0 +1,344 @@
+"""A project folder with its config, tools, permissions, sessions, store and bus: where calls are made."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import platformdirs
+
+from .agents import Agent, build_agents, default_agent
+from .call import By, Call, Executor
+from .changes import Changes
+from .config import load_config
+from .context import DryRunEnd
+from .errors import ToolError
+from .events import Bus
+from .filetime import FileTimes
+from .flags import Flags
+from .hooks import Hooks
+from .permission import Decision, PermissionService, Rule
+from .registry import Registry
+from .result import ToolResult
+from .sessions import Session, Sessions
+from .state import ToolPart
+from .store import Store
+from .truncation import Truncation
+
+T = TypeVar("T")
+APP = "opencode-jupyter"
+CLEANUP_INTERVAL = 3600.0
+"""Seconds between two sweeps of old spill files (reference: core.md 3)."""
+
+
+class Workspace:
+    """OpenCode's tool system for one folder.
+
+    Args:
+        directory: where calls run; relative paths start here.
+        config: laid over what the config files say.
+        data_dir: spill files, the store, undo images; the user's data folder if left out.
+        approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
+            ask waits for ``permissions.reply``.
+        store: keep sessions and parts in SQLite; False keeps nothing.
+
+    Raises:
+        NotADirectoryError: `directory` is no folder.
+        ConfigError: a config file can't be read.
+
+    Use it as a context manager, ``async with`` or plain ``with``. It runs on the caller's event loop.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] = ".",
+        config: dict[str, Any] | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        approve: Callable[..., Any] | None = None,
+        *,
+        store: bool = True,
+    ) -> None:
+        self.directory = Path(os.path.abspath(os.path.expanduser(directory)))
+        if not self.directory.is_dir():
+            raise NotADirectoryError(f"{self.directory} is not a folder; a Workspace needs one that exists")
+        self.worktree = find_worktree(self.directory)
+        self.data_dir = Path(data_dir) if data_dir is not None else Path(platformdirs.user_data_dir(APP, appauthor=False))
+        self.flags = Flags.read()
+        self.bus = Bus()
+        self.hooks = Hooks()
+        self.rules: list[Rule] = []
+        """Rules a person added while the workspace is open; after the agent's, before a session's."""
+        self.execute: Executor | None = None
+        """Runs a tool in place of `Bound.execute`: the notebook's engine puts user code on a thread of its own."""
+        self.calls: dict[str, Call] = {}
+        self.permissions = PermissionService(self.bus, approve)
+        self.files = FileTimes()
+        self.changes = Changes(self.data_dir)
+        self._overrides = config
+        self._load_config()
+        self.store = Store(self.data_dir / "opencode.db") if store else None
+        self.sessions = Sessions(self)
+        self.registry = Registry(self, _builtins())
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def _load_config(self) -> None:
+        self.config = load_config(self.directory, self.worktree, overrides=self._overrides)
+        self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {})
+        self.agents: dict[str, Agent] = build_agents(
+            self.config,
+            directory=self.directory,
+            worktree=self.worktree,
+            data_dir=self.data_dir,
+            truncate_glob=self.truncation.glob,
+        )
+
+    def reload_config(self) -> None:
+        """Read the config files again; running calls keep the rules they began with."""
+        self._load_config()
+
+    # ------------------------------------------------------------------ calls
+
+    def start(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        agent: str | None = None,
+        session: str | Session | None = None,
+        message_id: str | None = None,
+        timeout: float | None = None,
+        by: By = "python",
+        **options: Any,
+    ) -> Call:
+        """A call that has not begun: await its `run` once. See `call` for the arguments.
+
+        Raises:
+            ToolError: no such agent, or the workspace is closed.
+        """
+        if self._closed:
+            raise ToolError("this Workspace is closed; make a new one")
+        who = self.agent(agent)
+        where = self.sessions.get(session)
+        message = message_id or self.sessions.open_message(where, who.name)
+        given = {} if arguments is None else arguments
+        return Call(
+            self, name, given, agent=who, session=where, message_id=message, timeout=timeout, by=by, **options
+        )
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        agent: str | None = None,
+        session: str | Session | None = None,
+        timeout: float | None = None,
+        by: By = "python",
+        **options: Any,
+    ) -> ToolResult:
+        """Call a tool and wait for its result.
+
+        Args:
+            name: the tool's id.
+            arguments: its parameters, in OpenCode's spelling (``filePath``) or Python's (``file_path``).
+            agent: whose rules apply; the default agent's if left out.
+            session: the session it belongs to; the workspace's own if left out.
+            timeout: seconds, waiting for a person not counted.
+            by: who wrote the call. ``user`` and ``python`` go by the agent's rules, ``model`` by the notebook's
+                stricter default. The doom-loop guard watches ``python`` and ``model``.
+
+        Raises:
+            ToolError: see `core.errors`. What the tool itself raises passes through.
+        """
+        return await self.start(
+            name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options
+        ).run()
+
+    def call_sync(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> ToolResult:
+        """`call`, from code that can't await. Blocks the thread; an interrupt stops the call."""
+        call = self.start(name, arguments, **options)
+        loop = self._loop
+        if loop is not None and loop.is_running() and not _running_here(loop):
+            future = asyncio.run_coroutine_threadsafe(call.run(), loop)
+        else:
+            future = _in_thread(call.run())
+        try:
+            while True:
+                with contextlib.suppress(concurrent.futures.TimeoutError):
+                    return future.result(0.1)
+                if future.done():
+                    return future.result()
+        except KeyboardInterrupt:
+            call.abort("interrupted")
+            with contextlib.suppress(BaseException):
+                future.result(3)
+            raise
+
+    async def dry_run(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> list[Decision]:
+        """What a call would ask and which rule decides each; nothing is asked and nothing is done.
+
+        A built-in tool makes its real asks (diffs included). Another tool is not run; it is judged by its own name.
+
+        Raises:
+            ToolError: no such tool, or the arguments do not fit.
+        """
+        call = self.start(name, arguments, dry_run=True, **options)
+        if call.tool is not None and not call.tool.builtin:
+            bound = await call.tool.init()
+            bound.validate(dict(arguments or {}))
+            return [call._note(name, ["*"])]
+        with contextlib.suppress(DryRunEnd):
+            await call.run()
+        return call.part.decisions
+
+    def abort(self, call_id: str, reason: str = "stopped") -> bool:
+        """End a running call; False if there is none of that id. Any thread may call it."""
+        call = self.calls.get(call_id)
+        if call is None:
+            return False
+        call.abort(reason)
+        return True
+
+    def agent(self, name: str | None = None) -> Agent:
+        """An agent by name; the default one for None.
+
+        Raises:
+            ToolError: there is none of that name.
+        """
+        if name is None:
+            return default_agent(self.agents, self.config.data)
+        try:
+            return self.agents[name]
+        except KeyError:
+            raise ToolError(f"no agent {name!r}; there are {', '.join(self.agents)}") from None
+
+    # ------------------------------------------------------------------ helpers
+
+    def contains(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a path is inside the project: as written and with its links followed."""
+        written = os.path.normpath(os.path.join(self.directory, path))
+        return self._inside(written, str(self.directory), str(self.worktree)) and self._inside(
+            os.path.realpath(written), os.path.realpath(self.directory), os.path.realpath(self.worktree)
+        )
+
+    @staticmethod
+    def _inside(path: str, directory: str, worktree: str) -> bool:
+        def within(parent: str) -> bool:
+            return path == parent or path.startswith(parent.rstrip(os.sep) + os.sep)
+
+        return within(directory) or (worktree != os.sep and within(worktree))
+
+    def relative(self, path: str | os.PathLike[str]) -> str:
+        """A path as titles show it: relative to the worktree (to ``/`` when there is none)."""
+        shown = os.path.relpath(path, self.worktree)
+        return "" if shown == "." else shown
+
+    def publish(self, event: str, payload: Callable[[], dict[str, Any]]) -> None:
+        """Publish an event whose payload is only built if anyone listens."""
+        if self.bus.wanted(event):
+            self.bus.publish(event, payload())
+
+    # ------------------------------------------------------------------ life
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._sweeper = asyncio.create_task(self._sweep())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.to_thread(self.truncation.cleanup)
+            await asyncio.sleep(CLEANUP_INTERVAL)
+
+    async def aclose(self) -> None:
+        """End every call, refuse every ask, write what is to be stored. Twice is harmless."""
+        if self._closed:
+            return
+        for call in list(self.calls.values()):
+            call.abort("closed")
+        for _ in range(300):
+            if not self.calls:
+                break
+            await asyncio.sleep(0.01)
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        self._close()
+
+    def close(self) -> None:
+        """`aclose` for code that can't await."""
+        if self._closed:
+            return
+        for call in list(self.calls.values()):
+            call.abort("closed")
+        self._close()
+
+    def _close(self) -> None:
+        self._closed = True
+        self.permissions.close()
+        self.publish("server.instance.disposed", lambda: {"directory": str(self.directory)})
+        if self.store is not None:
+            self.store.close()
+
+    def __repr__(self) -> str:
+        return f"Workspace({str(self.directory)!r})"
+
+
+def find_worktree(directory: Path) -> Path:
+    """The nearest folder upward that holds ``.git`` (a folder or a file); ``/`` when there is none."""
+    for folder in (directory, *directory.parents):
+        if (folder / ".git").exists():
+            return folder
+    return Path(directory.anchor)
+
+
+def _builtins() -> list[Any]:
+    from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
+
+    return builtin_tools()
+
+
+def _running_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def _in_thread(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Run a coroutine on an event loop of its own, in a thread of its own."""
+    future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            future.set_result(asyncio.run(work))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="opencode-call", daemon=True).start()
+    return future
+
+
+__all__ = ["ToolPart", "Workspace", "find_worktree"]
