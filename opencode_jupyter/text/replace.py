@@ -1,0 +1,356 @@
+"""Find the text an edit means and replace it: nine strategies, exact first (reference: tools.md 6.5).
+
+A match that is not exact must resemble what it was asked to replace: a block found by its first and last
+line alone is taken only if what lies between them is similar, and no match may be much larger than
+`old` (OpenCode 1.18; earlier releases replaced whatever stood between the two lines).
+`new` goes in as it is; JavaScript's dollar sequences mean nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from ..core.errors import ToolError
+from .similarity import similarity
+
+WHITE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""What JavaScript's ``trim`` and ``\\s`` take for white space."""
+BLOCK_SIMILARITY = 0.65
+"""Mean similarity of the inner lines of a block found by its anchors."""
+CONTEXT_SHARE = 0.5
+"""Share of equal inner lines of a block found by its context."""
+
+_RUN = re.compile(f"[{WHITE}]+")
+_ESCAPE = re.compile(r"""\\([ntr'"`\\\n$])""")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+class NoMatchError(ToolError):
+    """`old` is not in the text, not even nearly."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Could not find oldString in the file. It must match exactly, including whitespace, indentation, "
+            "and line endings."
+        )
+
+
+class AmbiguousMatchError(ToolError):
+    """`old` is there more than once."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Found multiple matches for oldString. Provide more surrounding context to make the match unique."
+        )
+
+
+class DisproportionateMatchError(ToolError):
+    """What nearly matches is much larger than `old`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Refusing replacement because the matched span is much larger than oldString. Re-read the file and "
+            "provide the full exact oldString for the intended replacement."
+        )
+
+
+def replace(content: str, old: str, new: str, replace_all: bool = False) -> str:
+    """`content` with `old` replaced by `new`, once, or everywhere with `replace_all`.
+
+    Raises:
+        ToolError: `old` and `new` are equal, or `old` is empty.
+        NoMatchError: nothing matches.
+        AmbiguousMatchError: something matches, but never in one place only.
+        DisproportionateMatchError: what nearly matches is much larger than `old`.
+    """
+    if old == new:
+        raise ToolError("No changes to apply: oldString and newString are identical.")
+    if not old:
+        raise ToolError("oldString must not be empty. Provide the text to replace.")
+    found = False
+    seen: set[str] = set()
+    text = _Content(content)
+    for strategy in _STRATEGIES:
+        for candidate in strategy(text, old):
+            if not candidate or candidate in seen:  # the same text again ends the same way
+                continue
+            seen.add(candidate)
+            first = content.find(candidate)
+            if first < 0:
+                continue
+            found = True
+            if _disproportionate(candidate, old):
+                raise DisproportionateMatchError
+            if replace_all:
+                return content.replace(candidate, new)
+            if content.rfind(candidate) == first:
+                return content[:first] + new + content[first + len(candidate) :]
+    if found:
+        raise AmbiguousMatchError
+    raise NoMatchError
+
+
+def _disproportionate(candidate: str, old: str) -> bool:
+    """OpenCode 1.18's limits: twice the lines (at least three more), four times the length (at least 500 more)."""
+    if candidate == old:
+        return False
+    lines = old.count("\n") + 1
+    if candidate.count("\n") + 1 >= max(lines + 3, lines * 2):
+        return True
+    size = len(_trim(old))
+    return lines > 1 and len(_trim(candidate)) > max(size + 500, size * 4)
+
+
+class _Content:
+    """The text and its lines in the forms that strategies compare, each made once, when first needed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def trimmed(self) -> list[str]:
+        return [_trim(line) for line in self.lines]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        at, out = 0, []
+        for line in self.lines:
+            out.append(at)
+            at += len(line) + 1
+        return out
+
+    def span(self, first: int, last: int) -> str:
+        """The exact text of the lines `first` to `last`, without the last one's newline."""
+        return self.text[self.starts[first] : self.starts[last] + len(self.lines[last])]
+
+
+def _trim(text: str) -> str:
+    return text.strip(WHITE)
+
+
+def _simple(content: _Content, find: str) -> Iterator[str]:
+    yield find
+
+
+def _line_trimmed(content: _Content, find: str) -> Iterator[str]:
+    wanted = [_trim(line) for line in _lines_without_empty_last(find)]
+    for first in _runs(content.trimmed, wanted):
+        yield content.span(first, first + len(wanted) - 1)
+
+
+def _block_anchor(content: _Content, find: str) -> Iterator[str]:
+    if find.count("\n") < 2:
+        return
+    wanted = [_trim(line) for line in _lines_without_empty_last(find)]
+    slack = max(1, len(wanted) // 4)
+    blocks = [
+        (first, last)
+        for first, last in _anchored(content.trimmed, wanted[0], wanted[-1])
+        if abs(last - first + 1 - len(wanted)) <= slack
+    ]
+    best, best_score = None, -1.0
+    for first, last in blocks:
+        score = _inner_similarity(content.trimmed[first : last + 1], wanted)
+        if score > best_score:
+            best, best_score = (first, last), score
+    if best is not None and best_score >= BLOCK_SIMILARITY:
+        yield content.span(*best)
+
+
+def _inner_similarity(block: Sequence[str], wanted: Sequence[str]) -> float:
+    compared = min(len(block), len(wanted)) - 2
+    if compared <= 0:
+        return 1.0
+    total = 0.0
+    for index in range(1, compared + 1):
+        if block[index] or wanted[index]:  # two empty lines say nothing
+            total += similarity(block[index], wanted[index])
+    return total / compared
+
+
+def _whitespace_normalised(content: _Content, find: str) -> Iterator[str]:
+    wanted = _normalised(find)
+    if not wanted:
+        return
+    normal = [_normalised(line) for line in content.lines]
+    words = re.compile(f"[{WHITE}]+".join(re.escape(word) for word in wanted.split(" ")))
+    for line, text in zip(content.lines, normal, strict=True):
+        if text == wanted:
+            yield line
+        elif wanted in text:
+            match = words.search(line)
+            if match:
+                yield match[0]
+    count = find.count("\n") + 1
+    if count > 1:
+        joined, starts, ends = _joined_words(normal)
+        for first in range(len(normal) - count + 1):
+            start, end = starts[first], ends[first + count - 1]
+            if end - start == len(wanted) and joined.startswith(wanted, start):
+                yield content.span(first, first + count - 1)
+
+
+def _joined_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
+    """Normalised lines as one text, with where each line's words begin and the words up to it end."""
+    parts: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    at = 0
+    for line in lines:
+        starts.append(at)
+        if line:
+            parts.append(line)
+            at += len(line) + 1
+        ends.append(at - 1)
+    return " ".join(parts), starts, ends
+
+
+def _indentation_flexible(content: _Content, find: str) -> Iterator[str]:
+    wanted = _dedented(find.split("\n"))
+    keys = [line.lstrip(WHITE) or line for line in content.lines]
+    for first in _runs(keys, [line.lstrip(WHITE) or line for line in wanted]):
+        if _dedented(content.lines[first : first + len(wanted)]) == wanted:
+            yield content.span(first, first + len(wanted) - 1)
+
+
+def _dedented(lines: Sequence[str]) -> list[str]:
+    indents = [len(line) - len(line.lstrip(WHITE)) for line in lines if _trim(line)]
+    smallest = min(indents, default=0)
+    return [line[smallest:] if _trim(line) else line for line in lines]
+
+
+def _escape_normalised(content: _Content, find: str) -> Iterator[str]:
+    wanted = _unescaped(find)
+    if wanted in content.text:
+        yield wanted
+    if "\\" not in content.text:
+        return
+    count = wanted.count("\n") + 1
+    # A backslash at a line's end eats itself, but only inside a window: each line is unescaped with its newline.
+    pieces = [_unescaped(line + "\n") for line in content.lines]
+    joined, at, starts = "".join(pieces), 0, []
+    for piece in pieces:
+        starts.append(at)
+        at += len(piece)
+    for first in range(len(pieces) - count + 1):
+        last = first + count - 1
+        tail = _unescaped(content.lines[last])
+        body = starts[last] - starts[first]
+        if body + len(tail) == len(wanted) and wanted.endswith(tail):
+            if joined.startswith(wanted[:body], starts[first]):
+                yield content.span(first, last)
+
+
+def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:
+    wanted = _trim(find)
+    if wanted == find or not wanted:
+        return
+    count = find.count("\n") + 1
+    at = content.text.find(wanted)
+    while at >= 0:
+        yield wanted
+        after = at + len(wanted)
+        first = bisect_right(content.starts, at) - 1
+        last = bisect_right(content.starts, after) - 1
+        low = high = last - count + 1
+        while high < first and not content.trimmed[high + count]:  # blank lines below
+            high += 1
+        low = first
+        while low > max(0, last - count + 1) and not content.trimmed[low - 1]:  # blank lines above
+            low -= 1
+        for start in range(max(0, low, last - count + 1), min(high, first, len(content.lines) - count) + 1):
+            window = content.span(start, start + count - 1)
+            if _trim(window) == wanted:
+                yield window
+        at = content.text.find(wanted, after)
+
+
+def _context_aware(content: _Content, find: str) -> Iterator[str]:
+    if find.count("\n") < 2:
+        return
+    wanted = [_trim(line) for line in _lines_without_empty_last(find)]
+    for first, last in _anchored(content.trimmed, wanted[0], wanted[-1]):
+        if last - first + 1 != len(wanted):
+            continue
+        inner = [
+            (mine, theirs)
+            for mine, theirs in zip(content.trimmed[first + 1 : last], wanted[1:-1], strict=True)
+            if mine or theirs
+        ]
+        equal = sum(mine == theirs for mine, theirs in inner)
+        if not inner or equal / len(inner) >= CONTEXT_SHARE:
+            yield content.span(first, last)
+
+
+def _multi_occurrence(content: _Content, find: str) -> Iterator[str]:
+    if find in content.text:
+        yield find
+
+
+_STRATEGIES = (
+    _simple,
+    _line_trimmed,
+    _block_anchor,
+    _whitespace_normalised,
+    _indentation_flexible,
+    _escape_normalised,
+    _trimmed_boundary,
+    _context_aware,
+    _multi_occurrence,
+)
+
+
+def _normalised(text: str) -> str:
+    return _trim(_RUN.sub(" ", text))
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)
+
+
+def _lines_without_empty_last(text: str) -> list[str]:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def _anchored(lines: Sequence[str], head: str, tail: str) -> Iterator[tuple[int, int]]:
+    """Each line equal to `head` with the nearest line at distance 2 or more equal to `tail`."""
+    tails = [index for index, line in enumerate(lines) if line == tail]
+    for first, line in enumerate(lines):
+        if line == head:
+            position = bisect_right(tails, first + 1)
+            if position == len(tails):
+                return
+            yield first, tails[position]
+
+
+def _runs(lines: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
+    """Where `wanted` stands in `lines` as consecutive items, overlaps too; linear (Knuth, Morris, Pratt)."""
+    if not wanted:
+        return
+    fall = [0] * len(wanted)
+    matched = 0
+    for index in range(1, len(wanted)):
+        while matched and wanted[index] != wanted[matched]:
+            matched = fall[matched - 1]
+        if wanted[index] == wanted[matched]:
+            matched += 1
+        fall[index] = matched
+    matched = 0
+    for index, line in enumerate(lines):
+        while matched and line != wanted[matched]:
+            matched = fall[matched - 1]
+        if line == wanted[matched]:
+            matched += 1
+        if matched == len(wanted):
+            yield index - matched + 1
+            matched = fall[matched - 1]
