@@ -1,0 +1,258 @@
+/** The part of a card that asks: what is asked, in full, and the ways to answer. */
+
+import { drawDiff } from './diff';
+import { button, el, hasFocus, setText, show } from './dom';
+import { ruleWords, visible, visibleLine } from './format';
+import type { CardAsk, CardCallbacks, Reply, ReplyOptions, Scope } from './token';
+
+/** Buttons stay dead this long after they appear, so that a click meant for something else answers nothing. */
+export const GUARD_MS = 300;
+/** With no reaction from the kernel for this long, the buttons come back. */
+export const RETRY_MS = 8000;
+
+/** What the question says for the permissions OpenCode has; others are named as they are. */
+const QUESTIONS: Record<string, string> = {
+  bash: 'Allow this command',
+  edit: 'Allow edit of',
+  read: 'Allow reading',
+  external_directory: 'Allow access outside the project:',
+  webfetch: 'Allow fetching',
+  websearch: 'Allow searching the web for',
+  task: 'Allow the agent',
+  skill: 'Allow the skill',
+  doom_loop: 'Allow the same call once more:'
+};
+
+/** The question one ask poses; made anew for every ask. */
+export class AskView {
+  readonly node = el('div', 'oc-ask');
+  /** Which ask this is: its id and digest. */
+  readonly key: string;
+  private readonly first = el('div', 'oc-step');
+  private readonly second = el('div', 'oc-step');
+  private readonly place = el('span', 'oc-place');
+  private readonly note = el('div', 'oc-note');
+  private readonly word = el('input', 'oc-word');
+  private readonly fields: HTMLInputElement[] = [];
+  private controls: HTMLElement[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private alive = false;
+
+  constructor(
+    private ask: CardAsk,
+    private readonly callbacks: CardCallbacks
+  ) {
+    this.key = AskView.keyOf(ask);
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', 'Permission needed');
+    this.drawDetail();
+    const strip = el('div', 'oc-strip');
+    this.drawQuestion(strip);
+    if (callbacks.reply) {
+      this.drawFirst();
+      this.drawSecond();
+      show(this.second, false);
+      this.note.setAttribute('role', 'status');
+      strip.append(this.first, this.second, this.note);
+      this.guard();
+    }
+    this.node.append(strip);
+    this.update(ask);
+  }
+
+  /** What tells one ask from another. */
+  static keyOf(ask: CardAsk): string {
+    return `${ask.id} ${ask.digest}`;
+  }
+
+  /** Takes what may change while an ask waits: its place in the queue. */
+  update(ask: CardAsk): void {
+    this.ask = ask;
+    const [at, of] = ask.position ?? [1, 1];
+    setText(this.place, of > 1 ? `${at} of ${of} that wait` : '');
+  }
+
+  /** Ends the timers. */
+  dispose(): void {
+    clearTimeout(this.timer);
+  }
+
+  /** A key pressed in the card, outside its text fields. True if it meant something here. */
+  key123(key: string): boolean {
+    if (!this.callbacks.reply) {
+      return false;
+    }
+    const two = !this.second.hidden;
+    if (key === 'Escape' && two) {
+      this.back();
+    } else if (key === '1' && !two) {
+      this.send('once');
+    } else if (key === '2' && !two && this.ask.always.length) {
+      this.patterns();
+    } else if ((key === '3' || key === 'Escape') && !two) {
+      this.deny();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private drawDetail(): void {
+    const { command, diff } = this.ask;
+    for (const [name, text] of [
+      ['Command', command],
+      ['Change', diff]
+    ]) {
+      if (text) {
+        const pre = el('pre', name === 'Change' ? 'oc-pre oc-diff' : 'oc-pre');
+        pre.tabIndex = 0;
+        pre.setAttribute('aria-label', name as string);
+        if (name === 'Change') {
+          drawDiff(pre, text);
+        } else {
+          pre.textContent = visible(text);
+        }
+        this.node.append(pre);
+      }
+    }
+  }
+
+  private drawQuestion(strip: HTMLElement): void {
+    const { ask } = this;
+    const question = el('div', 'oc-question');
+    question.append(el('b', '', QUESTIONS[ask.permission] ?? `Allow ${visibleLine(ask.permission)} of`));
+    const shown = ask.permission === 'edit' && ask.path ? [ask.path] : ask.patterns;
+    const saysIt = ask.permission === 'bash' && ask.command && shown.length === 1 && shown[0] === ask.command.trim();
+    for (const pattern of saysIt ? [] : shown) {
+      question.append(' ', el('code', '', visibleLine(pattern)));
+    }
+    question.append(' ', this.place);
+    strip.append(question);
+    if (ask.rule) {
+      const why = el('div', 'oc-why', 'rule ');
+      const { code, from } = ruleWords(ask.rule);
+      why.append(el('code', '', code), from);
+      strip.append(why);
+    }
+  }
+
+  private drawFirst(): void {
+    const row = el('div', 'oc-buttons');
+    const once = button('Allow once', '1', 'oc-button oc-go', () => this.send('once'));
+    const session = button('Allow for this session…', '2', 'oc-button', () => this.patterns());
+    const no = button('Deny', '3', 'oc-button', () => this.deny());
+    this.word.type = 'text';
+    this.word.placeholder = 'A word to the model (optional)';
+    this.word.setAttribute('aria-label', 'A word to the model (optional)');
+    this.word.title = 'Enter denies the call with this word';
+    this.word.addEventListener('keydown', event => {
+      event.stopPropagation();
+      if (event.key === 'Enter' && !event.isComposing) {
+        event.preventDefault();
+        this.deny();
+      }
+    });
+    row.append(once, ...(this.ask.always.length ? [session] : []), no, this.word);
+    this.controls.push(once, session, no);
+    this.first.append(row);
+  }
+
+  private drawSecond(): void {
+    const group = el('div', 'oc-patterns');
+    group.setAttribute('role', 'group');
+    group.setAttribute('aria-label', 'Patterns to allow');
+    group.append(el('div', 'oc-why', 'From now on, without asking; * stands for anything. Edit to allow less, empty to drop:'));
+    this.ask.always.forEach((pattern, index) => {
+      const field = el('input', 'oc-word');
+      field.type = 'text';
+      field.value = pattern;
+      field.setAttribute('aria-label', `Pattern ${index + 1}`);
+      field.addEventListener('keydown', event => {
+        event.stopPropagation();
+        if (event.key === 'Enter' && !event.isComposing) {
+          event.preventDefault();
+          this.always('session');
+        } else if (event.key === 'Escape') {
+          event.preventDefault();
+          this.back();
+        }
+      });
+      this.fields.push(field);
+      group.append(field);
+      if (visible(pattern) !== pattern) {
+        group.append(el('div', 'oc-why', `has unseen characters: ${visible(pattern)}`));
+      }
+    });
+    const row = el('div', 'oc-buttons');
+    const confirm = button('Allow these for this session', '', 'oc-button oc-go', () => this.always('session'));
+    const project = button('Always in this project', '', 'oc-button', () => this.always('project'));
+    const back = button('Back', '', 'oc-button', () => this.back());
+    project.title = 'Writes these rules to the project’s configuration; %permissions lists and revokes them';
+    row.append(confirm, project, back);
+    this.controls.push(confirm, project, back);
+    this.second.append(group, row);
+  }
+
+  /** Makes the buttons dead for a moment. */
+  private guard(): void {
+    this.enable(false);
+    this.timer = setTimeout(() => this.enable(true), GUARD_MS);
+  }
+
+  private enable(on: boolean): void {
+    clearTimeout(this.timer);
+    this.alive = on;
+    for (const control of this.controls) {
+      (control as HTMLButtonElement).disabled = !on;
+    }
+  }
+
+  private patterns(): void {
+    if (this.alive) {
+      this.turn(this.first, this.second);
+    }
+  }
+
+  private back(): void {
+    this.turn(this.second, this.first);
+  }
+
+  /** From one step to the other. The person's focus, if it was here, goes along; it never comes here by itself. */
+  private turn(from: HTMLElement, to: HTMLElement): void {
+    const focused = hasFocus(this.node) || hasFocus(this.node.parentElement ?? this.node);
+    show(from, false);
+    show(to, true);
+    setText(this.note, '');
+    if (focused) {
+      (to === this.second ? this.fields[0] : this.word).focus({ preventScroll: true });
+    }
+    this.guard();
+  }
+
+  private deny(): void {
+    const message = this.word.value.trim();
+    this.send('reject', message ? { message } : {});
+  }
+
+  private always(scope: Scope): void {
+    const patterns = this.fields.map(field => field.value.trim()).filter(Boolean);
+    if (!patterns.length) {
+      setText(this.note, 'No pattern is left to allow; go back to allow it once.');
+      return;
+    }
+    this.send('always', { patterns, scope });
+  }
+
+  private send(reply: Reply, options: ReplyOptions = {}): void {
+    if (!this.alive) {
+      return;
+    }
+    this.enable(false);
+    setText(this.note, 'sent…');
+    this.timer = setTimeout(() => {
+      setText(this.note, 'The kernel has not taken the answer yet; you may answer again.');
+      this.enable(true);
+    }, RETRY_MS);
+    this.callbacks.reply?.(this.ask, reply, options);
+  }
+}

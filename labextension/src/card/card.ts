@@ -1,0 +1,358 @@
+/** A card: one tool call, drawn from its JSON and kept up to date without touching what did not change. */
+
+import { ansiNodes } from './ansi';
+import { AskView, RETRY_MS } from './ask';
+import { drawDiff } from './diff';
+import { button, el, hasFocus, safeLink, safePicture, setText, show } from './dom';
+import { count, decisionWords, live, size, stateWords, timeWords, visible, visibleLine } from './format';
+import type { CardAttachment, CardCallbacks, CardPart, CardSpill, TailUpdate } from './token';
+
+/** How often a live card's clock is set. */
+const TICK_MS = 250;
+/** Most characters of input JSON that are drawn. */
+const INPUT_CAP = 100_000;
+
+const views = new WeakMap<HTMLElement, CardView>();
+
+/**
+ * Draws `part` into `root`, or brings what is drawn there up to date.
+ *
+ * @param callbacks - What its buttons call. Without them the card has no buttons. Those of the first call stay.
+ */
+export function renderCard(root: HTMLElement, part: CardPart, callbacks: CardCallbacks = {}): void {
+  let view = views.get(root);
+  if (!view) {
+    view = new CardView(root, callbacks);
+    views.set(root, view);
+  }
+  view.update(part);
+}
+
+/** Puts a new end of the live output into the card at `root`, leaving all else alone. */
+export function updateTail(root: HTMLElement, tail: TailUpdate): void {
+  views.get(root)?.tailUpdate(tail);
+}
+
+/** Ends the timers of the card at `root` and empties it. */
+export function disposeCard(root: HTMLElement): void {
+  views.get(root)?.dispose();
+  views.delete(root);
+  root.replaceChildren();
+}
+
+class CardView {
+  private readonly card = el('div', 'oc-card');
+  private readonly tool = el('span', 'oc-tool');
+  private readonly title = el('span', 'oc-title');
+  private readonly mark = el('span', 'oc-mark');
+  private readonly state = el('span', 'oc-state');
+  private readonly time = el('span', 'oc-time');
+  private readonly stop: HTMLButtonElement;
+  private readonly bar = el('div', 'oc-bar');
+  private readonly fill = el('i');
+  private readonly message = el('div', 'oc-message');
+  private readonly diff = el('pre', 'oc-pre oc-diff');
+  private readonly text = el('pre', 'oc-pre oc-out');
+  private readonly error = el('pre', 'oc-pre oc-error');
+  private readonly pictures = el('div', 'oc-pictures');
+  private readonly nest = el('div', 'oc-nest');
+  private readonly cut = el('div', 'oc-cut');
+  private readonly foot = el('div', 'oc-foot');
+  private readonly details = el('details', 'oc-input');
+  private readonly input = el('pre', 'oc-pre');
+  private readonly why = el('span', 'oc-decisions');
+  private readonly children = new Map<string, HTMLElement>();
+  private readonly drawn = new Map<HTMLElement, string>();
+  private part!: CardPart;
+  private ask: AskView | undefined;
+  private liveTail: TailUpdate | undefined;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private seen = false;
+
+  constructor(
+    root: HTMLElement,
+    private readonly callbacks: CardCallbacks
+  ) {
+    this.card.tabIndex = -1;
+    this.card.setAttribute('role', 'group');
+    this.state.setAttribute('role', 'status');
+    this.state.setAttribute('aria-live', 'polite');
+    this.mark.setAttribute('aria-hidden', 'true');
+    this.time.setAttribute('aria-hidden', 'true');
+    this.bar.setAttribute('role', 'progressbar');
+    this.bar.append(this.fill);
+    this.stop = button('Stop', '', 'oc-button', () => this.pressStop());
+    this.text.tabIndex = this.diff.tabIndex = 0;
+    const shape = el('span', 'oc-shape');
+    shape.append(this.mark, this.state);
+    const head = el('div', 'oc-head');
+    head.append(this.tool, this.title, shape, this.time, this.stop);
+    this.details.append(el('summary', '', 'input'), this.input);
+    this.details.addEventListener('toggle', () => this.drawInput());
+    this.foot.append(this.why, this.details);
+    this.card.append(head, this.bar, this.message, this.diff, this.text, this.error, this.pictures, this.nest);
+    this.card.append(this.cut, this.foot);
+    this.card.addEventListener('keydown', event => this.pressKey(event));
+    root.replaceChildren(this.card);
+  }
+
+  update(part: CardPart): void {
+    const before = this.part;
+    this.part = part;
+    const { state, ui } = part;
+    const running = live(part);
+    if (part.callID !== before?.callID || !running) {
+      this.liveTail = undefined;
+    }
+    this.drawHead(running);
+    this.drawProgress(running);
+    const diff = ui.diff && ui.diff !== ui.ask?.diff ? ui.diff : '';
+    this.draw(this.diff, diff, () => drawDiff(this.diff, diff));
+    this.drawOutput(running);
+    const error = state.error ?? '';
+    this.draw(this.error, error, () => this.error.replaceChildren(...ansiNodes(error)));
+    const pictures = state.attachments ?? [];
+    this.draw(this.pictures, pictures.map(a => a.url + a.filename).join('\n'), () => this.drawAttachments(pictures));
+    this.drawChildren(ui.children ?? []);
+    this.drawAsk(running);
+    const { spill } = ui;
+    this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && this.drawSpill(spill));
+    this.drawFoot(running);
+    this.tick(running);
+  }
+
+  tailUpdate(tail: TailUpdate): void {
+    if (this.part && live(this.part)) {
+      this.liveTail = tail;
+      this.drawOutput(true);
+      this.drawFoot(true);
+    }
+  }
+
+  dispose(): void {
+    clearInterval(this.timer);
+    this.ask?.dispose();
+    this.children.forEach(disposeCard);
+  }
+
+  /** Draws `node` if `content` is not what it shows already; nothing to show hides it. */
+  private draw(node: HTMLElement, content: string, paint: () => void): void {
+    show(node, content !== '');
+    if ((this.drawn.get(node) ?? '') !== content) {
+      this.drawn.set(node, content);
+      paint();
+    }
+  }
+
+  private drawHead(running: boolean): void {
+    const { part } = this;
+    const label = visibleLine(part.ui.label || part.state.title || '');
+    const { word, mark, tone } = stateWords(part);
+    setText(this.tool, visibleLine(part.tool));
+    setText(this.title, label);
+    this.title.title = label;
+    this.card.setAttribute('aria-label', `${visibleLine(part.tool)} ${label}`.trim());
+    setText(this.mark, mark);
+    setText(this.state, word);
+    if (this.card.dataset.tone !== tone) {
+      this.card.dataset.tone = tone;
+    }
+    const stoppable = running && part.state.status === 'running' && !part.ui.ask && !!this.callbacks.stop;
+    show(this.stop, stoppable);
+  }
+
+  private drawProgress(running: boolean): void {
+    const { progress } = this.part.ui;
+    const on = running && progress !== undefined;
+    show(this.bar, on);
+    show(this.message, on && !!progress.message);
+    if (!on) {
+      return;
+    }
+    setText(this.message, visibleLine(progress.message ?? ''));
+    const { value, total } = progress;
+    const known = total !== undefined && total > 0;
+    const percent = known ? Math.min(100, Math.max(0, (value / total) * 100)) : 100;
+    this.fill.style.width = `${percent}%`;
+    this.bar.classList.toggle('oc-unknown', !known);
+    this.bar.setAttribute('aria-label', 'Progress');
+    if (known) {
+      this.bar.setAttribute('aria-valuenow', String(Math.round(percent)));
+    } else {
+      this.bar.removeAttribute('aria-valuenow');
+    }
+  }
+
+  private drawOutput(running: boolean): void {
+    const { state, ui } = this.part;
+    const tail = this.liveTail && (this.liveTail.bytes ?? Infinity) >= (ui.bytes ?? 0) ? this.liveTail.text : ui.tail;
+    let content = running ? (tail ?? '') : (state.output ?? (state.status === 'error' ? ui.tail : '') ?? '');
+    if (!running && content === state.error) {
+      content = '';
+    }
+    content = content.replace(/\n+$/, '');
+    const { text } = this;
+    // a person who scrolled up keeps the place; otherwise the newest line stays in view
+    const { scrollTop } = text;
+    const follow = running && text.scrollHeight - scrollTop - text.clientHeight < 8;
+    this.draw(text, content, () => {
+      text.replaceChildren(...ansiNodes(content));
+      text.scrollTop = follow ? text.scrollHeight : scrollTop;
+    });
+  }
+
+  private drawAttachments(attachments: CardAttachment[]): void {
+    this.pictures.replaceChildren(
+      ...attachments.map(({ mime, url, filename }) => {
+        const name = visibleLine(filename ?? mime);
+        if (!safePicture(url)) {
+          return el('div', 'oc-why', filename ? `${name} (${visibleLine(mime)})` : name);
+        }
+        const picture = el('img');
+        picture.src = url;
+        picture.alt = name;
+        return picture;
+      })
+    );
+  }
+
+  private drawChildren(parts: CardPart[]): void {
+    show(this.nest, parts.length > 0);
+    const gone = new Set(this.children.keys());
+    parts.forEach((part, index) => {
+      const key = part.id || part.callID || String(index);
+      gone.delete(key);
+      let root = this.children.get(key);
+      if (!root) {
+        root = el('div');
+        this.children.set(key, root);
+      }
+      if (this.nest.children[index] !== root) {
+        this.nest.insertBefore(root, this.nest.children[index] ?? null);
+      }
+      renderCard(root, part, this.callbacks);
+    });
+    for (const key of gone) {
+      const root = this.children.get(key) as HTMLElement;
+      disposeCard(root);
+      root.remove();
+      this.children.delete(key);
+    }
+  }
+
+  private drawAsk(running: boolean): void {
+    const ask = running ? this.part.ui.ask : undefined;
+    if (ask && this.ask?.key === AskView.keyOf(ask)) {
+      this.ask.update(ask);
+      return;
+    }
+    const focused = this.ask !== undefined && hasFocus(this.ask.node);
+    this.ask?.dispose();
+    this.ask?.node.remove();
+    this.ask = ask && new AskView(ask, this.callbacks);
+    if (this.ask) {
+      this.cut.before(this.ask.node);
+    }
+    // JupyterLab's own keys (1 makes a heading of the cell) stay away while 1, 2, 3 mean an answer
+    this.card.toggleAttribute('data-lm-suppress-shortcuts', !!ask && !!this.callbacks.reply);
+    if (focused) {
+      this.card.focus({ preventScroll: true });
+    }
+  }
+
+  private drawSpill(spill: CardSpill): void {
+    const name = `Open the whole output at line ${spill.line}`;
+    const nodes: Node[] = [el('span', '', `${count(spill.lines, 'line')}, ${size(spill.bytes)}; the rest is kept`)];
+    const href = safeLink(spill.url);
+    if (href) {
+      const link = el('a', '', name);
+      link.href = href;
+      link.target = '_blank';
+      link.rel = 'noopener';
+      nodes.push(link);
+    } else if (this.callbacks.open) {
+      nodes.push(button(name, '', 'oc-link', () => this.callbacks.open?.(spill)));
+    }
+    const path = el('span', 'oc-path');
+    path.append(el('code', '', visibleLine(spill.path)));
+    const copy = button('Copy path', '', 'oc-button oc-small', () => {
+      const done = navigator.clipboard?.writeText(spill.path) ?? Promise.reject(new Error('no clipboard'));
+      done.then(
+        () => setText(copy, 'Copied'),
+        () => getSelection()?.selectAllChildren(path.firstChild as Node)
+      );
+    });
+    path.append(' ', copy);
+    nodes.push(path);
+    this.cut.replaceChildren(...nodes);
+  }
+
+  private drawFoot(running: boolean): void {
+    const { state, ui } = this.part;
+    const words = [...new Set(ui.decisions.map(decisionWords))];
+    if (ui.by === 'model') {
+      words.unshift('called by the model');
+    }
+    const lines = this.liveTail?.lines ?? ui.lines;
+    const bytes = this.liveTail?.bytes ?? ui.bytes;
+    if (running && lines) {
+      words.push(`${count(lines, 'line')}${bytes ? `, ${size(bytes)}` : ''} so far`);
+    }
+    setText(this.why, words.join(' · '));
+    show(this.details, Object.keys(state.input).length > 0 || !!state.raw);
+    show(this.foot, !this.details.hidden || words.length > 0);
+    this.drawInput();
+  }
+
+  /** The arguments, drawn when a person opens them. */
+  private drawInput(): void {
+    if (!this.details.open || !this.part) {
+      return;
+    }
+    const { state } = this.part;
+    const json = Object.keys(state.input).length ? JSON.stringify(state.input, null, 2) : (state.raw ?? '');
+    const over = json.length > INPUT_CAP ? `\n… ${count(json.length - INPUT_CAP, 'more character')}` : '';
+    setText(this.input, visible(json.slice(0, INPUT_CAP)) + over);
+  }
+
+  private tick(running: boolean): void {
+    const setTime = (): void => {
+      setText(this.time, timeWords(this.part, Date.now()));
+      // a card that was taken out of the page need not keep a clock
+      this.seen ||= this.card.isConnected;
+      if (this.seen && !this.card.isConnected) {
+        clearInterval(this.timer);
+        this.timer = undefined;
+      }
+    };
+    if (running) {
+      this.timer ??= setInterval(setTime, TICK_MS);
+    } else {
+      clearInterval(this.timer);
+      this.timer = undefined;
+    }
+    setTime();
+  }
+
+  private pressStop(): void {
+    this.stop.disabled = true;
+    setText(this.stop, 'Stopping…');
+    setTimeout(() => {
+      this.stop.disabled = false;
+      setText(this.stop, 'Stop');
+    }, RETRY_MS);
+    this.callbacks.stop?.(this.part.callID);
+  }
+
+  private pressKey(event: KeyboardEvent): void {
+    const target = event.composedPath()[0] as HTMLElement;
+    const typing = target.tagName === 'INPUT' || target.tagName === 'TEXTAREA';
+    if (!this.ask || typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) {
+      return;
+    }
+    if (this.ask.key123(event.key)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }
+}

@@ -1,0 +1,160 @@
+/** Numbers, times and strange characters as a person reads them. */
+
+import type { CardDecision, CardPart, CardRule } from './token';
+
+const INVISIBLE =
+  // eslint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
+const MISLEADING =
+  // eslint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069]/g;
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) as number;
+  const hex = code.toString(16);
+  return code < 0x100
+    ? `\\x${hex.padStart(2, '0')}`
+    : code < 0x10000
+      ? `\\u${hex.padStart(4, '0')}`
+      : `\\u{${hex}}`;
+}
+
+/**
+ * `text` with every character escaped that could hide or reorder something: controls, bidirectional marks,
+ * zero-width and other unseen characters. For what a person judges by: asks, diffs, titles.
+ */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, escaped);
+}
+
+/** The same in one line. */
+export function visibleLine(text: string): string {
+  return visible(text).replace(/\n/g, '⏎').replace(/\t/g, ' ');
+}
+
+/** Output text: only what could mislead the eye is escaped; joiners inside emoji and scripts stay. */
+export function readable(text: string): string {
+  return text.replace(MISLEADING, escaped);
+}
+
+/** What a terminal would leave of `text` when a line is written over itself after a carriage return. */
+export function overwritten(text: string): string {
+  return text.includes('\r') ? text.replace(/\r+\n/g, '\n').replace(/[^\n]*\r(?=[^\n])/g, '') : text;
+}
+
+/** A running clock: `0:04`, `12:07`, `1:00:00`. */
+export function clock(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (n: number): string => String(n).padStart(2, '0');
+  const minutes = Math.floor(seconds / 60);
+  const rest = two(seconds % 60);
+  return minutes < 60 ? `${minutes}:${rest}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${rest}`;
+}
+
+/** How long something took: `2 ms`, `0.03 s`, `0.4 s`, `3.2 s`, `0:12`. */
+export function duration(ms: number): string {
+  const rounded = Math.max(0, Math.round(ms));
+  if (rounded < 10) {
+    return `${rounded} ms`;
+  }
+  if (rounded < 9950) {
+    return `${(rounded / 1000).toFixed(rounded < 95 ? 2 : 1)} s`;
+  }
+  return clock(Math.max(10000, rounded));
+}
+
+/** A size: `812 B`, `18 KB`, `1.2 MB` (1024 bytes to the KB). */
+export function size(bytes: number): string {
+  let value = bytes;
+  for (const unit of ['B', 'KB', 'MB', 'GB']) {
+    if (value < 1023.5 || unit === 'GB') {
+      return `${unit === 'B' || value >= 9.95 ? Math.round(value) : value.toFixed(1)} ${unit}`;
+    }
+    value /= 1024;
+  }
+  return '';
+}
+
+/** `1 line`, `214 lines`. */
+export function count(n: number, noun: string): string {
+  return `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`;
+}
+
+/** `edit *: allow from opencode.json`, cut where the code-coloured part ends. */
+export function ruleWords(rule: CardRule): { code: string; from: string } {
+  return {
+    code: visibleLine(`${rule.permission} ${rule.pattern}: ${rule.action}`),
+    from: rule.origin ? ` from ${visibleLine(rule.origin)}` : ''
+  };
+}
+
+/** A decision in words: `allowed once by you`, `rule edit *: allow from opencode.json`. */
+export function decisionWords(decision: CardDecision): string {
+  const by = decision.by === 'user' ? 'you' : visibleLine(decision.by);
+  const word = decision.message ? `: “${visibleLine(decision.message)}”` : '';
+  if (decision.rule && !decision.reply) {
+    const { code, from } = ruleWords(decision.rule);
+    return `rule ${code}${from}${word}`;
+  }
+  if (decision.action === 'deny') {
+    return `denied by ${by}${word}`;
+  }
+  const scope = decision.reply === 'always' ? ' for this session' : decision.reply === 'once' ? ' once' : '';
+  return `allowed${scope} by ${by}${word}`;
+}
+
+/** The state's word and the mark that goes with it, so that it is told by more than its colour. */
+export interface StateWords {
+  word: string;
+  mark: string;
+  /** Which accent it has. */
+  tone: 'ask' | 'run' | 'ok' | 'err' | 'off';
+}
+
+/** The state of `part` in words. */
+export function stateWords(part: CardPart): StateWords {
+  const { status } = part.state;
+  const { ask, outcome } = part.ui;
+  if (ask && !outcome && (status === 'pending' || status === 'running')) {
+    return { word: 'waiting for you', mark: '?', tone: 'ask' };
+  }
+  if (outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
+    return { word: outcome, mark: '■', tone: 'off' };
+  }
+  if (outcome && outcome !== 'completed') {
+    return { word: outcome, mark: '✗', tone: 'err' };
+  }
+  switch (status) {
+    case 'completed':
+      return { word: 'completed', mark: '✓', tone: 'ok' };
+    case 'error':
+      return { word: 'failed', mark: '✗', tone: 'err' };
+    case 'running':
+      return { word: 'running', mark: '◐', tone: 'run' };
+    default:
+      return { word: 'pending', mark: '○', tone: 'run' };
+  }
+}
+
+/** Whether the call goes on. */
+export function live(part: CardPart): boolean {
+  return !part.ui.outcome && (part.state.status === 'pending' || part.state.status === 'running');
+}
+
+/** The time beside the state, at `now` (milliseconds since 1970): running apart from waiting. */
+export function timeWords(part: CardPart, now: number): string {
+  const { time } = part.state;
+  const { ask, waited } = part.ui;
+  if (live(part)) {
+    if (ask) {
+      return `waiting ${clock(now - ask.asked)}`;
+    }
+    return time ? clock(now - time.start - waited) : '';
+  }
+  const spent = waited >= 500 ? `waited ${clock(waited)}` : '';
+  if (!time || time.end === undefined) {
+    return spent;
+  }
+  const ran = part.ui.outcome?.startsWith('denied') ? '' : duration(time.end - time.start - waited);
+  return [ran, spent].filter(Boolean).join(' · ');
+}

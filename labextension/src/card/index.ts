@@ -1,0 +1,4 @@
+/** The card, framework-free: what the live widget and the JupyterLab renderer are both made of. */
+
+export { disposeCard, renderCard, updateTail } from './card';
+export * from './token';

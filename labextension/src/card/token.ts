@@ -1,0 +1,212 @@
+/**
+ * The contract between the kernel and every drawing of a card: the JSON that Python writes
+ * (`application/vnd.opencode.toolpart.v1+json` in a saved notebook, the `part` trait of a live card) and the
+ * calls a card makes back. Python's side of it: `opencode_jupyter/jupyter/mime.py`.
+ */
+
+/** The MIME type of a saved card; its version is the `v` of {@link CardPart}. */
+export const CARD_MIME = 'application/vnd.opencode.toolpart.v1+json';
+
+/** What a permission rule says to do with what it matches. */
+export type Action = 'allow' | 'deny' | 'ask';
+
+/** A person's answer, in OpenCode's words. */
+export type Reply = 'once' | 'always' | 'reject';
+
+/** How far an `always` reaches: this session, or the project's configuration file. */
+export type Scope = 'session' | 'project';
+
+/** How a call ended, where the state's own word does not tell enough. */
+export type Outcome =
+  | 'completed'
+  | 'failed'
+  | 'denied by a rule'
+  | 'denied by you'
+  | 'stopped'
+  | 'interrupted'
+  | 'timed out'
+  | 'invalid arguments'
+  /** The kernel ended before the call did; how the call went is not known. */
+  | 'ended';
+
+/** One permission rule and the place it was written in. */
+export interface CardRule {
+  /** The permission it is about, maybe with wildcards: `edit`, `mcp_*`. */
+  permission: string;
+  /** The pattern it matches: a path, a command, `*`. */
+  pattern: string;
+  /** What it decides. */
+  action: Action;
+  /** Where it stands, for a person to find: `opencode.json`, `this notebook's default`, `this session`. */
+  origin: string;
+}
+
+/** A question to the person: may this call do that? */
+export interface CardAsk {
+  /** The request's id; random, valid in one kernel process only. */
+  id: string;
+  /** Digest of what is asked; a reply carries it, so that a stale reply is noticed. */
+  digest: string;
+  /** The permission asked for: `edit`, `bash`, `external_directory`. */
+  permission: string;
+  /** What exactly is to be allowed now. */
+  patterns: string[];
+  /** What "for this session" would allow from then on; empty: that answer is not offered. */
+  always: string[];
+  /** The command in full, where the tool runs one. */
+  command?: string;
+  /** The unified diff in full, where the tool changes a file. */
+  diff?: string;
+  /** The file concerned, as a person writes it. */
+  path?: string;
+  /** The rule that said to ask. */
+  rule?: CardRule;
+  /** When it was asked, in milliseconds since 1970 (the kernel's clock). */
+  asked: number;
+  /** Place among the asks that wait, counted from 1, and how many wait: `[2, 3]`. */
+  position?: [number, number];
+}
+
+/** A permission decision that was taken for this call. */
+export interface CardDecision {
+  /** The permission that was asked for. */
+  permission: string;
+  /** The patterns it was asked for. */
+  patterns: string[];
+  /** What was decided. */
+  action: 'allow' | 'deny';
+  /** The person's answer, where a person (or a policy in their place) gave one. */
+  reply?: Reply;
+  /** Who decided: `you`, `rule`, `policy`, `time limit`, the name of a front end. */
+  by: string;
+  /** The rule that decided, where one did. */
+  rule?: CardRule;
+  /** The person's word to the model. */
+  message?: string;
+}
+
+/** How far the tool says it is. */
+export interface CardProgress {
+  /** Done so far, in the tool's own unit. */
+  value: number;
+  /** All there is to do, in the same unit; absent: not known. */
+  total?: number;
+  /** What it does now, one line. */
+  message?: string;
+}
+
+/** The file that keeps the whole of an output that was cut. */
+export interface CardSpill {
+  /** Its absolute path on the kernel's machine. */
+  path: string;
+  /** Size of the whole, in bytes. */
+  bytes: number;
+  /** Lines of the whole. */
+  lines: number;
+  /** The first line that is not shown, counted from 1. */
+  line: number;
+  /** Address under which the server hands it out, where there is one. */
+  url?: string;
+}
+
+/** A file or picture that the tool returned. */
+export interface CardAttachment {
+  /** Its MIME type. */
+  mime: string;
+  /** A `data:` URL, or where it lies. */
+  url: string;
+  /** What to call it. */
+  filename?: string;
+}
+
+/** The state of a tool call, as OpenCode's tool part has it. */
+export interface CardState {
+  status: 'pending' | 'running' | 'completed' | 'error';
+  /** The arguments. */
+  input: Record<string, unknown>;
+  /** The arguments as a model wrote them so far, while `pending`. */
+  raw?: string;
+  /** The tool's own one-line title of the call. */
+  title?: string;
+  /** What the model sees. */
+  output?: string;
+  /** What went wrong. */
+  error?: string;
+  /** The tool's own data about the call. */
+  metadata?: Record<string, unknown>;
+  /** Start and end in milliseconds since 1970 (the kernel's clock). */
+  time?: { start: number; end?: number };
+  /** Files and pictures that came with the output. */
+  attachments?: CardAttachment[];
+}
+
+/** What only the notebook's face of a call needs to know. */
+export interface CardUi {
+  /** What stands beside the tool's name: a path, a command, a pattern. */
+  label: string;
+  /** Who called: the person in a cell, or a model. */
+  by: 'user' | 'model';
+  /** The question that waits for a person now. */
+  ask?: CardAsk;
+  /** Milliseconds that this call has spent waiting for a person, the present wait left out. */
+  waited: number;
+  /** The end of the output so far; may hold ANSI escapes. */
+  tail?: string;
+  /** Lines of output so far. */
+  lines?: number;
+  /** Bytes of output so far. */
+  bytes?: number;
+  /** How far the tool is. */
+  progress?: CardProgress;
+  /** What was decided about this call, oldest first. */
+  decisions: CardDecision[];
+  /** How it ended. */
+  outcome?: Outcome;
+  /** Where the whole output is, if it was cut. */
+  spill?: CardSpill;
+  /** The unified diff of what was changed. */
+  diff?: string;
+  /** Calls made inside this one (batch, task). */
+  children?: CardPart[];
+}
+
+/** One tool call. */
+export interface CardPart {
+  /** Version of this contract. */
+  v: 1;
+  id: string;
+  callID: string;
+  sessionID: string;
+  messageID: string;
+  /** The tool's id. */
+  tool: string;
+  state: CardState;
+  ui: CardUi;
+}
+
+/** What may go with a person's answer. */
+export interface ReplyOptions {
+  /** A word to the model, with `reject`. */
+  message?: string;
+  /** The patterns as the person left them, with `always`. */
+  patterns?: string[];
+  /** How far `always` reaches; `session` if left out. */
+  scope?: Scope;
+}
+
+/** What a card calls. A card without callbacks has no buttons. */
+export interface CardCallbacks {
+  /** The person answered `ask`. */
+  reply?(ask: CardAsk, reply: Reply, options: ReplyOptions): void;
+  /** The person wants the call `callID` stopped. */
+  stop?(callID: string): void;
+  /** The person wants to see the whole output; used where the spill has no URL. */
+  open?(spill: CardSpill): void;
+}
+
+/** A piece of live output, sent apart from the part so that a chatty tool stays cheap. */
+export interface TailUpdate {
+  text: string;
+  lines?: number;
+  bytes?: number;
+}

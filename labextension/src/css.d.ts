@@ -1,0 +1,5 @@
+declare module '*.css' {
+  /** The style sheet's text. */
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,86 @@
+/** The live card: the front end of an anywidget model whose Python side is `opencode_jupyter/jupyter/card.py`. */
+
+import css from '../style/card.css';
+import { disposeCard, renderCard, updateTail } from './card';
+import type { CardAsk, CardPart, Reply, ReplyOptions, TailUpdate } from './card';
+import type { ControlBridge, ToKernel } from './messages';
+import { VERSION } from './version';
+
+/** What this module needs of an anywidget model. */
+interface Model {
+  model_id?: string;
+  get(name: 'part'): CardPart | undefined;
+  get(name: 'kernel_id'): string | undefined;
+  on(event: string, callback: (...args: never[]) => void): void;
+  off(event: string, callback: (...args: never[]) => void): void;
+  send(content: unknown): void;
+}
+
+const STYLE_ID = 'opencode-jupyter-card';
+
+/** Adds the card's style sheet to the tree that `el` stands in, once. */
+function addStyle(el: HTMLElement): void {
+  const tree = el.getRootNode();
+  const host = tree instanceof ShadowRoot ? tree : document.head;
+  if (!host.querySelector(`#${STYLE_ID}`)) {
+    const style = document.createElement('style');
+    style.id = STYLE_ID;
+    style.textContent = css;
+    host.append(style);
+  }
+}
+
+/** Which front end this is, as far as the page tells. */
+function frontend(): string {
+  if ((globalThis as { google?: { colab?: unknown } }).google?.colab) {
+    return 'colab';
+  }
+  const { body } = document;
+  if (body.dataset.vscodeThemeKind !== undefined) {
+    return 'vscode';
+  }
+  return body.dataset.jpThemeName !== undefined || body.dataset.jpThemeLight !== undefined ? 'jupyterlab' : 'other';
+}
+
+function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+  const send = (message: ToKernel): void => {
+    // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
+    const bridge = (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
+    try {
+      bridge?.send?.(model.get('kernel_id') ?? '', model.model_id ?? '', message);
+    } finally {
+      model.send(message);
+    }
+  };
+  const callbacks = {
+    reply: (ask: CardAsk, reply: Reply, options: ReplyOptions): void =>
+      send({ kind: 'reply', id: ask.id, digest: ask.digest, reply, ...options }),
+    stop: (callID: string): void => send({ kind: 'stop', callID })
+  };
+  const draw = (): void => {
+    const part = model.get('part');
+    // before its first state, and after the kernel closed it, a card has no part
+    if (part?.state && part.ui) {
+      renderCard(el, part, callbacks);
+    }
+  };
+  const message = (content: { kind?: string } & Partial<TailUpdate>): void => {
+    if (content.kind === 'tail') {
+      updateTail(el, { text: content.text ?? '', lines: content.lines, bytes: content.bytes });
+    }
+  };
+  addStyle(el);
+  // some hosts put the card into a shadow tree after it is drawn
+  requestAnimationFrame(() => addStyle(el));
+  model.on('change:part', draw);
+  model.on('msg:custom', message);
+  draw();
+  send({ kind: 'hello', frontend: frontend(), version: VERSION });
+  return () => {
+    model.off('change:part', draw);
+    model.off('msg:custom', message);
+    disposeCard(el);
+  };
+}
+
+export default { render };
