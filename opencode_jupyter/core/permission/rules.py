@@ -23,9 +23,7 @@ EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
 
 NO_RULE = "no rule speaks of it"
 
-_speaks_of = lru_cache(maxsize=4096)(
-    match
-)  # there are few permission keys, and each is looked up on every call
+_speaks_of = lru_cache(maxsize=4096)(match)  # there are few permission keys, and each is looked up on every call
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +106,7 @@ def from_config(
     if isinstance(config, str):
         return [Rule("*", "*", _action(config, "permission"), origin)]
     if not isinstance(config, Mapping):
-        raise ConfigError(
-            f"permission is {_shown(config)}; write an action or an object of permission: action"
-        )
+        raise ConfigError(f"permission is {_shown(config)}; write an action or an object of permission: action")
     rules: list[Rule] = []
     for permission, value in config.items():
         if isinstance(value, Mapping):
@@ -118,11 +114,7 @@ def from_config(
                 checked = _action(action, f"permission.{permission}[{pattern!r}]")
                 rules.append(Rule(permission, expand(pattern, home), checked, origin))
         else:
-            rules.append(
-                Rule(
-                    permission, "*", _action(value, f"permission.{permission}"), origin
-                )
-            )
+            rules.append(Rule(permission, "*", _action(value, f"permission.{permission}"), origin))
     return rules
 
 
@@ -141,11 +133,7 @@ def expand(pattern: str, home: str | os.PathLike[str] | None = None) -> str:
 
 
 def _home(home: str | os.PathLike[str] | None) -> str:
-    return (
-        os.fspath(home)
-        if home is not None
-        else os.environ.get("OPENCODE_TEST_HOME") or str(Path.home())
-    )
+    return os.fspath(home) if home is not None else os.environ.get("OPENCODE_TEST_HOME") or str(Path.home())
 
 
 def _action(value: Any, where: str) -> Action:

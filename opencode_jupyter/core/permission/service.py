@@ -70,9 +70,7 @@ class PermissionService:
         self.approved: list[Rule] = []
         self.history: deque[Decision] = deque(maxlen=HISTORY)
         self._pending: dict[str, _Waiting] = {}
-        self._lock = (
-            threading.RLock()
-        )  # re-entrant: an interrupt handler may answer while this thread holds it
+        self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
         self._closed: str | None = None
 
     # ---- asking
@@ -141,9 +139,7 @@ class PermissionService:
         )
         return await self._wait(request, rules)
 
-    def check(
-        self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]
-    ) -> list[Rule]:
+    def check(self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]) -> list[Rule]:
         """The rule that would decide each pattern now. Asks nothing, records nothing."""
         if isinstance(patterns, str):
             patterns = [patterns]
@@ -176,9 +172,7 @@ class PermissionService:
             )
         )
         shown = relevant(permission, ruleset)
-        if not any(
-            rule is decider for rule in shown
-        ):  # denied by a rule of this session
+        if not any(rule is decider for rule in shown):  # denied by a rule of this session
             shown.append(decider)
         raise PermissionDeniedError(shown)
 
@@ -189,9 +183,7 @@ class PermissionService:
             if self._closed is not None:
                 raise PermissionRejectedError(self._closed)
             if request.id in self._pending:
-                raise ValueError(
-                    f"a permission request {request.id} is waiting already"
-                )
+                raise ValueError(f"a permission request {request.id} is waiting already")
             self._pending[request.id] = entry
         consulting: asyncio.Future[Reply] | None = None
         try:
@@ -202,11 +194,7 @@ class PermissionService:
             decision, error = await entry.future
         except BaseException as e:
             # The waiter is cancelled, or `approve` failed: nobody waits for an answer any more.
-            reason = (
-                "The call was stopped"
-                if isinstance(e, asyncio.CancelledError)
-                else f"approve failed: {e}"
-            )
+            reason = "The call was stopped" if isinstance(e, asyncio.CancelledError) else f"approve failed: {e}"
             self._withdraw(entry, _Outcome("reject", "cancelled", reason))
             raise
         finally:
@@ -216,9 +204,7 @@ class PermissionService:
             raise error
         return decision
 
-    def _consult(
-        self, approve: Approve, entry: _Waiting
-    ) -> asyncio.Future[Reply] | None:
+    def _consult(self, approve: Approve, entry: _Waiting) -> asyncio.Future[Reply] | None:
         """Call `approve`; if it is asynchronous, hand back its task, which a reply from elsewhere may outrun."""
         answer = approve(entry.request)
         if not inspect.isawaitable(answer):
@@ -234,12 +220,8 @@ class PermissionService:
             try:
                 self._answer(entry, task.result())
             except asyncio.CancelledError:
-                entry.future.set_exception(
-                    PermissionRejectedError(
-                        "Nobody could be asked: the approver was stopped."
-                    )
-                )
-            except Exception as e:
+                entry.future.set_exception(PermissionRejectedError("Nobody could be asked: the approver was stopped."))
+            except Exception as e:  # noqa: BLE001 - it is raised from the `ask` that waits
                 entry.future.set_exception(e)
 
         task.add_done_callback(done)
@@ -284,9 +266,7 @@ class PermissionService:
             ValueError: the reply is not one of the three, or `patterns` is not a list of texts.
         """
         answer, message = _parse(reply, message)
-        if patterns is not None and (
-            isinstance(patterns, str) or not all(isinstance(p, str) for p in patterns)
-        ):
+        if patterns is not None and (isinstance(patterns, str) or not all(isinstance(p, str) for p in patterns)):
             raise ValueError(f"patterns must be a list of texts, not {patterns!r}")
         by = by or "reply"
         with self._lock:
@@ -296,18 +276,11 @@ class PermissionService:
             request = entry.request
             if answer == "always":
                 remembered = request.always if patterns is None else patterns
-                self.approved += [
-                    Rule(request.permission, p, "allow", "this session")
-                    for p in remembered
-                ]
+                self.approved += [Rule(request.permission, p, "allow", "this session") for p in remembered]
             others = self._take_along(answer, request)
         error: ToolError | None = None
         if answer == "reject":
-            error = (
-                PermissionCorrectedError(message)
-                if message
-                else PermissionRejectedError()
-            )
+            error = PermissionCorrectedError(message) if message else PermissionRejectedError()
         self._settle(entry, _Outcome(answer, by, message, error))
         for other in others:
             error = PermissionRejectedError() if answer == "reject" else None
@@ -321,11 +294,7 @@ class PermissionService:
         """Take the requests of the same session that this answer settles too out of the pending ones."""
         if answer == "once":
             return []
-        others = [
-            e
-            for e in self._pending.values()
-            if e.request.session_id == request.session_id
-        ]
+        others = [e for e in self._pending.values() if e.request.session_id == request.session_id]
         if answer == "always":
             others = [e for e in others if self._covered(e.request)]
         for other in others:
@@ -334,10 +303,7 @@ class PermissionService:
 
     def _covered(self, request: PermissionRequest) -> bool:
         """Whether the session's rules, alone, allow all that is asked."""
-        return all(
-            evaluate(request.permission, p, self.approved).action == "allow"
-            for p in request.patterns
-        )
+        return all(evaluate(request.permission, p, self.approved).action == "allow" for p in request.patterns)
 
     def reject_all(
         self,
@@ -352,22 +318,14 @@ class PermissionService:
             How many there were.
         """
         with self._lock:
-            entries = [
-                e
-                for e in self._pending.values()
-                if session_id in (None, e.request.session_id)
-            ]
+            entries = [e for e in self._pending.values() if session_id in (None, e.request.session_id)]
             for entry in entries:
                 del self._pending[entry.request.id]
         for entry in entries:
-            self._settle(
-                entry, _Outcome("reject", by, reason, PermissionRejectedError(reason))
-            )
+            self._settle(entry, _Outcome("reject", by, reason, PermissionRejectedError(reason)))
         return len(entries)
 
-    def close(
-        self, reason: str = "The workspace was closed before the permission was given."
-    ) -> None:
+    def close(self, reason: str = "The workspace was closed before the permission was given.") -> None:
         """Reject what is pending and everything that would have to be asked from now on."""
         with self._lock:
             self._closed = reason
@@ -445,9 +403,7 @@ def _parse(reply: Any, message: str | None) -> tuple[Answer, str | None]:
     if isinstance(reply, tuple | list) and len(reply) == 2 and reply[0] == "reject":
         reply, message = "reject", reply[1]
     if reply not in ("once", "always", "reject"):
-        raise ValueError(
-            f'{reply!r} is no reply: use "once", "always", "reject" or ("reject", "a word about why")'
-        )
+        raise ValueError(f'{reply!r} is no reply: use "once", "always", "reject" or ("reject", "a word about why")')
     if message is not None and not isinstance(message, str):
         raise ValueError(f"the message must be text, not {message!r}")
     return reply, message or None

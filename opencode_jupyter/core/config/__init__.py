@@ -1,0 +1,9 @@
+"""Configuration: OpenCode's files, where they are looked for and how they add up (reference: core.md 14)."""
+
+from __future__ import annotations
+
+from .load import Config, flag, load_config
+from .merge import deep_merge, merge_config
+from .schema import ConfigWarning, normalise
+
+__all__ = ["Config", "ConfigWarning", "deep_merge", "flag", "load_config", "merge_config", "normalise"]
