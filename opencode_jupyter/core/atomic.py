@@ -1,0 +1,99 @@
+"""Write a file whole or not at all.
+
+The bytes go to a temporary file in the same folder, which then takes the file's place. A full disk, a
+killed process or an error in between leaves the old file as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from .errors import ToolError
+
+NEW_FILE_MODE = 0o644
+"""Of files that were not there, less the umask."""
+
+
+def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MODE) -> Path:
+    """Put `data` into `path`, its folders made if missing; an existing file keeps its mode and owner.
+
+    A symbolic link stays: the file it leads to is written.
+
+    Args:
+        path: the file.
+        data: its whole new content.
+        mode: permission bits for a file that was not there.
+
+    Returns:
+        The file that was written, links resolved.
+
+    Raises:
+        ToolError: it can't be written; the message says why and what to do. The old file is whole.
+    """
+    shown = os.fspath(path)
+    try:
+        target = Path(os.path.realpath(shown))
+        existing = _existing(target, shown)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.parent / f".opencode-{secrets.token_hex(8)}.tmp"
+        try:
+            _fill(temporary, data, mode, existing)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+    except OSError as error:
+        raise ToolError(explain(error, shown)) from error
+    return target
+
+
+def _existing(target: Path, shown: str) -> os.stat_result | None:
+    try:
+        found = target.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"Path is a directory, not a file: {shown}")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"Not a regular file: {shown}. Only regular files can be written.")
+    if not os.access(target, os.W_OK):  # replacing asks only for a writable folder, but read-only means read-only
+        raise PermissionError(errno.EACCES, "read-only file")
+    return found
+
+
+def _fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | None) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    # Until it has the old file's mode, nobody else may read it.
+    descriptor = os.open(temporary, flags, mode if existing is None else 0o600)
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        view = memoryview(data)
+        while view:
+            view = view[file.write(view) :]
+        if existing is not None:
+            if hasattr(os, "fchown") and (existing.st_uid, existing.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), existing.st_uid, existing.st_gid)
+            os.chmod(temporary, stat.S_IMODE(existing.st_mode))
+
+
+def explain(error: OSError, path: str) -> str:
+    """What went wrong with `path`, in words that say what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"No space left on the disk to write {path}. The file is unchanged; free some space and try again."
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"No permission to write {path}. Change its (or its folder's) permissions, or write somewhere else."
+    if error.errno == errno.EROFS:
+        return f"{path} is on a read-only file system. Write somewhere else."
+    if error.errno == errno.ENAMETOOLONG:
+        return f"The file name is too long: {path}"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return f"Can't write {path}: a part of its path is a file, not a folder."
+    if error.errno == errno.ELOOP:
+        return f"Can't write {path}: its symbolic links go in a circle."
+    return f"Can't write {path}: {error.strerror or error}"

@@ -1,0 +1,147 @@
+"""A file must have been read before it is overwritten, and not have changed since (reference: tools.md 14)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+import anyio
+
+from .errors import ToolError
+
+SLACK_NS = 50_000_000
+"""A modification time may be so much later than the read (clocks of file systems are coarse; OpenCode's number)."""
+HASH_LIMIT = 8 << 20
+"""Files up to so many bytes are compared by content too, which finds a change that kept time and size."""
+SWITCH = "OPENCODE_DISABLE_FILETIME_CHECK"
+
+
+class NotReadError(ToolError):
+    """The session has not read the file it wants to overwrite."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"You must read file {path} before overwriting it. Use the Read tool first")
+        self.path = path
+
+
+class FileChangedError(ToolError):
+    """The file is not what the session has read.
+
+    Attributes:
+        path: the file.
+    """
+
+    def __init__(self, path: str, modified_ns: int, read_ns: int) -> None:
+        super().__init__(
+            f"File {path} has been modified since it was last read.\n"
+            f"Last modification: {_iso(modified_ns)}\n"
+            f"Last read: {_iso(read_ns)}\n\n"
+            "Please read the file again before modifying it."
+        )
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a file was at one moment."""
+
+    taken_ns: int
+    modified_ns: int
+    size: int
+    digest: bytes | None
+    """None for files over `HASH_LIMIT`."""
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Snapshot:
+        """The file as it is now.
+
+        Raises:
+            OSError: it is not there or can't be read.
+        """
+        taken = time.time_ns()
+        found = os.stat(path)
+        digest = None
+        if found.st_size <= HASH_LIMIT:
+            digest = hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()
+        return cls(taken, found.st_mtime_ns, found.st_size, digest)
+
+
+class FileTimes:
+    """What each session has read, and one lock for each file. Nothing is kept beyond the process."""
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[str, str], Snapshot] = {}
+        self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+
+    def read(self, session_id: str, path: str | os.PathLike[str], snapshot: Snapshot | None = None) -> None:
+        """Remember that `session_id` knows the file.
+
+        Args:
+            session_id: the session.
+            path: the file; links count as the file they lead to.
+            snapshot: the file when it was read; as it is now, if left out.
+        """
+        real = os.path.realpath(path)
+        if snapshot is None:
+            try:
+                snapshot = Snapshot.of(real)
+            except OSError:  # gone again; the next check says so
+                return
+        self._read[session_id, real] = snapshot
+
+    def get(self, session_id: str, path: str | os.PathLike[str]) -> Snapshot | None:
+        """The file as the session last read it."""
+        return self._read.get((session_id, os.path.realpath(path)))
+
+    def check(self, session_id: str, path: str | os.PathLike[str]) -> None:
+        """Go on only if the session has read the file and it has not changed since.
+
+        Raises:
+            NotReadError: never read.
+            FileChangedError: changed since.
+        """
+        if os.environ.get(SWITCH, "").lower() in ("1", "true"):
+            return
+        shown = os.fspath(path)
+        known = self.get(session_id, path)
+        if known is None:
+            raise NotReadError(shown)
+        try:
+            now = os.stat(path)
+        except FileNotFoundError:
+            return  # nothing to lose; the caller finds out that it is missing
+        changed = now.st_mtime_ns > known.taken_ns + SLACK_NS or now.st_size != known.size
+        if not changed:
+            if known.digest is None:
+                changed = now.st_mtime_ns != known.modified_ns
+            else:
+                changed = Snapshot.of(path).digest != known.digest
+        if changed:
+            raise FileChangedError(shown, now.st_mtime_ns, known.taken_ns)
+
+    @asynccontextmanager
+    async def lock(self, path: str | os.PathLike[str]) -> AsyncIterator[None]:
+        """Hold the file: calls on the same one (links resolved) go one after another, in the order they came."""
+        real = os.path.realpath(path)
+        lock, holders = self._locks.get(real) or (anyio.Lock(), 0)
+        self._locks[real] = (lock, holders + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, holders = self._locks[real]
+            if holders == 1:
+                del self._locks[real]
+            else:
+                self._locks[real] = (lock, holders - 1)
+
+
+def _iso(nanoseconds: int) -> str:
+    moment = datetime.fromtimestamp(nanoseconds / 1e9, timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

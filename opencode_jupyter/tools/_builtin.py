@@ -1,0 +1,55 @@
+"""How this package's own tools are declared: a decorated function beside its description for the model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.tool import Definition, FormatValidationError, Tool
+
+P = TypeVar("P", bound=BaseModel)
+Body = Callable[[P, ToolContext], Awaitable[ToolResult]]
+
+
+def builtin(
+    id: str,
+    parameters: type[P],
+    *,
+    body: str | None = None,
+    format_validation_error: FormatValidationError | None = None,
+) -> Callable[[Body[P]], Tool]:
+    """Make a built-in tool of ``async def fn(args, ctx)``.
+
+    Args:
+        id: the tool's id; its description stands in ``{id}.md`` beside the function's module.
+        parameters: the model of its arguments.
+        body: the parameter that a ``%%tool`` cell's body fills, as on the wire.
+        format_validation_error: makes the message for arguments that do not fit.
+    """
+
+    def decorate(fn: Body[P]) -> Tool:
+        text = description_file(inspect.getfile(fn), id)
+        made = Tool(
+            id,
+            Definition(text, parameters, fn, format_validation_error),
+            body=body,
+            builtin=True,
+            source=fn.__module__,
+        )
+        made.__doc__ = fn.__doc__
+        return made
+
+    return decorate
+
+
+@cache
+def description_file(module_file: str, name: str) -> str:
+    """The text of ``{name}.md`` beside a module."""
+    return (Path(module_file).parent / f"{name}.md").read_text(encoding="utf-8").strip()
