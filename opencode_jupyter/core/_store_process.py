@@ -1,0 +1,96 @@
+"""Which process wrote a row, and whether it still lives.
+
+A process id alone is reused by the system; id and start time together are not.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A process on a machine."""
+
+    host: str
+    pid: int
+    started: str
+    """Start time in the system's own spelling; empty where it can't be found out."""
+
+
+def this_process() -> Writer:
+    """The running process (a forked child is another one)."""
+    return _writer(os.getpid())
+
+
+@cache
+def _writer(pid: int) -> Writer:
+    return Writer(socket.gethostname(), pid, start_time(pid) or "")
+
+
+def start_time(pid: int) -> str | None:
+    """When process `pid` began, as a string to compare; None if there is no such process."""
+    if sys.platform == "linux":
+        return _start_linux(pid)
+    if sys.platform == "win32":
+        return _start_windows(pid)
+    command = ["ps", "-o", "lstart=", "-p", str(pid)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    return done.stdout.strip() or None
+
+
+def is_alive(writer: Writer) -> bool:
+    """Whether `writer`, a process of this machine, still runs. Says yes when it can't be found out."""
+    try:
+        started = start_time(writer.pid)
+    except (OSError, subprocess.SubprocessError):
+        return True
+    if started is None:
+        return False
+    return not writer.started or started == writer.started
+
+
+def _start_linux(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field is the program's name in brackets and may hold spaces and brackets itself.
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] == "Z":  # ended, only not yet reaped by its parent
+        return None
+    # Field 22 counts from boot, so a boot's id must go with it (man 5 proc).
+    return f"{_boot_id()}:{fields[19]}"
+
+
+@cache
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _start_windows(pid: int) -> str | None:
+    import ctypes
+    from ctypes import wintypes
+
+    kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined,unused-ignore]
+    kernel32.OpenProcess.restype = wintypes.HANDLE
+    handle = kernel32.OpenProcess(0x1000, False, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
+    if not handle:
+        return None
+    try:
+        times = [wintypes.FILETIME() for _ in range(4)]
+        if not kernel32.GetProcessTimes(wintypes.HANDLE(handle), *(ctypes.byref(t) for t in times)):
+            return ""
+        ended = times[1].dwHighDateTime or times[1].dwLowDateTime
+        return None if ended else f"{times[0].dwHighDateTime}:{times[0].dwLowDateTime}"
+    finally:
+        kernel32.CloseHandle(wintypes.HANDLE(handle))

@@ -1,0 +1,248 @@
+"""From what the store is given to statements, and from rows back to OpenCode's wire form."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ._store_process import Writer
+from .state import ToolPart
+
+Statement = tuple[str, tuple[Any, ...]]
+
+EXTRA = "opencode_jupyter"
+"""The key of a part's wire form that carries what OpenCode's own form has no place for."""
+TITLE_LIMIT = 200
+"""Characters of a call's input that stand in for a title it does not have."""
+
+_PUT_SESSION = (
+    "INSERT INTO sessions (id, parent_id, updated, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+    "parent_id = excluded.parent_id, updated = excluded.updated, data = excluded.data"
+)
+_PUT_MESSAGE = (
+    "INSERT INTO messages (id, session_id, data) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+    "session_id = excluded.session_id, data = excluded.data"
+)
+_PART_COLUMNS = [
+    *("id", "session_id", "message_id", "parent_id", "tool", "status", "title", "start", '"end"', "written"),
+    *("agent", '"by"', "outcome", "waited", "decisions", "host", "pid", "process_started", "data"),
+]
+_PUT_PART = (  # the names above and nothing else
+    f"INSERT INTO parts ({', '.join(_PART_COLUMNS)}) VALUES ({', '.join('?' * len(_PART_COLUMNS))}) "  # noqa: S608
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in _PART_COLUMNS[1:])}"
+)
+_PUT_DECISION = "INSERT OR REPLACE INTO decisions (id, session_id, time, data) VALUES (?, ?, ?, ?)"
+_PUT_TODOS = "INSERT OR REPLACE INTO todos (session_id, data) VALUES (?, ?)"
+_FAMILY = (
+    "(WITH RECURSIVE family (id) AS (VALUES (?) UNION SELECT s.id FROM sessions s JOIN family f ON s.parent_id = f.id) "
+    "SELECT id FROM family)"
+)
+
+
+def encode(value: Any) -> str:
+    """JSON of `value`; what JSON does not know becomes text. ASCII, so that any Python string can be kept."""
+    for attempt in range(3):
+        try:
+            return json.dumps(value, separators=(",", ":"), default=_plain, skipkeys=True)
+        except RuntimeError as error:
+            # A tool may change its metadata while it is being written here; the next put brings the end state.
+            if isinstance(error, RecursionError) or attempt == 2:
+                break
+        except (TypeError, ValueError):
+            break
+    return json.dumps({"unserialisable": ascii(type(value).__name__)})
+
+
+def _plain(value: Any) -> Any:
+    if callable(getattr(value, "to_wire", None)):
+        return value.to_wire()
+    if callable(getattr(value, "model_dump", None)):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    return str(value)
+
+
+def session_row(info: Mapping[str, Any]) -> Statement:
+    """The statement that keeps a session."""
+    updated = _integer((info.get("time") or {}).get("updated"))
+    return _PUT_SESSION, (info["id"], info.get("parentID"), _now() if updated is None else updated, encode(info))
+
+
+def message_row(info: Mapping[str, Any]) -> Statement:
+    """The statement that keeps a message."""
+    return _PUT_MESSAGE, (info["id"], info["sessionID"], encode(info))
+
+
+def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
+    """The statement that keeps a part: a tool part with its extra columns, or any part in wire form."""
+    if isinstance(part, ToolPart):
+        wire = part.to_wire()
+        extra: Mapping[str, Any] = {
+            "agent": part.agent,
+            "by": part.by,
+            "outcome": part.outcome,
+            "waited": part.waited,
+            "decisions": list(part.decisions),
+            "parentID": part.parent_id,
+        }
+    else:
+        wire = dict(part)
+        extra = wire.pop(EXTRA, None) or {}
+    state = wire.get("state") or {}
+    times = state.get("time") or {}
+    data = encode(wire)
+    if data.startswith('{"unserialisable"'):
+        wire["state"] = {**state, "input": {}, "metadata": {"unserialisable": ascii(state)[:2000]}}
+        data = encode(wire)
+    return _PUT_PART, (
+        wire["id"],
+        wire["sessionID"],
+        wire["messageID"],
+        extra.get("parentID"),
+        wire.get("tool"),
+        state.get("status"),
+        _text(state.get("title")),
+        _integer(times.get("start")),
+        _integer(times.get("end")),
+        _now(),
+        _text(extra.get("agent")) or "",
+        _text(extra.get("by")) or "",
+        _text(extra.get("outcome")) or "",
+        float(extra.get("waited") or 0.0),
+        encode([decision_wire(d) for d in extra.get("decisions") or ()]),
+        writer.host,
+        writer.pid,
+        writer.started,
+        data,
+    )
+
+
+def decision_row(identifier: str, decision: Any) -> Statement:
+    """The statement that keeps a permission decision."""
+    wire = decision_wire(decision)
+    made = _integer(wire.get("time"))
+    return _PUT_DECISION, (
+        identifier,
+        wire.get("sessionID") or wire.get("session_id") or "",
+        _now() if made is None else made,
+        encode(wire),
+    )
+
+
+def decision_wire(decision: Any) -> dict[str, Any]:
+    """A decision as a dict; its rules keep where they come from."""
+    if isinstance(decision, Mapping):
+        wire = dict(decision)
+    elif dataclasses.is_dataclass(decision) and not isinstance(decision, type):
+        wire = {f.name: getattr(decision, f.name) for f in dataclasses.fields(decision)}
+    else:
+        return {"decision": str(decision)}
+    rules = wire.get("rules")
+    if isinstance(rules, (list, tuple)):
+        wire["rules"] = [_rule(r) for r in rules]
+    return wire
+
+
+def _rule(rule: Any) -> Any:
+    if isinstance(rule, Mapping) or not hasattr(rule, "pattern"):
+        return rule
+    names = ("permission", "pattern", "action", "origin")
+    return {name: getattr(rule, name) for name in names if hasattr(rule, name)}
+
+
+def todos_row(session_id: str, todos: list[Any]) -> Statement:
+    """The statement that replaces a session's task list."""
+    return _PUT_TODOS, (session_id, encode(todos))
+
+
+def delete_rows(session_id: str) -> list[Statement]:
+    """The statements that remove a session, the sessions begun by it, and all that belongs to them."""
+    owned = ("messages", "parts", "decisions", "todos")
+    columns = [*((table, "session_id") for table in owned), ("sessions", "id")]
+    return [(f"DELETE FROM {table} WHERE {column} IN {_FAMILY}", (session_id,)) for table, column in columns]  # noqa: S608
+
+
+# Reading. Every function runs on the store's own thread.
+
+
+def read_data(connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    """The decoded first column of every row."""
+    return [json.loads(row[0]) for row in connection.execute(sql, parameters)]
+
+
+def read_parts(
+    connection: sqlite3.Connection, session_id: str | None, message_id: str | None, limit: int | None
+) -> list[dict[str, Any]]:
+    """Parts, oldest first; of more than `limit`, the newest."""
+    rows = connection.execute(
+        'SELECT data, agent, "by", waited, outcome, decisions, parent_id FROM parts '
+        "WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR message_id = ?2) ORDER BY rowid DESC LIMIT ?3",
+        (session_id, message_id, -1 if limit is None else limit),
+    ).fetchall()
+    parts = []
+    for data, agent, by, waited, outcome, decisions, parent_id in reversed(rows):
+        part = json.loads(data)
+        part[EXTRA] = {
+            "agent": agent,
+            "by": by,
+            "waited": waited,
+            "outcome": outcome,
+            "decisions": json.loads(decisions),
+            "parentID": parent_id,
+        }
+        parts.append(part)
+    return parts
+
+
+def read_calls(connection: sqlite3.Connection, limit: int) -> list[dict[str, Any]]:
+    """The newest calls, newest first, one flat row each."""
+    rows = connection.execute(
+        'SELECT id, coalesce(start, written), tool, title, status, outcome, start, "end", waited, agent, "by", '
+        "session_id, CASE WHEN coalesce(title, '') = '' THEN data END FROM parts WHERE tool IS NOT NULL "
+        "ORDER BY rowid DESC LIMIT ?",
+        (limit,),
+    )
+    calls = []
+    for part_id, at, tool, title, state, outcome, start, end, waited, agent, by, session, data in rows:
+        given = json.loads(data).get("state", {}).get("input") if data else None
+        calls.append(
+            {
+                "time": at,
+                "tool": tool,
+                "title": title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
+                "state": state,
+                "outcome": outcome,
+                "seconds": None if start is None or end is None else (end - start) / 1000,
+                "waited": waited,
+                "agent": agent,
+                "by": by,
+                "session": session,
+                "id": part_id,
+            }
+        )
+    return calls
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, (int, float)) and abs(value) < 2**63:  # also false for NaN
+        return int(value)
+    return None
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,190 @@
+"""The store's file: tables, versions, opening, and what is done about a file that can't be used."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ._store_process import Writer, is_alive, this_process
+
+log = logging.getLogger(__name__)
+
+ABORTED = "Tool execution aborted"
+"""OpenCode's words for a call whose process ended before it."""
+FOREIGN_HOURS = 24
+"""Unfinished rows of another machine (a shared home folder) can't be checked; they are given up after this long."""
+
+_FIRST = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, parent_id TEXT, updated INTEGER NOT NULL, data TEXT NOT NULL);
+CREATE TABLE messages (
+    id TEXT PRIMARY KEY, session_id TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX messages_of_session ON messages (session_id);
+CREATE TABLE parts (
+    id TEXT PRIMARY KEY, session_id TEXT NOT NULL, message_id TEXT NOT NULL, parent_id TEXT,
+    tool TEXT, status TEXT, title TEXT, start INTEGER, "end" INTEGER, written INTEGER NOT NULL,
+    agent TEXT NOT NULL, "by" TEXT NOT NULL, outcome TEXT NOT NULL, waited REAL NOT NULL, decisions TEXT NOT NULL,
+    host TEXT NOT NULL, pid INTEGER NOT NULL, process_started TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX parts_of_session ON parts (session_id, message_id);
+CREATE INDEX parts_unfinished ON parts (status) WHERE status IN ('pending', 'running');
+CREATE TABLE decisions (
+    id TEXT PRIMARY KEY, session_id TEXT NOT NULL, time INTEGER NOT NULL, data TEXT NOT NULL);
+CREATE INDEX decisions_of_session ON decisions (session_id);
+CREATE TABLE todos (session_id TEXT PRIMARY KEY, data TEXT NOT NULL);
+"""
+
+MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = [_FIRST]
+"""Step n brings a file from version n to n + 1; the file keeps its version in ``PRAGMA user_version``."""
+
+
+class NewerStoreError(Exception):
+    """The file was written by a later release, whose tables this one does not know."""
+
+
+def is_corrupt(error: BaseException) -> bool:
+    """Whether SQLite says that the file's content is damaged (or is no database at all)."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def open_database(path: Path | None, busy_ms: int = 3000) -> sqlite3.Connection:
+    """Connect, bring the tables up to date, end what dead processes left open.
+
+    Args:
+        path: the file; made, readable by its owner alone, if it is not there. None is memory.
+        busy_ms: how long a statement waits for another process's transaction.
+
+    Raises:
+        sqlite3.Error: the file can't be opened, written or understood.
+        OSError: its folder can't be made or the file can't be created.
+        NewerStoreError: a later release has been at work on it.
+    """
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
+        if path is not None:
+            _set_wal(connection, busy_ms)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        _migrate(connection)
+        _end_abandoned(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def move_aside(path: Path) -> Path | None:
+    """Rename a damaged file, and what belongs to it, to ``NAME.corrupt-DATE``.
+
+    Returns:
+        The new name; None if it could not be renamed.
+    """
+    target = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+    try:
+        path.replace(target)
+        for suffix in ("-wal", "-shm"):
+            beside = path.with_name(path.name + suffix)
+            if beside.exists():
+                beside.replace(target.with_name(target.name + suffix))
+    except OSError as error:
+        log.warning("%s is damaged and could not be renamed: %s", path, error)
+        return None
+    log.warning("%s is damaged; it was kept as %s and a new one begun", path, target.name)
+    return target
+
+
+def _set_wal(connection: sqlite3.Connection, busy_ms: int) -> None:
+    # SQLite does not wait for this lock by itself when two processes make a new file at once.
+    deadline = time.monotonic() + busy_ms / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    version = _version(connection)
+    if version > len(MIGRATIONS):
+        raise NewerStoreError(f"it has version {version}, this release knows {len(MIGRATIONS)}")
+    if version == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Asked again under the lock: another process may have been quicker.
+        for step in MIGRATIONS[_version(connection) :]:
+            if callable(step):
+                step(connection)
+            else:
+                for statement in filter(str.strip, step.split(";")):
+                    connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS):d}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _end_abandoned(connection: sqlite3.Connection) -> None:
+    """Turn unfinished calls of dead processes into errors."""
+    rows = connection.execute(
+        "SELECT id, host, pid, process_started, written, data FROM parts WHERE status IN ('pending', 'running')"
+    ).fetchall()
+    if not rows:
+        return
+    now = time.time_ns() // 1_000_000
+    here = this_process().host
+    alive: dict[Writer, bool] = {}
+    ended: list[tuple[int, str, str]] = []
+    for part_id, host, pid, started, written, data in rows:
+        writer = Writer(host, pid, started)
+        if host != here:
+            lives = now - written < FOREIGN_HOURS * 3_600_000
+        else:
+            if writer not in alive:
+                alive[writer] = is_alive(writer)
+            lives = alive[writer]
+        if not lives:
+            ended.append((now, _aborted(data, now), part_id))
+    if not ended:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany(
+        "UPDATE parts SET status = 'error', outcome = 'ended', \"end\" = ?, data = ? "
+        "WHERE id = ? AND status IN ('pending', 'running')",
+        ended,
+    )
+    connection.execute("COMMIT")
+
+
+def _aborted(data: str, now: int) -> str:
+    part = json.loads(data)
+    state = part.get("state") or {}
+    start = (state.get("time") or {}).get("start", now)
+    part["state"] = {
+        "status": "error",
+        "input": state.get("input", {}),
+        "error": ABORTED,
+        "time": {"start": start, "end": now},
+    }
+    if state.get("metadata") is not None:
+        part["state"]["metadata"] = state["metadata"]
+    return json.dumps(part, separators=(",", ":"))

@@ -1,0 +1,423 @@
+"""Sessions, messages, parts, task lists and permission decisions in one SQLite file.
+
+Writing is put off: `put_*` only notes the object, and a thread of the store's own writes a few
+milliseconds later what there is then, so the three states of a short call cost one row. Several
+processes (kernels) may use one file. Whatever goes wrong with the file, a call never fails by it:
+the store goes on in memory, says so in `Store.problem`, and tries the file again now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import _store_rows as rows
+from ._store_process import this_process
+from ._store_schema import NewerStoreError, is_corrupt, move_aside, open_database
+from .ids import create
+from .state import ToolPart
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+COALESCE_S = 0.005
+"""How long the writer waits for more after the first change."""
+RETRY_S = 30.0
+"""How long after a failure the file is tried again."""
+RESCUE_BYTES = 64 * 1024 * 1024
+"""Up to this size the file's content is copied when the store has to go on in memory."""
+
+_ROW_ERRORS = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError, UnicodeError)
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_inherited: list[sqlite3.Connection | None] = []
+
+
+class Store:
+    """What was called, asked and decided, kept over restarts.
+
+    Any thread may call any method. Objects given to `put_*` are written as they are when the
+    writer comes to them, so a caller that changes one puts it again.
+
+    Attributes:
+        path: the file; None keeps everything in memory.
+        problem: why the file is not in use at the moment, for people; None while all is well.
+        moved_aside: where a damaged file was kept; None if there was none.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self.problem: str | None = None
+        self.moved_aside: Path | None = None
+        self._parts: dict[str, ToolPart | dict[str, Any]] = {}
+        self._others: dict[str, tuple[str, Any]] = {}
+        self._commands: deque[tuple[Callable[[sqlite3.Connection], Any], Future[Any]]] = deque()
+        self._awake = False
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._unsaved: dict[str, list[rows.Statement]] = {}
+        self._retry_at = 0.0
+        self._hopeless = False
+        self._row_error_logged = False
+        self._connection: sqlite3.Connection
+        self._thread = threading.Thread(target=self._run, name="opencode-store", daemon=True)
+        self._thread.start()
+        _stores.add(self)
+
+    # Writing: returns at once.
+
+    def put_part(self, part: ToolPart | dict[str, Any]) -> None:
+        """Keep a part: a tool part, or any part in wire form (extra columns under ``opencode_jupyter``)."""
+        self._parts[part["id"] if isinstance(part, dict) else part.id] = part
+        if not self._awake:
+            self._wake.set()
+
+    def put_session(self, info: dict[str, Any]) -> None:
+        """Keep a session's info (``id``, ``parentID``, ``time.updated``, ...)."""
+        self._put(info["id"], "session", info)
+
+    def put_message(self, info: dict[str, Any]) -> None:
+        """Keep a message's info (``id``, ``sessionID``, ...)."""
+        self._put(info["id"], "message", info)
+
+    def put_decision(self, decision: dict[str, Any]) -> None:
+        """Keep a permission decision; it gets an ``id`` of its own if it has none."""
+        self._put(decision.get("id") or create("permission"), "decision", decision)
+
+    async def replace_todos(self, session_id: str, todos: list[Any]) -> None:
+        """Make `todos` the session's task list."""
+        self._put("todos:" + session_id, "todos", (session_id, list(todos)))
+
+    def _put(self, key: str, kind: str, value: Any) -> None:
+        self._others[key] = (kind, value)
+        if not self._awake:
+            self._wake.set()
+
+    # Reading: sees everything put before.
+
+    async def sessions(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Sessions, the one changed last first."""
+        sql = "SELECT data FROM sessions ORDER BY updated DESC, rowid DESC LIMIT ?"
+        return await self._ask(lambda c: rows.read_data(c, sql, (-1 if limit is None else limit,)))
+
+    async def session(self, session_id: str) -> dict[str, Any] | None:
+        """One session's info; None if there is none."""
+        found = await self._ask(
+            lambda c: rows.read_data(c, "SELECT data FROM sessions WHERE id = ?", (session_id,)),
+        )
+        return found[0] if found else None
+
+    async def messages(self, session_id: str) -> list[dict[str, Any]]:
+        """A session's messages, oldest first."""
+        sql = "SELECT data FROM messages WHERE session_id = ? ORDER BY rowid"
+        return await self._ask(lambda c: rows.read_data(c, sql, (session_id,)))
+
+    async def parts(
+        self, session_id: str | None = None, message_id: str | None = None, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Parts in OpenCode's wire form, oldest first; of more than `limit`, the newest.
+
+        Under ``opencode_jupyter`` each carries agent, by, waited (seconds), outcome, decisions and parentID.
+        """
+        return await self._ask(lambda c: rows.read_parts(c, session_id, message_id, limit))
+
+    async def calls(self, limit: int = 50) -> list[dict[str, Any]]:
+        """The newest tool calls, newest first.
+
+        Returns:
+            Rows with time (Unix ms), tool, title, state, outcome, seconds (None until it has ended),
+            waited (seconds), agent, by, session, id.
+        """
+        return await self._ask(lambda c: rows.read_calls(c, limit))
+
+    async def decisions(self, limit: int = 50) -> list[dict[str, Any]]:
+        """The newest permission decisions, newest first."""
+        sql = "SELECT data FROM decisions ORDER BY time DESC, rowid DESC LIMIT ?"
+        return await self._ask(lambda c: rows.read_data(c, sql, (limit,)))
+
+    async def todos(self, session_id: str) -> list[Any]:
+        """A session's task list; empty if it has none."""
+        found = await self._ask(
+            lambda c: rows.read_data(c, "SELECT data FROM todos WHERE session_id = ?", (session_id,)),
+        )
+        return list(found[0]) if found else []
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a session, the sessions begun by it, and all that belongs to them."""
+        batch = {"delete:" + session_id: rows.delete_rows(session_id)}
+        await self._ask(lambda _: self._write(batch))
+
+    # Ends.
+
+    async def flush(self) -> None:
+        """Wait until everything put before is in the file."""
+        await self._ask(lambda _: None)
+
+    def flush_sync(self, timeout: float | None = 30.0) -> None:
+        """`flush` for code that can't await.
+
+        Raises:
+            TimeoutError: the file did not take it within `timeout` seconds.
+        """
+        self._submit(lambda _: None).result(timeout)
+
+    def close(self) -> None:
+        """Write what is left and let go of the file. Closing twice is fine."""
+        with self._lock:
+            self._closed = True
+        self._hurry.set()
+        self._wake.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=15)
+
+    def disown(self) -> None:
+        """In a forked child: neither use nor close the file, which is the parent's."""
+        # Threads and SQLite connections do not survive a fork, so the lock and the thread may not be touched either.
+        self._closed = True
+        self.problem = "this store belongs to the process that opened it"
+        self._thread = threading.current_thread()
+        self._lock = threading.Lock()
+        _inherited.append(getattr(self, "_connection", None))
+
+    # Between the threads.
+
+    async def _ask(self, command: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.wrap_future(self._submit(command))
+
+    def _submit(self, command: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the store is closed")
+            self._commands.append((command, future))
+        self._hurry.set()
+        self._wake.set()
+        return future
+
+    # Everything below runs on the writer's thread.
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:
+            # Nobody may wait for a thread that is gone.
+            log.exception("the store's writer ended; nothing is kept from now on")
+            with self._lock:
+                self._closed = True
+                self.problem = f"nothing is kept any more: {error}"
+            for _, future in self._commands:
+                future.set_exception(RuntimeError(self.problem))
+
+    def _serve(self) -> None:
+        self._connection = self._open()
+        while True:
+            # The order matters: a put between the two lines is seen by the second, one after it sets the event.
+            self._awake = False
+            if not (self._parts or self._others or self._commands or self._closed):
+                self._wake.wait()
+            self._awake = True
+            self._wake.clear()
+            self._hurry.wait(COALESCE_S)
+            self._hurry.clear()
+            closing = self._closed
+            commands = [self._commands.popleft() for _ in range(len(self._commands))]
+            self._guarded(self._drain)
+            for command, future in commands:
+                self._answer(command, future)
+            if closing and not self._commands:
+                break
+        if self._unsaved:
+            self._retry_at = 0.0
+            self._guarded(self._retry)
+        self._guarded(self._connection.close)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """The writer must outlive whatever it meets, or every later `flush` would hang."""
+        try:
+            step()
+        except Exception:
+            log.exception("the store's writer failed; rows may be missing")
+
+    def _answer(self, command: Callable[[sqlite3.Connection], Any], future: Future[Any]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            try:
+                answer = command(self._connection)
+            except sqlite3.Error as error:
+                self._leave_file(error)
+                answer = command(self._connection)
+        except BaseException as error:  # noqa: BLE001  (whoever waits gets it)
+            future.set_exception(error)
+        else:
+            future.set_result(answer)
+
+    def _drain(self) -> None:
+        """Write what was put; taken out item by item, since other threads go on putting."""
+        writer = this_process()
+        batch: dict[str, list[rows.Statement]] = {}
+        for key, (kind, value) in _take(self._others):
+            try:
+                batch[key] = [_other_row(key, kind, value)]
+            except Exception as error:  # noqa: BLE001  (objects are the callers': one bad one must not stop the rest)
+                self._row_failed(error)
+        for key, part in _take(self._parts):
+            try:
+                batch[key] = [rows.part_row(part, writer)]
+            except Exception as error:  # noqa: BLE001  (objects are the callers': one bad one must not stop the rest)
+                self._row_failed(error)
+        if batch:
+            self._write(batch)
+
+    def _write(self, batch: Mapping[str, list[rows.Statement]]) -> None:
+        if self._unsaved and time.monotonic() >= self._retry_at:
+            self._retry()
+        try:
+            self._transaction(self._connection, batch)
+        except sqlite3.Error as error:
+            self._leave_file(error)
+            self._transaction(self._connection, batch)
+        if self.problem and not self._hopeless:
+            for key, statements in batch.items():
+                self._unsaved.pop(key, None)  # so that it moves behind a deletion that came between
+                self._unsaved[key] = statements
+
+    def _transaction(self, connection: sqlite3.Connection, batch: Mapping[str, list[rows.Statement]]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statements in batch.values():
+                for sql, parameters in statements:
+                    try:
+                        connection.execute(sql, parameters)
+                    except _ROW_ERRORS as error:
+                        self._row_failed(error)
+            connection.execute("COMMIT")
+        except BaseException:
+            # A full disk has rolled back by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _row_failed(self, error: BaseException) -> None:
+        if not self._row_error_logged:
+            self._row_error_logged = True
+            log.warning("a row could not be stored (said once): %s: %s", type(error).__name__, error)
+
+    # The file and its troubles.
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._open_file()
+        except Exception as error:  # noqa: BLE001  (a migration may raise anything)
+            self._set_problem(error)
+            return open_database(None)
+
+    def _open_file(self, busy_ms: int = 3000) -> sqlite3.Connection:
+        before = _inode(self.path)
+        try:
+            return open_database(self.path, busy_ms)
+        except sqlite3.DatabaseError as error:
+            if self.path is None or not is_corrupt(error):
+                raise
+            # Another process may have met the same damage and already begun a new file.
+            if _inode(self.path) == before:
+                self.moved_aside = move_aside(self.path) or self.moved_aside
+            return open_database(self.path, busy_ms)
+
+    def _leave_file(self, error: sqlite3.Error) -> None:
+        """Go on with a new file if this one is damaged, else in memory with what can be rescued."""
+        if self.path is None or self.problem:
+            raise error
+        old = self._connection
+        if is_corrupt(error):
+            old.close()
+            self.moved_aside = move_aside(self.path) or self.moved_aside
+            self._connection = self._open()
+            return
+        self._set_problem(error)
+        self._connection = open_database(None)
+        try:
+            if old.in_transaction:
+                old.execute("ROLLBACK")
+            if self.path.stat().st_size <= RESCUE_BYTES:
+                old.backup(self._connection)
+        except (sqlite3.Error, OSError):
+            self._connection.close()
+            self._connection = open_database(None)
+        old.close()
+
+    def _set_problem(self, error: BaseException) -> None:
+        self.problem = f"the history is kept in memory only: {self.path}: {error}"
+        self._hopeless = isinstance(error, NewerStoreError)
+        self._retry_at = time.monotonic() + RETRY_S
+        log.warning("%s", self.problem)
+
+    def _retry(self) -> None:
+        """See whether the file can be used again, and bring it what it missed."""
+        self._retry_at = time.monotonic() + RETRY_S
+        connection = None
+        try:
+            connection = self._open_file(busy_ms=200)
+            self._transaction(connection, self._unsaved)
+        except Exception as error:  # noqa: BLE001  (as above)
+            log.debug("%s still can't be used: %s", self.path, error)
+            if connection is not None:
+                connection.close()
+            return
+        self._connection.close()
+        self._connection = connection
+        self._unsaved = {}
+        self.problem = None
+        log.info("the history is written to %s again", self.path)
+
+
+def _take(items: dict[str, T]) -> list[tuple[str, T]]:
+    taken = []
+    while items:
+        taken.append(items.popitem())
+    taken.reverse()
+    return taken
+
+
+def _other_row(key: str, kind: str, value: Any) -> rows.Statement:
+    if kind == "session":
+        return rows.session_row(value)
+    if kind == "message":
+        return rows.message_row(value)
+    if kind == "todos":
+        return rows.todos_row(*value)
+    return rows.decision_row(key, value)
+
+
+def _inode(path: Path | None) -> int | None:
+    try:
+        return None if path is None else path.stat().st_ino
+    except OSError:
+        return None
+
+
+@atexit.register
+def _close_all() -> None:
+    for store in list(_stores):
+        store.close()
+
+
+def _after_fork() -> None:
+    for store in list(_stores):
+        store.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,281 @@
+"""The store: what is kept, and how it is written and read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter.core.permission import Decision, Rule
+from opencode_jupyter.core.result import Attachment
+from opencode_jupyter.core.state import Completed, Failed, Pending, Running
+from opencode_jupyter.core.store import Store
+from tests.support.storing import completed, tool_part
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "store.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    opened = Store(path)
+    yield opened
+    opened.close()
+
+
+async def test_parts_come_back_in_wire_form_with_the_extra_columns(store: Store, path: Path) -> None:
+    rule = Rule("edit", "*", "ask", "opencode.json")
+    decision = Decision("edit", ["a.txt"], "allow", [rule], "once", "card", None, 1.5, 1234)
+    part = tool_part(agent="plan", by="model", parent_id="prt_0", waited=1.5, outcome="completed", decisions=[decision])
+    image = Attachment.from_bytes(b"x", "image/png")
+    part.state = Completed({"a": 1}, 1000, 2000, "title", "out", {"truncated": False}, [image])
+    store.put_part(part)
+    (kept,) = await store.parts("ses_a")
+    extra = kept.pop("opencode_jupyter")
+    assert kept == part.to_wire()
+    assert extra["decisions"][0]["rules"] == [
+        {"permission": "edit", "pattern": "*", "action": "ask", "origin": "opencode.json"}
+    ]
+    assert extra["decisions"][0]["reply"] == "once"
+    del extra["decisions"]
+    assert extra == {"agent": "plan", "by": "model", "waited": 1.5, "outcome": "completed", "parentID": "prt_0"}
+    store.close()
+    reopened = Store(path)
+    assert (await reopened.parts(message_id="msg_ses_a"))[0]["state"]["output"] == "out"
+    # What was read can be put back as it is.
+    again = (await reopened.parts())[0]
+    reopened.put_part({**again, "tool": "grep"})
+    assert await reopened.parts() == [{**again, "tool": "grep"}]
+    reopened.close()
+
+
+async def test_sessions_messages_and_plain_parts(store: Store) -> None:
+    store.put_session({"id": "ses_1", "title": "first", "time": {"created": 1, "updated": 5}})
+    store.put_session({"id": "ses_2", "title": "second", "time": {"created": 2, "updated": 3}})
+    store.put_message({"id": "msg_1", "sessionID": "ses_1", "role": "user"})
+    store.put_message({"id": "msg_2", "sessionID": "ses_1", "role": "assistant"})
+    store.put_message({"id": "msg_1", "sessionID": "ses_1", "role": "user", "agent": "build"})
+    store.put_part({"id": "prt_t", "sessionID": "ses_1", "messageID": "msg_1", "type": "text", "text": "hé \ud800 \0"})
+    assert [s["id"] for s in await store.sessions()] == ["ses_1", "ses_2"]
+    assert [s["id"] for s in await store.sessions(limit=1)] == ["ses_1"]
+    assert (await store.session("ses_2"))["title"] == "second"  # type: ignore[index]
+    assert await store.session("ses_none") is None
+    assert [(m["id"], m.get("agent")) for m in await store.messages("ses_1")] == [("msg_1", "build"), ("msg_2", None)]
+    (text,) = await store.parts("ses_1", "msg_1")
+    assert text["text"] == "hé \ud800 \0"
+    assert await store.calls() == []
+
+
+async def test_order_limit_and_history(store: Store) -> None:
+    for number in range(5):
+        store.put_part(tool_part(number, state=completed(title=f"t{number}"), outcome="completed", waited=0.25))
+        await store.flush()
+    store.put_part(tool_part(0, state=completed(title="again")))
+    failed = Failed({"command": "é" * 500}, 1000, 1100, "boom")
+    store.put_part(tool_part(9, tool="bash", state=failed, by="model", agent="plan", outcome="failed"))
+    store.put_part(tool_part(10, state=Running({}, 1000)))
+    assert [p["callID"] for p in await store.parts(limit=3)] == ["call_4", "call_9", "call_10"]
+    rows = await store.calls(4)
+    assert [r["state"] for r in rows] == ["running", "error", "completed", "completed"]
+    assert rows[0]["seconds"] is None
+    assert rows[1]["title"].startswith('{"command": "éé') and len(rows[1]["title"]) <= 200
+    del rows[1]["title"]
+    assert rows[1] == {
+        "time": 1000,
+        "tool": "bash",
+        "state": "error",
+        "outcome": "failed",
+        "seconds": 0.1,
+        "waited": 0.0,
+        "agent": "plan",
+        "by": "model",
+        "session": "ses_a",
+        "id": "prt_ses_a_000009",
+    }
+    assert (await store.calls(50))[-1]["title"] == "again"
+
+
+async def test_decisions_and_todos(store: Store) -> None:
+    store.put_decision({"sessionID": "ses_a", "permission": "bash", "action": "allow", "time": 2})
+    store.put_decision({"sessionID": "ses_a", "permission": "edit", "action": "deny", "time": 3})
+    store.put_decision({"id": "per_x", "sessionID": "ses_b", "permission": "read", "action": "allow", "time": 1})
+    assert [d["permission"] for d in await store.decisions()] == ["edit", "bash", "read"]
+    assert len(await store.decisions(2)) == 2
+    assert await store.todos("ses_a") == []
+    await store.replace_todos("ses_a", [{"content": "one"}, {"content": "two"}])
+    await store.replace_todos("ses_a", [{"content": "three"}])
+    assert await store.todos("ses_a") == [{"content": "three"}]
+
+
+async def test_deleting_a_session_takes_its_children_along(store: Store) -> None:
+    store.put_session({"id": "ses_a", "time": {"updated": 1}})
+    store.put_session({"id": "ses_child", "parentID": "ses_a", "time": {"updated": 1}})
+    store.put_session({"id": "ses_b", "time": {"updated": 1}})
+    for session in ("ses_a", "ses_child", "ses_b"):
+        store.put_message({"id": f"msg_{session}", "sessionID": session})
+        store.put_part(tool_part(session=session))
+        store.put_decision({"sessionID": session, "time": 1})
+        await store.replace_todos(session, [1])
+    await store.delete_session("ses_a")
+    assert [s["id"] for s in await store.sessions()] == ["ses_b"]
+    assert {p["sessionID"] for p in await store.parts()} == {"ses_b"}
+    assert {d["sessionID"] for d in await store.decisions()} == {"ses_b"}
+    assert await store.messages("ses_child") == await store.todos("ses_child") == []
+    assert len(await store.messages("ses_b")) == 1
+
+
+async def test_a_short_call_is_one_row_written_once(path: Path, store: Store) -> None:
+    store.flush_sync()
+    with contextlib.closing(sqlite3.connect(path)) as watcher:
+        watcher.execute("CREATE TABLE writes (status TEXT)")
+        watcher.execute("CREATE TRIGGER i AFTER INSERT ON parts BEGIN INSERT INTO writes VALUES (new.status); END")
+        watcher.execute("CREATE TRIGGER u AFTER UPDATE ON parts BEGIN INSERT INTO writes VALUES (new.status); END")
+        watcher.commit()
+        part = tool_part()
+        for state in (Pending({}), Running({}, 1), completed()):
+            part.state = state
+            store.put_part(part)
+        await store.flush()
+        assert watcher.execute("SELECT * FROM writes").fetchall() == [("completed",)]
+
+
+async def test_a_put_is_written_without_a_flush(path: Path, store: Store) -> None:
+    store.put_part(tool_part())
+    deadline = time.monotonic() + 5
+    while True:
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(path)) as other:
+            if other.execute("SELECT count(*) FROM parts").fetchone()[0]:
+                break
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def test_putting_is_cheap(store: Store) -> None:
+    part = tool_part(state=completed())
+    rounds = []
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(1000):
+            store.put_part(part)
+        rounds.append((time.perf_counter() - start) / 1000)
+        await asyncio.sleep(0.01)
+    assert min(rounds) < 2e-6
+
+
+async def test_in_memory_store_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    memory = Store(None)
+    memory.put_part(tool_part())
+    assert len(await memory.parts()) == 1
+    assert memory.problem is None
+    memory.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_file_is_private(path: Path, store: Store) -> None:
+    await store.flush()
+    assert {p.stat().st_mode & 0o077 for p in path.parent.iterdir()} == {0}
+
+
+async def test_what_json_does_not_know_is_kept_as_text(store: Store, tmp_path: Path) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            return "odd"
+
+    loop: dict[str, Any] = {}
+    loop["self"] = loop
+    metadata = {"path": tmp_path, "set": {1}, "odd": Odd(), ("a", 1): 2, "nan": float("inf"), "raw": b"\xff"}
+    store.put_part(tool_part(1, state=Running({}, 1, metadata=metadata)))
+    store.put_part(tool_part(2, state=Running({"x": loop}, 1, metadata=loop)))
+    store.put_part(tool_part(3, state=completed(title="\ud800")))
+    store.put_part(tool_part(4, state=Running({}, 2**80)))
+    one, two, three, four = await store.parts()
+    assert one["state"]["metadata"] == {
+        "path": str(tmp_path),
+        "set": [1],
+        "odd": "odd",
+        "nan": float("inf"),
+        "raw": "b'\\xff'",
+    }
+    assert two["callID"] == "call_2" and "unserialisable" in two["state"]["metadata"]
+    assert three["state"]["title"] == "\ud800"
+    assert four["state"]["time"] == {"start": 2**80}
+    assert (await store.calls())[1]["title"] == "\\ud800"
+    assert store.problem is None
+
+
+async def test_one_bad_row_does_not_hold_up_the_others(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.put_part({"id": "prt_bad"})
+    store.put_message({"id": "msg_bad", "sessionID": object()})
+    store.put_part({"id": "prt_worse", "sessionID": "\ud800", "messageID": "m"})
+    store.put_part(tool_part())
+    assert [p["id"] for p in await store.parts()] == [tool_part().id]
+    assert store.problem is None
+    assert sum("could not be stored" in r.message for r in caplog.records) == 1
+
+
+async def test_metadata_that_changes_while_it_is_written(store: Store) -> None:
+    metadata: dict[str, Any] = {str(i): "x" * 10 for i in range(2000)}
+    part = tool_part(state=Running({}, 1, metadata=metadata))
+    stop = threading.Event()
+
+    def change() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            metadata[f"new{number % 500}"] = number
+            metadata.pop(f"new{(number + 250) % 500}", None)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(30):
+            store.put_part(part)
+            await store.flush()
+    finally:
+        stop.set()
+        thread.join()
+    store.put_part(part)
+    assert (await store.parts())[0]["state"]["metadata"] == metadata
+
+
+async def test_many_threads(store: Store) -> None:
+    def work(name: int) -> None:
+        for number in range(300):
+            part = tool_part(number, f"ses_{name}")
+            store.put_part(part)
+            part.state = completed(str(number))
+            store.put_part(part)
+            if number % 100 == 0:
+                store.flush_sync()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in range(8):
+        parts = await store.parts(f"ses_{name}")
+        assert [p["state"]["output"] for p in parts] == [str(n) for n in range(300)]
+
+
+def test_any_loop_in_any_thread(store: Store) -> None:
+    store.put_part(tool_part())
+    counts: list[int] = []
+    threads = [threading.Thread(target=lambda: counts.append(len(asyncio.run(store.parts())))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [1] * 4
