@@ -69,7 +69,7 @@ export class AskView {
   update(ask: CardAsk): void {
     this.ask = ask;
     const [at, of] = ask.position ?? [1, 1];
-    setText(this.place, of > 1 ? `${at} of ${of} that wait` : '');
+    setText(this.place, of > 1 ? `${at} of ${of} waiting` : '');
   }
 
   /** Ends the timers. */
