@@ -65,10 +65,7 @@ class Workspace:
         *,
         store: bool = True,
     ) -> None:
-        self.directory = Path(os.path.abspath(os.path.expanduser(directory)))
-        if not self.directory.is_dir():
-            raise NotADirectoryError(f"{self.directory} is not a folder; a Workspace needs one that exists")
-        self.worktree = find_worktree(self.directory)
+        self.directory, self.worktree = _folders(directory)
         self.data_dir = Path(data_dir) if data_dir is not None else Path(platformdirs.user_data_dir(APP, appauthor=False))
         self.flags = Flags.read()
         self.bus = Bus()
@@ -100,6 +97,15 @@ class Workspace:
             data_dir=self.data_dir,
             truncate_glob=self.truncation.glob,
         )
+
+    def change_directory(self, directory: str | os.PathLike[str]) -> None:
+        """Run later calls in another folder, with that folder's config; sessions, rules and approvals stay.
+
+        Raises:
+            NotADirectoryError: it is no folder.
+        """
+        self.directory, self.worktree = _folders(directory)
+        self._load_config()
 
     def reload_config(self) -> None:
         """Read the config files again; running calls keep the rules they began with."""
@@ -312,6 +318,13 @@ def find_worktree(directory: Path) -> Path:
         if (folder / ".git").exists():
             return folder
     return Path(directory.anchor)
+
+
+def _folders(directory: str | os.PathLike[str]) -> tuple[Path, Path]:
+    folder = Path(os.path.abspath(os.path.expanduser(directory)))
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder; a Workspace needs one that exists")
+    return folder, find_worktree(folder)
 
 
 def _builtins() -> list[Any]:

@@ -245,6 +245,7 @@ class PermissionService:
         *,
         patterns: Sequence[str] | None = None,
         by: str = "",
+        error: ToolError | None = None,
     ) -> bool:
         """Answer a request. May be called from any thread.
 
@@ -258,6 +259,7 @@ class PermissionService:
             message: a word about it.
             patterns: with ``always``: what to remember instead, as edited by the person.
             by: through which way the answer came, for the history.
+            error: with ``reject``: raise this in the refused call instead (nobody was there to ask).
 
         Returns:
             False if nothing waits under that id (any more).
@@ -283,10 +285,10 @@ class PermissionService:
             error = PermissionCorrectedError(message) if message else PermissionRejectedError()
         self._settle(entry, _Outcome(answer, by, message, error))
         for other in others:
-            error = PermissionRejectedError() if answer == "reject" else None
+            cascaded = PermissionRejectedError() if answer == "reject" else None
             self._settle(
                 other,
-                _Outcome(answer, by, f"Answered together with {request_id}", error),
+                _Outcome(answer, by, f"Answered together with {request_id}", cascaded),
             )
         return True
 

@@ -1,0 +1,230 @@
+"""Every touch of ipykernel's internals, for releases 6.29 to 7.x.
+
+Each function looks whether the release has what it needs, does nothing and says so when it has not, and gives back
+the function that undoes it. What was measured about each is in the reference (jupyter.md 4); in short: a kernel
+runs one shell message at a time, so a click on a button shown by a running cell arrives late, unless it is seen in
+the shell-channel thread (7.x), read off the socket by the waiting cell (6.x), or sent on the control channel.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+OnComm = Callable[[str, dict[str, Any], str], None]
+"""``(comm id, the message's data, route)``; called on whatever thread saw the message; must not print or display."""
+CONTROL_TYPE = "opencode_jupyter"
+"""Message type of our own on the control channel; content: ``{"comm_id": ..., "data": {...}}``."""
+
+
+def kernel_of(shell: Any) -> Any:
+    """The ipykernel that runs this shell; None in a terminal."""
+    return getattr(shell, "kernel", None)
+
+
+def version() -> tuple[int, ...]:
+    """ipykernel's version; empty when it is not installed."""
+    try:
+        import ipykernel
+    except ImportError:
+        return ()
+    return tuple(int(n) for n in ipykernel.__version__.split(".")[:3] if n.isdigit())
+
+
+def can_await(kernel: Any) -> bool:
+    """Whether an awaiting cell hears clicks: 7.x. On 6.x it does not, and a blocking cell does (it can pump)."""
+    return getattr(kernel, "shell_channel_thread", None) is not None
+
+
+def allows_stdin(kernel: Any) -> bool:
+    """Whether the front end that runs this cell answers ``input()``; False means that nobody is there (nbclient)."""
+    return bool(getattr(kernel, "_allow_stdin", False))
+
+
+def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
+    """See widget messages in the shell-channel thread (7.x), before they queue behind the running cell."""
+    thread = getattr(kernel, "shell_channel_thread", None)
+    handler = getattr(kernel, "shell_channel_thread_main", None)
+    stream = getattr(kernel, "shell_stream", None)
+    session = getattr(kernel, "session", None)
+    loop = getattr(thread, "io_loop", None)
+    if thread is None or handler is None or stream is None or session is None or loop is None:
+        return None
+
+    async def look(message: Any) -> Any:
+        try:
+            _, frames = session.feed_identities(message, copy=False)
+            # content=False leaves the signature unused: the real handler checks each one only once.
+            head = session.deserialize(frames, content=False, copy=False)
+            if head["header"]["msg_type"] == "comm_msg":
+                content = session.unpack(head["content"])
+                _hand_on(content, on_comm, "tap")
+        except Exception:
+            log.debug("a message could not be looked at", exc_info=True)
+        return await handler(message)
+
+    def set_callback(callback: Any) -> None:
+        done = threading.Event()
+
+        def apply() -> None:
+            stream.on_recv(callback, copy=False)
+            done.set()
+
+        loop.add_callback(apply)
+        done.wait(1)
+
+    set_callback(look)
+    return lambda: set_callback(handler)
+
+
+def install_control(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
+    """Take answers on the control channel, which a busy kernel always hears (6.17 to 7.x)."""
+    handlers = getattr(kernel, "control_handlers", None)
+    if not isinstance(handlers, dict):
+        return None
+
+    def handle(stream: Any, ident: Any, message: dict[str, Any]) -> None:
+        _hand_on(message.get("content", {}), on_comm, "control")
+
+    before = {name: handlers.get(name) for name in (CONTROL_TYPE, "comm_msg")}
+    handlers[CONTROL_TYPE] = handle
+    handlers["comm_msg"] = handle
+
+    def undo() -> None:
+        for name, old in before.items():
+            if handlers.get(name) is not handle:
+                continue  # somebody else's by now
+            if old is None:
+                del handlers[name]
+            else:
+                handlers[name] = old
+
+    return undo
+
+
+def _hand_on(content: dict[str, Any], on_comm: OnComm, route: str) -> None:
+    data = content.get("data")
+    if not isinstance(data, dict):
+        return
+    if data.get("method") == "custom":  # as a widget's model sends it
+        data = data.get("content")
+    elif "method" in data:
+        return
+    if isinstance(data, dict) and isinstance(data.get("kind"), str):
+        on_comm(str(content.get("comm_id", "")), data, route)
+
+
+def make_pump(kernel: Any) -> Callable[[], None] | None:
+    """For 6.x: a function that a blocking cell calls to read its own shell socket.
+
+    Widget messages are handled at once; all others are put in the kernel's queue, so that their order stays.
+    """
+    stream = getattr(kernel, "shell_stream", None)
+    if can_await(kernel) or stream is None or not hasattr(kernel, "schedule_dispatch"):
+        return None
+    import zmq
+
+    socket, session = stream.socket, kernel.session
+    woken = False
+
+    def pump() -> None:
+        nonlocal woken
+        if threading.current_thread() is not threading.main_thread():
+            return
+        while socket.poll(0):
+            try:
+                message = socket.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            _, frames = session.feed_identities(message, copy=False)
+            head = session.deserialize(frames, content=False, copy=False)
+            if head["header"]["msg_type"] in ("comm_msg", "comm_close", "comm_open"):
+                _dispatch_comm(kernel, stream, message)
+            else:
+                kernel.schedule_dispatch(kernel.dispatch_shell, message)
+            if not woken:
+                woken = True
+                # The stream waits for an edge that was taken from it: have it look again once the cell is over.
+                kernel.io_loop.add_callback(wake_stream)
+
+    def wake_stream() -> None:
+        nonlocal woken
+        woken = False
+        if not stream.closed():
+            stream.flush()
+
+    return pump
+
+
+def _dispatch_comm(kernel: Any, stream: Any, message: Any) -> None:
+    idents, frames = kernel.session.feed_identities(message, copy=False)
+    parent, ident = kernel.get_parent("shell"), kernel._parent_ident.get("shell")
+    try:
+        unpacked = kernel.session.deserialize(frames, content=True, copy=False)
+        handler = kernel.shell_handlers.get(unpacked["header"]["msg_type"])
+        if handler is not None:
+            handler(stream, idents, unpacked)
+    except Exception:
+        log.debug("a widget message could not be handled", exc_info=True)
+    finally:
+        kernel.set_parent(ident, parent, channel="shell")
+
+
+class StdinPrompt:
+    """A question on the front end's input box that can be looked at without blocking, and dropped."""
+
+    def __init__(self, kernel: Any, text: str) -> None:
+        import zmq
+
+        self._kernel = kernel
+        self._socket = kernel.stdin_socket
+        self._again = zmq.Again
+        self._noblock = zmq.NOBLOCK
+        self._purge()
+        kernel.session.send(
+            self._socket,
+            "input_request",
+            {"prompt": text, "password": False},
+            kernel.get_parent("shell"),
+            ident=_shell_ident(kernel),
+        )
+
+    def _purge(self) -> None:
+        """Throw away replies to earlier questions."""
+        while True:
+            try:
+                self._socket.recv_multipart(self._noblock)
+            except self._again:
+                return
+
+    def poll(self) -> str | None:
+        """The answer, or None while there is none. Only the main thread may call it."""
+        try:
+            _, reply = self._kernel.session.recv(self._socket, mode=self._noblock)
+        except Exception:
+            log.debug("an unreadable answer on stdin", exc_info=True)
+            return None
+        if reply is None:
+            return None
+        value = reply.get("content", {}).get("value")
+        return value if isinstance(value, str) else ""
+
+
+def _shell_ident(kernel: Any) -> Any:
+    getter = getattr(kernel, "_get_shell_context_var", None)
+    if getter is not None:
+        return getter(kernel._shell_parent_ident)
+    return kernel._parent_ident["shell"]
+
+
+def call_later_on_main(kernel: Any, fn: Callable[[], Any]) -> bool:
+    """Have `fn` run on the kernel's main thread when it is idle; False when there is no kernel."""
+    loop = getattr(kernel, "io_loop", None)
+    if loop is None:
+        return False
+    loop.add_callback(fn)
+    return True

@@ -1,0 +1,209 @@
+"""The broker: which asks wait, on which card, and the first answer to each, whichever way it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..core.errors import ToolError
+from ..core.permission import PermissionRequest
+from .view import AskView
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+    from .card import Card
+
+log = logging.getLogger(__name__)
+
+HELLO_WAIT = 2.0
+"""Seconds a card has to say that somebody sees it, before the prompt or the policy takes over."""
+HELLO_WAIT_SILENT = 0.3
+"""The same once a card of this kernel was never heard: a console does not show widgets."""
+
+
+class AskChannel(Protocol):
+    """A way in which an answer can come. `open` and `close` are called on the engine's thread."""
+
+    name: str
+
+    def open(self, ask: Ask) -> bool:
+        """Offer the ask here; False if this way is shut, so that the next one is tried."""
+
+    def close(self, ask: Ask) -> None:
+        """The ask is decided."""
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """One pending ask."""
+
+    request: PermissionRequest
+    card: Card
+    digest: str
+    loop: asyncio.AbstractEventLoop
+    channel: AskChannel | None = None
+
+    @property
+    def id(self) -> str:
+        """The request's id."""
+        return self.request.id
+
+
+class Broker:
+    """Pending asks of a notebook.
+
+    Args:
+        workspace: whose permissions are asked.
+        fallbacks: where an ask goes that no card can show or nobody sees, in this order (prompt, policy).
+        attended: whether somebody may be there, for a card's call; False sends its asks to the fallbacks at once.
+    """
+
+    def __init__(
+        self, workspace: Workspace, fallbacks: list[AskChannel], attended: Callable[[Card], bool]
+    ) -> None:
+        self._workspace = workspace
+        self._fallbacks = fallbacks
+        self._attended = attended
+        self._cards: dict[str, Card] = {}
+        self._asks: dict[str, Ask] = {}
+        self.heard_ever = False
+        self.unheard = 0
+        self._unsubscribe = [
+            workspace.bus.subscribe("permission.asked", self._asked),
+            workspace.bus.subscribe("permission.replied", self._replied),
+        ]
+
+    def attach(self, card: Card) -> None:
+        """Asks of this card's call are shown on it from now on."""
+        self._cards[card.call.part.call_id] = card
+
+    def detach(self, card: Card) -> None:
+        """The card's call is over."""
+        self._cards.pop(card.call.part.call_id, None)
+
+    def close(self) -> None:
+        """Stop listening."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+
+    def pending(self) -> list[Ask]:
+        """The asks that wait, oldest first."""
+        return list(self._asks.values())
+
+    # ------------------------------------------------------------------ the workspace's events, on the engine's thread
+
+    def _asked(self, event: dict[str, Any]) -> None:
+        wire = event["properties"]
+        card = self._cards.get((wire.get("tool") or {}).get("callID", ""))
+        request = next((r for r in self._workspace.permissions.pending() if r.id == wire["id"]), None)
+        if card is None or request is None:
+            return  # a call that no cell of this notebook made
+        ask = Ask(request, card, digest_of(request), asyncio.get_running_loop())
+        self._asks[ask.id] = ask
+        self._show(card)
+        if not card.can_live or not self._attended(card):
+            self._fall_back(ask)
+            return
+        seconds = HELLO_WAIT_SILENT if self.unheard and not self.heard_ever else HELLO_WAIT
+        ask.loop.call_later(seconds, self._unseen, ask)
+
+    def _replied(self, event: dict[str, Any]) -> None:
+        ask = self._asks.pop(event["properties"]["requestID"], None)
+        if ask is None:
+            return
+        if ask.channel is not None:
+            ask.channel.close(ask)
+        self._show(ask.card)
+        for card in {other.card for other in self._asks.values()} - {ask.card}:
+            self._show(card)
+
+    def _show(self, card: Card) -> None:
+        waiting = list(self._asks.values())
+        views = [
+            AskView(ask.request, ask.digest, (place, len(waiting)))
+            for place, ask in enumerate(waiting, 1)
+            if ask.card is card
+        ]
+        card.set_asks(views)
+
+    def _unseen(self, ask: Ask) -> None:
+        if ask.id not in self._asks or ask.card.heard is not None:
+            return
+        self.unheard += 1
+        self._fall_back(ask)
+
+    def _fall_back(self, ask: Ask) -> None:
+        for channel in self._fallbacks:
+            if channel.open(ask):
+                ask.channel = channel
+                return
+
+    # ------------------------------------------------------------------ answers, on any thread
+
+    def on_message(self, comm_id: str, data: dict[str, Any], route: str) -> None:
+        """A card's message, by whichever route. The same message may come by several; the first counts."""
+        card = next((c for c in list(self._cards.values()) if c.comm_id and c.comm_id == comm_id), None)
+        if card is None:
+            return
+        kind = data.get("kind")
+        if kind == "hello":
+            card.hello()
+            self.heard_ever = True
+        elif kind == "stop":
+            card.hello()
+            card.call.abort("stopped")
+        elif kind == "reply":
+            card.hello()
+            self._on_reply(card, data, route)
+
+    def _on_reply(self, card: Card, data: dict[str, Any], route: str) -> None:
+        asks = [ask for ask in list(self._asks.values()) if ask.card is card]
+        wanted = data.get("id")
+        ask = next((a for a in asks if a.id == wanted), None) if wanted else (asks[0] if asks else None)
+        if ask is None:
+            return  # decided already; the card shows by whom
+        digest = data.get("digest")
+        if digest and digest != ask.digest:
+            return  # the person saw something else than what waits here
+        patterns = data.get("patterns")
+        try:
+            self.resolve(
+                ask.id,
+                data.get("reply"),
+                data.get("message") or None,
+                patterns=patterns if isinstance(patterns, list) else None,
+                by="control" if route == "control" else "card",
+            )
+        except ValueError:
+            log.debug("an unusable reply from a card: %r", data)
+
+    def resolve(
+        self,
+        ask_id: str,
+        reply: Any,
+        message: str | None = None,
+        *,
+        patterns: list[str] | None = None,
+        by: str = "",
+    ) -> bool:
+        """Answer an ask. Any thread may call it; False if it is decided already.
+
+        Raises:
+            ValueError: the reply is not one of the three.
+        """
+        return self._workspace.permissions.reply(ask_id, reply, message, patterns=patterns, by=by)
+
+    def refuse(self, ask_id: str, error: ToolError, *, by: str) -> bool:
+        """Refuse an ask with an error of one's own. Any thread may call it; False if it is decided already."""
+        return self._workspace.permissions.reply(ask_id, "reject", by=by, error=error)
+
+
+def digest_of(request: PermissionRequest) -> str:
+    """A fingerprint of what a person sees, so that an answer can't be meant for something else."""
+    shown = [request.permission, list(request.patterns), list(request.always), request.metadata]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,106 @@
+"""Magics that await without the user's typing it.
+
+IPython has already turned ``%tool x`` into ``get_ipython().run_line_magic('tool', 'x')`` when this runs. Where an
+``await`` may stand (module level, or inside an ``async def``) the call becomes ``await …run_line_magic('tool_awaited', …)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+
+AWAITED = {"tool": "tool_awaited"}
+"""Magic -> the magic that gives an awaitable."""
+CALLS = ("run_line_magic", "run_cell_magic")
+NESTED = frozenset({"run_line_magic", "run_cell_magic", "run_cell", "_run_cell", "safe_execfile_ipy", "complete"})
+"""Functions of IPython that transform code to run it themselves, where an ``await`` can't be served."""
+
+
+def await_magics(lines: list[str]) -> list[str]:
+    """Rewrite the lines of a transformed cell; lines it has nothing to do with come back as they are."""
+    source = "".join(lines)
+    if not any(f"('{magic}'" in source for magic in AWAITED) or _nested():
+        return lines
+    try:
+        tree = compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError):
+        return lines
+    finder = _Finder()
+    finder.visit(tree)
+    return _rewrite(source, finder.found) if finder.found else lines
+
+
+def _nested() -> bool:
+    """Whether a magic or `run_cell` inside a running cell asked for the transformation."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name == "do_execute":
+            return False
+        if name in NESTED:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return True  # no kernel above: a terminal, whose loop does not run between cells
+
+
+class _Finder(ast.NodeVisitor):
+    """Finds calls of our magics at places where ``await`` is allowed."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[ast.Call, str]] = []
+        self._allowed = [True]
+
+    def _inside(self, nodes: Iterable[ast.AST], allowed: bool) -> None:
+        self._allowed.append(allowed)
+        for node in nodes:
+            self.visit(node)
+        self._allowed.pop()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """A plain function: its body can't await."""
+        self._inside(node.body, False)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        """An async function: its body can."""
+        self._inside(node.body, True)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """A class body can't, its async methods can."""
+        self._inside(node.body, False)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        """A lambda can't."""
+        self._inside([node.body], False)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """Note a call of one of our magics."""
+        function = node.func
+        if (
+            self._allowed[-1]
+            and isinstance(function, ast.Attribute)
+            and function.attr in CALLS
+            and isinstance(function.value, ast.Call)
+            and isinstance(function.value.func, ast.Name)
+            and function.value.func.id == "get_ipython"
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+            and node.args[0].value in AWAITED
+        ):
+            self.found.append((node, node.args[0].value))
+        self.generic_visit(node)
+
+
+def _rewrite(source: str, found: list[tuple[ast.Call, str]]) -> list[str]:
+    rows = [line.encode() for line in source.splitlines(keepends=True)]  # ast counts columns in bytes
+    for node, magic in sorted(found, key=lambda f: (f[0].lineno, f[0].col_offset), reverse=True):
+        row = rows[node.lineno - 1]
+        head, rest = row[: node.col_offset], row[node.col_offset :]
+        name = node.args[0]
+        if name.lineno != node.lineno:
+            continue
+        start = name.col_offset - node.col_offset
+        end = (name.end_col_offset or 0) - node.col_offset
+        rest = rest[:start] + repr(AWAITED[magic]).encode() + rest[end:]
+        rows[node.lineno - 1] = head + b"await " + rest
+    return [row.decode() for row in rows]

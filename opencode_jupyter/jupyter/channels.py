@@ -1,0 +1,179 @@
+"""The ways an answer comes in when no card can be clicked: the prompt, and the policy when nobody is there.
+
+(The card's own ways, widget message, tap, pump and control channel, all end in `Broker.on_message`; they are laid in
+`_kernel_compat`.)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..core.errors import PermissionRejectedError
+from ..text.visible import visible
+from . import _kernel_compat
+
+if TYPE_CHECKING:
+    from ..core.permission import PermissionRequest
+    from .approvals import Ask, Broker
+
+POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
+"""Environment variable: ``deny`` (default) or ``allow`` when nobody is there to ask."""
+SHOWN_LINES = 40
+"""Lines of a diff or command that a prompt shows."""
+
+Parsed = tuple[Literal["once", "always", "reject"], str | None]
+
+
+class PromptChannel:
+    """Asks on the front end's input box (a kernel) or with ``input()`` (a terminal), one ask at a time.
+
+    It works while the cell waits: the waiter calls `beat` on its thread.
+    """
+
+    name = "prompt"
+
+    def __init__(self, kernel: Any, can_prompt: Callable[[Ask], bool]) -> None:
+        self._kernel = kernel
+        self._can_prompt = can_prompt
+        self._queue: deque[Ask] = deque()
+        self._active: tuple[Ask, _kernel_compat.StdinPrompt] | None = None
+        self._tries: dict[str, int] = {}
+        self.broker: Broker | None = None
+
+    def open(self, ask: Ask) -> bool:
+        """Put the ask into the queue, if a cell waits and its front end takes input."""
+        if ask.card.waiter is None or not self._can_prompt(ask):
+            return False
+        self._queue.append(ask)
+        return True
+
+    def close(self, ask: Ask) -> None:
+        """Forget the ask; a box that is open already stays until it is answered, and that answer is dropped."""
+        if ask in self._queue:
+            self._queue.remove(ask)
+        self._tries.pop(ask.id, None)
+
+    def beat(self, waiter: Any) -> None:
+        """Look for an answer, or put the next question. Called on the waiting thread."""
+        if self._active is not None:
+            ask, prompt = self._active
+            if ask not in self._queue:
+                self._active = None
+                return
+            answer = prompt.poll()
+            if answer is not None:
+                self._active = None
+                self._take(ask, answer)
+            return
+        if not self._queue:
+            return
+        ask = self._queue[0]
+        if self._kernel is not None:
+            self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, question(ask.request)))
+        elif ask.card.waiter is waiter:
+            try:
+                answer = input(question(ask.request))
+            except EOFError:
+                answer = "n"
+            self._take(ask, answer)
+
+    def _take(self, ask: Ask, answer: str) -> None:
+        if self.broker is None:
+            return
+        parsed = parse_answer(answer)
+        if parsed is None:
+            # VS Code sends an empty text for Escape: ask once more, then take it for a no.
+            self._tries[ask.id] = self._tries.get(ask.id, 0) + 1
+            if self._tries[ask.id] < 2:
+                return
+            parsed = ("reject", None)
+        reply, message = parsed
+        self.broker.resolve(ask.id, reply, message, by="prompt")
+
+
+class PolicyChannel:
+    """Decides when nobody is there (nbclient, papermill, a batch job): deny, unless told otherwise."""
+
+    name = "policy"
+
+    def __init__(self, policy: Callable[[], str]) -> None:
+        self._policy = policy
+        self.broker: Broker | None = None
+
+    def open(self, ask: Ask) -> bool:
+        """Decide at once."""
+        if self.broker is None:
+            return False
+        if self._policy() == "allow":
+            return self.broker.resolve(ask.id, "once", by="policy")
+        return self.broker.refuse(ask.id, PermissionRejectedError(nobody(ask.request)), by="policy")
+
+    def close(self, ask: Ask) -> None:
+        """Nothing to take back."""
+
+
+def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
+    """``allow`` or ``deny``: the environment's word, else the configured one; anything else is ``deny``."""
+    word = env.get(POLICY_VARIABLE, "").strip().lower() or configured
+    return "allow" if word == "allow" else "deny"
+
+
+def nobody(request: PermissionRequest) -> str:
+    """Why an unattended ask was refused, and the rule that would allow it."""
+    patterns = list(request.always) or list(request.patterns)
+    rules = ", ".join(f'"{p}": "allow"' for p in patterns)
+    magic = " ".join(_quoted(p) for p in patterns)
+    return (
+        f"{request.permission} of {', '.join(request.patterns)} needs permission, and nobody is here to give it. "
+        f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
+        f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every ask."
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if re.search(r"[\s\"']", text) else text
+
+
+def question(request: PermissionRequest) -> str:
+    """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
+    lines = [f"Allow {request.permission} of {', '.join(visible(p) for p in request.patterns)}?"]
+    for key in ("command", "diff"):
+        text = request.metadata.get(key)
+        if isinstance(text, str) and text and text not in request.patterns:
+            body = [visible(line) for line in text.splitlines()]
+            lines += body[:SHOWN_LINES]
+            if len(body) > SHOWN_LINES:
+                lines.append(f"… {len(body) - SHOWN_LINES} more lines")
+    if request.rule is not None:
+        origin = f" from {request.rule.origin}" if request.rule.origin else ""
+        lines.append(f"(rule {request.rule.permission} {request.rule.pattern}: {request.rule.action}{origin})")
+    session = f" [2] for this session ({', '.join(visible(p) for p in request.always)})" if request.always else ""
+    lines.append(f"[1] once{session} [n] deny [n: a word why] > ")
+    return "\n".join(lines)
+
+
+def parse_answer(text: str) -> Parsed | None:
+    """A typed answer; None if it is none."""
+    word = text.strip()
+    low = word.lower()
+    if low in ("1", "o", "once", "y", "yes"):
+        return "once", None
+    if low in ("2", "s", "session", "always", "a"):
+        return "always", None
+    if low in ("3", "n", "no", "d", "deny", "reject"):
+        return "reject", None
+    reason = re.match(r"(?is)(?:3|n|no|d|deny|reject)\s*[:,;]\s*(.+)", word)
+    return ("reject", reason.group(1).strip()) if reason else None
+
+
+def terminal_is_attended() -> bool:
+    """Whether a person can type answers here: standard input is a terminal."""
+    try:
+        return sys.stdin is not None and sys.stdin.isatty()
+    except ValueError:
+        return False

@@ -1,0 +1,148 @@
+"""The engine: one thread with one event loop, in which a notebook's workspace lives.
+
+Cells only wait for it (`waiting`). So one code path serves awaited cells, plain functions, terminals and background
+calls, and an interrupt hits the waiter, never the engine. A user's own async tool runs on a second loop, because
+code that blocks there (``time.sleep`` in an ``async def``) would otherwise block every other call and the Stop button.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import anyio
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.tool import Bound, Tool
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+STUCK_AFTER = 0.5
+"""Seconds a cancelled tool may take to end before its loop is given up."""
+
+
+class LoopThread:
+    """An event loop in a daemon thread of its own. A tool that stops or closes the loop does not end the thread."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.loop = asyncio.new_event_loop()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        while not self._closing and not self.loop.is_closed():
+            try:
+                self.loop.run_forever()
+            except BaseException:  # SystemExit of a callback: the thread must live on
+                log.exception("%s: an error reached the loop", self.name)
+
+    @property
+    def alive(self) -> bool:
+        """Whether work can be given to it."""
+        return self._thread.is_alive() and not self.loop.is_closed() and not self._closing
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Run a coroutine on the loop. The caller's context variables go with it, so output finds its cell."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def close(self) -> None:
+        """End the loop; work in progress is left where it stands."""
+        self._closing = True
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+
+
+class Engine:
+    """The notebook's loops.
+
+    Attributes:
+        on_main: how a function is run on the notebook's main thread: set by the notebook; gives a future.
+    """
+
+    def __init__(self, on_main: Callable[[str, Callable[[], Any]], concurrent.futures.Future[Any]]) -> None:
+        self._main = LoopThread("opencode-engine")
+        self._tools: LoopThread | None = None
+        self.on_main = on_main
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that the workspace lives on."""
+        return self._main.loop
+
+    @property
+    def alive(self) -> bool:
+        """Whether the engine can take calls."""
+        return self._main.alive
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Run a coroutine on the engine's loop."""
+        return self._main.submit(work)
+
+    def run(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """Run `fn` (plain or async) on the engine's loop and wait for what it gives."""
+
+        async def work() -> Any:
+            outcome = fn(*args)
+            return await outcome if inspect.isawaitable(outcome) else outcome
+
+        future = self.submit(work())
+        while True:
+            try:
+                return future.result(0.1)
+            except concurrent.futures.TimeoutError:
+                if future.done():
+                    raise
+
+    async def execute(self, tool: Tool, bound: Bound, arguments: Any, ctx: ToolContext) -> ToolResult:
+        """Run a tool where it belongs: built-in ones here, a user's async ones on their own loop, others on threads."""
+        if tool.runs_in == "kernel":
+            return await self._on_kernel_thread(tool, bound, arguments, ctx)
+        if tool.builtin or not inspect.iscoroutinefunction(bound.definition.execute):
+            return await bound.execute(arguments, ctx)
+        if self._tools is None or not self._tools.alive:
+            self._tools = LoopThread("opencode-tools")
+        home = self._tools
+        future = home.submit(bound.execute(arguments, ctx))
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True):
+                await self._let_end(home, future)
+            raise
+
+    async def _let_end(self, home: LoopThread, future: concurrent.futures.Future[Any]) -> None:
+        """Give a cancelled tool a moment to clean up; give up its loop if it does not answer."""
+        answered = asyncio.Event()
+        engine = asyncio.get_running_loop()
+        home.loop.call_soon_threadsafe(engine.call_soon_threadsafe, answered.set)
+        try:
+            await asyncio.wait_for(answered.wait(), STUCK_AFTER)
+        except asyncio.TimeoutError:
+            log.warning("a tool blocks its event loop; later calls get a new one")
+            if self._tools is home:
+                self._tools = None
+
+    async def _on_kernel_thread(self, tool: Tool, bound: Bound, arguments: Any, ctx: ToolContext) -> ToolResult:
+        from ..core.tool import as_result
+
+        run = bound.definition.execute
+        if inspect.iscoroutinefunction(run):
+            raise TypeError(f"the {tool.id} tool is async; only a plain function can run in the kernel's main thread")
+        outcome = await asyncio.wrap_future(self.on_main(ctx.call_id, lambda: run(arguments, ctx)))
+        return as_result(tool.id, outcome)
+
+    def close(self) -> None:
+        """End both loops."""
+        self._main.close()
+        if self._tools is not None:
+            self._tools.close()

@@ -1,0 +1,338 @@
+"""A notebook's tool system: its workspace in the engine, its cards, and the three ways a cell makes a call."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..core.call import Call
+from ..core.errors import ToolError
+from ..core.result import ToolResult
+from ..core.tool import Tool
+from ..core.workspace import Workspace
+from . import _kernel_compat
+from .approvals import Broker
+from .arguments import CallRequest
+from .card import Card, widget_class
+from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
+from .engine import Engine
+from .result import CellResult
+from .waiting import Waiter
+
+log = logging.getLogger(__name__)
+
+PRELOAD_AFTER = 1.0
+"""Seconds after loading, when the widget library is imported in the background so that the first ask is quick."""
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a notebook can be told (``%config ToolMagics``)."""
+
+    on_ask: str = "deny"
+    """What an ask gets when nobody is there: ``deny`` or ``allow``."""
+    cards: bool = True
+    """Show live cards; False leaves the settled ones."""
+
+
+class CallHandle:
+    """A call in the background: ``handle.result()``, ``handle.cancel()``, ``await handle``."""
+
+    def __init__(self, notebook: Notebook, future: concurrent.futures.Future[ToolResult], call: Call) -> None:
+        self._notebook = notebook
+        self._future = future
+        self._call = call
+
+    def done(self) -> bool:
+        """Whether the call has ended."""
+        return self._future.done()
+
+    def cancel(self) -> None:
+        """Stop the call and every process it started."""
+        self._call.abort("stopped")
+
+    def result(self, timeout: float | None = None) -> ToolResult:
+        """Wait for the result. Answers to asks get through meanwhile; an interrupt stops the waiting, not the call.
+
+        Raises:
+            TimeoutError: it is not there after `timeout` seconds.
+            ToolError: the call's error.
+        """
+        waiter = Waiter(lambda reason: None, self._notebook.beat)
+        if timeout is None:
+            return waiter.wait(self._future)
+        timer: concurrent.futures.Future[None] = concurrent.futures.Future()
+        first: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+        def finish(_: Any) -> None:
+            with contextlib.suppress(concurrent.futures.InvalidStateError):
+                first.set_result(None)
+
+        clock = threading.Timer(timeout, timer.set_result, [None])
+        clock.daemon = True
+        clock.start()
+        self._future.add_done_callback(finish)
+        timer.add_done_callback(finish)
+        waiter.wait(first)
+        clock.cancel()
+        if not self._future.done():
+            raise TimeoutError(f"the {self._call.part.tool} call has not ended after {timeout:g} s; it goes on")
+        return self._future.result()
+
+    def __await__(self) -> Generator[Any, None, ToolResult]:
+        return Waiter(lambda reason: None, self._notebook.beat).wait_async(self._future).__await__()
+
+    def __repr__(self) -> str:
+        part = self._call.part
+        return f"<{part.tool} call {part.outcome or part.state.status}: .result(), .cancel(), or await it>"
+
+
+class Notebook:
+    """One shell's tool system. It lives from the first ``%load_ext`` to the end of the shell or an unload.
+
+    Attributes:
+        shell: the IPython shell.
+        kernel: its ipykernel; None in a terminal.
+        workspace: lives on the engine's loop; reach it from a cell through `on_engine`.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.kernel = _kernel_compat.kernel_of(shell)
+        self.settings = Settings()
+        self.engine = Engine(self._on_main)
+        self.workspace: Workspace = self.engine.run(self._open_workspace)
+        self.workspace.execute = self.engine.execute
+        self.prompt = PromptChannel(self.kernel, self._can_prompt)
+        self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
+        self.broker = Broker(self.workspace, [self.prompt, self.policy], self._attended)
+        self.prompt.broker = self.policy.broker = self.broker
+        self._pump: Callable[[], None] | None = None
+        self._cards: dict[str, Card] = {}
+        self._stdin: dict[str, bool] = {}
+        self.routes: dict[str, bool] = {}
+        self._undo: list[Callable[[], None]] = []
+        self._closed = False
+        atexit.register(self.close)
+
+    async def _open_workspace(self) -> Workspace:
+        return await Workspace(Path.cwd()).__aenter__()
+
+    # ------------------------------------------------------------------ laying and taking back the routes
+
+    def connect(self) -> None:
+        """Lay the ways by which a busy kernel hears answers."""
+        if self.kernel is None or self._undo:
+            return
+        tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
+        control = _kernel_compat.install_control(self.kernel, self.broker.on_message)
+        self._pump = _kernel_compat.make_pump(self.kernel)
+        self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
+        self._undo = [undo for undo in (tap, control) if undo is not None]
+        timer = threading.Timer(PRELOAD_AFTER, widget_class)
+        timer.daemon = True
+        timer.start()
+        self._undo.append(timer.cancel)
+
+    def disconnect(self) -> None:
+        """Take the ways back."""
+        for undo in self._undo:
+            undo()
+        self._undo = []
+        self._pump = None
+        self.routes = {}
+
+    def close(self) -> None:
+        """Stop every call and end the engine. Twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        self.disconnect()
+        if self.engine.alive:
+            with contextlib.suppress(Exception):
+                self.engine.submit(self.workspace.aclose()).result(3)
+            self.engine.close()
+
+    # ------------------------------------------------------------------ the three ways to make a call
+
+    def run_sync(self, request: CallRequest) -> ToolResult:
+        """Make a call and block until it ends: for plain functions and terminals."""
+        waiter, card, future = self._begin(request)
+        try:
+            result = waiter.wait(future)
+        except BaseException as error:
+            self._end(card)
+            raise self._for_cell(error, card) from None
+        self._end(card)
+        return self._cell_result(result, card)
+
+    async def run_async(self, request: CallRequest) -> ToolResult:
+        """Make a call and await its end."""
+        waiter, card, future = self._begin(request)
+        try:
+            result = await waiter.wait_async(future)
+        except BaseException as error:
+            self._end(card)
+            raise self._for_cell(error, card) from None
+        self._end(card)
+        return self._cell_result(result, card)
+
+    def start_background(self, request: CallRequest) -> CallHandle:
+        """Make a call that goes on when the cell is over; its card lives on."""
+        call = self._start(request)
+        card = self._card(call, None, request)
+        self._stdin[call.part.call_id] = self._stdin_now()
+        if card.can_live and not request.quiet:
+            card.show()
+        future = self.engine.submit(self._run(call, card))
+
+        def ended(_: Any) -> None:
+            self.broker.detach(card)
+            self._cards.pop(call.part.call_id, None)
+            if not _kernel_compat.call_later_on_main(self.kernel, card.settle):
+                card.settle()
+
+        future.add_done_callback(ended)
+        return CallHandle(self, future, call)
+
+    def _begin(self, request: CallRequest) -> tuple[Waiter, Card, concurrent.futures.Future[ToolResult]]:
+        call = self._start(request)
+        waiter = Waiter(call.abort, lambda: self.beat(waiter))
+        card = self._card(call, waiter, request)
+        self._stdin[call.part.call_id] = self._stdin_now()
+        return waiter, card, self.engine.submit(self._run(call, card))
+
+    def _start(self, request: CallRequest) -> Call:
+        if self._closed or not self.engine.alive:
+            raise ToolError("the tool system has ended; load it again with %reload_ext opencode_jupyter")
+        here = Path.cwd()
+        if here != self.workspace.directory:
+            self.engine.run(self.workspace.change_directory, here)
+        return self.workspace.start(
+            request.tool, request.arguments, agent=request.agent, timeout=request.timeout, by="user"
+        )
+
+    def _card(self, call: Call, waiter: Waiter | None, request: CallRequest) -> Card:
+        live = self.kernel is not None and self.settings.cards and (waiter is None or widgets_possible())
+        card = Card(
+            call,
+            waiter,
+            on_message=self.broker.on_message,
+            quiet=request.quiet,
+            kernel_id=kernel_id(self.kernel),
+            live=live,
+        )
+        call.on_update = card.update
+        self._cards[call.part.call_id] = card
+        self.broker.attach(card)
+        return card
+
+    async def _run(self, call: Call, card: Card) -> ToolResult:
+        card.begin()
+        return await call.run()
+
+    def _end(self, card: Card) -> None:
+        self.broker.detach(card)
+        self._cards.pop(card.call.part.call_id, None)
+        self._stdin.pop(card.call.part.call_id, None)
+        try:
+            card.settle()
+        except Exception:  # a card that can't be drawn must not hide the call's result
+            log.exception("the card of %s could not be settled", card.call.part.tool)
+
+    def _cell_result(self, result: ToolResult, card: Card) -> CellResult:
+        values = {f.name: getattr(result, f.name) for f in fields(ToolResult)}
+        shown = -1 if card.quiet else self.shell.execution_count
+        return CellResult(**values, tool=card.call.part.tool, cell=shown, bundle=card.bundle())
+
+    def _for_cell(self, error: BaseException, card: Card) -> BaseException:
+        """The error as the cell raises it: our own without the engine's frames; a tool's own as it is."""
+        if isinstance(error, ToolError):
+            error.__traceback__ = None
+            text = f"{type(error).__name__}: {error}"
+            error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look
+        return error
+
+    # ------------------------------------------------------------------ what waiters, cards and channels ask for
+
+    def beat(self, waiter: Waiter | None = None) -> None:
+        """What a waiting cell does at every heartbeat: read the socket (6.x), look at the prompt."""
+        if self._pump is not None:
+            self._pump()
+        self.prompt.beat(waiter)
+
+    def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """Run a function, plain or async, on the workspace's loop and give what it gives."""
+        return self.engine.run(fn, *args)
+
+    def _on_main(self, call_id: str, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
+        card = self._cards.get(call_id)
+        if card is not None and card.waiter is not None:
+            return card.waiter.submit(fn)
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                future.set_result(fn())
+            except BaseException as error:
+                future.set_exception(error)
+
+        if not _kernel_compat.call_later_on_main(self.kernel, run):
+            future.set_exception(RuntimeError("this tool needs the main thread, which no cell lends it now"))
+        return future
+
+    def _stdin_now(self) -> bool:
+        if self.kernel is not None:
+            return _kernel_compat.allows_stdin(self.kernel)
+        return terminal_is_attended()
+
+    def _can_prompt(self, ask: Any) -> bool:
+        return self._stdin.get(ask.card.call.part.call_id, False)
+
+    def _attended(self, card: Card) -> bool:
+        """Whether somebody may see the card: the front end takes input, or a card of this kernel was seen before."""
+        return self._stdin.get(card.call.part.call_id, False) or self.broker.heard_ever
+
+    def register(self, made: Tool) -> None:
+        """Take a tool that a cell defined with ``@tool``."""
+        self.workspace.registry.register(made)
+
+
+def widgets_possible() -> bool:
+    """Whether live cards can be made; looks without importing anything heavy."""
+    if "anywidget" in sys.modules:
+        return widget_class() is not None
+    from importlib.util import find_spec
+
+    return find_spec("anywidget") is not None
+
+
+def kernel_id(kernel: Any) -> str:
+    """The kernel's id as the server knows it, from the name of its connection file; empty if it has another form."""
+    app = getattr(kernel, "parent", None)
+    name = os.path.basename(getattr(app, "connection_file", "") or "")
+    return name[len("kernel-") : -len(".json")] if name.startswith("kernel-") and name.endswith(".json") else ""
+
+
+def current(shell: Any = None) -> Notebook | None:
+    """The notebook of a shell (IPython's own if left out); None while the extension is not loaded."""
+    if shell is None:
+        from IPython import get_ipython
+
+        shell = get_ipython()
+    found = getattr(shell, "_opencode_notebook", None)
+    return found if isinstance(found, Notebook) else None
+
+
+__all__ = ["CallHandle", "Notebook", "Settings", "asyncio", "current"]

@@ -1,0 +1,39 @@
+"""A call's result as a cell's value: it has shown its card already, so the cell's own echo stays silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.result import ToolResult
+
+
+@dataclass(repr=False)
+class CellResult(ToolResult):
+    """A `ToolResult` that a magic returned.
+
+    As the last value of the cell that made it, it displays nothing (the card is there); later it displays its card.
+    """
+
+    tool: str = ""
+    cell: int = -1
+    bundle: tuple[dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}))
+
+    def __repr__(self) -> str:
+        size = f"{self.output.count(chr(10)) + 1} lines" if self.output else "no output"
+        rows = f", {len(self.records)} records" if self.records is not None else ""
+        cut = ", cut" if self.truncated else ""
+        return f"<{self.tool} result: {self.title or 'untitled'} ({size}{rows}{cut})>"
+
+    def _ipython_display_(self) -> None:
+        from IPython import get_ipython
+        from IPython.display import display
+
+        shell = get_ipython()
+        if shell is not None and shell.execution_count == self.cell:
+            return
+        data, metadata = self.bundle
+        if data:
+            display(data, metadata=metadata, raw=True)
+        else:
+            display({"text/plain": repr(self)}, raw=True)
