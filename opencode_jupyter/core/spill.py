@@ -1,0 +1,198 @@
+"""A sink for a stream of output: keeps its beginning and end in memory, the whole in a spill file if it is long.
+
+Memory stays bounded whatever comes through: the beginning up to the limit, the last `TAIL` bytes, nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .truncation import Truncation, hint, keep
+
+if TYPE_CHECKING:
+    from .agents import Agent
+
+TAIL = 128 * 1024
+"""Bytes kept of the end, at least; twice as many at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """What became of a stream.
+
+    Attributes:
+        text: all of it, or its beginning, a marker (what is missing, where the whole is) and its end.
+        truncated: whether something is missing in `text`.
+        output_path: the file with the bytes as they came; None if nothing is missing or no file could be made.
+        lines: lines of the whole, as OpenCode counts: one more than there are LFs.
+        bytes: bytes of the whole.
+        cut_line: the first line, from 1, that `text` misses (or has only a part of); None if nothing is missing.
+    """
+
+    text: str
+    truncated: bool
+    output_path: str | None
+    lines: int
+    bytes: int
+    cut_line: int | None
+
+
+class Spill:
+    """Takes chunks of bytes with `feed`; `finish` once gives the outcome.
+
+    Args:
+        truncation: the limits, and where the file goes.
+
+    Attributes:
+        bytes: how many came so far.
+        newlines: LFs among them.
+        problem: why the file is not complete (a full disk, say); None if all is well.
+    """
+
+    __slots__ = ("_file", "_head", "_path", "_tail", "_truncation", "bytes", "newlines", "problem")
+
+    def __init__(self, truncation: Truncation) -> None:
+        self._truncation = truncation
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._file: int | None = None
+        self._path: str | None = None
+        self.bytes = 0
+        self.newlines = 0
+        self.problem: str | None = None
+
+    @property
+    def spilling(self) -> bool:
+        """Whether the limits are passed."""
+        return self._path is not None or self.problem is not None
+
+    def feed(self, chunk: bytes | memoryview) -> None:
+        """Take the next bytes."""
+        data = bytes(chunk) if isinstance(chunk, memoryview) else chunk
+        self.bytes += len(data)
+        self.newlines += data.count(b"\n")
+        limit = self._truncation.max_bytes
+        if not self.spilling:
+            if self.bytes <= limit and self.newlines < self._truncation.max_lines:
+                self._head += data
+                return
+            self._open()
+            self._write(self._head)
+            self._remember(bytes(self._head[-TAIL:]))
+            self._head += data[: max(0, limit - len(self._head))]
+        self._write(data)
+        self._remember(data)
+
+    def recent(self, size: int) -> bytes:
+        """The last `size` bytes so far; fewer if fewer came or more than `TAIL` are wanted."""
+        source = self._tail if self.spilling else self._head
+        return bytes(source[-size:])
+
+    def finish(self, agent: Agent | None = None) -> Spilled:
+        """Close the file and give the outcome.
+
+        Args:
+            agent: who reads it: the marker's advice depends on what it may use.
+        """
+        self.close()
+        lines = self.newlines + 1
+        if not self.spilling:
+            return Spilled(self._head.decode("utf-8", "replace"), False, None, lines, self.bytes, None)
+        head, tail, by_bytes = self._ends()
+        if by_bytes:
+            gap = f"...{self.bytes - len(head) - len(tail)} bytes truncated..."
+        else:
+            gap = f"...{lines - _lines(head) - _lines(tail)} lines truncated..."
+        if self._path is not None:
+            note = hint(self._path, agent)
+            if self.problem:
+                note += f"\nThat file is not complete: {self.problem}"
+        else:
+            note = f"The tool call succeeded but the output was truncated, and the rest could not be saved: {self.problem}"
+        text = "\n\n".join((head.decode("utf-8", "replace"), f"{gap}\n\n{note}", tail.decode("utf-8", "replace")))
+        whole_lines = self._head[len(head) : len(head) + 1] == b"\n"
+        cut = head.count(b"\n") + (2 if whole_lines and head else 1)
+        return Spilled(text, True, self._path, lines, self.bytes, cut)
+
+    def close(self) -> None:
+        """Close the file, if one is open. `finish` does; call it alone when the outcome is not wanted."""
+        if self._file is not None:
+            try:
+                os.close(self._file)
+            except OSError as error:
+                self.problem = self.problem or str(error)
+            self._file = None
+
+    def _ends(self) -> tuple[bytes, bytes, bool]:
+        """The beginning and the end to show: whole lines where they fit, else a part of the line."""
+        limits = self._truncation
+        half_lines, half_bytes = (limits.max_lines + 1) // 2, limits.max_bytes // 2
+        first = bytes(self._head).split(b"\n")
+        if len(self._head) < self.bytes:
+            first.pop()  # the last one may go on after the kept beginning
+        lines, cut_first = keep(first, half_lines, half_bytes)
+        head = b"\n".join(lines) if lines else _start(bytes(self._head[:half_bytes]))
+        cut_first = cut_first or not lines
+        room_lines = limits.max_lines - half_lines
+        end = bytes(self._tail[-min(half_bytes + 1, self.bytes - len(head)) :]) if half_bytes else b""
+        lines, cut_last = keep(end.split(b"\n"), room_lines, half_bytes, from_end=True)
+        if lines and lines != [b""]:
+            return head, b"\n".join(lines), cut_first or cut_last
+        return head, _end(end[-half_bytes:]) if room_lines and half_bytes else b"", True
+
+    def _open(self) -> None:
+        try:
+            self._file, self._path = self._truncation.create()
+        except OSError as error:
+            self.problem = str(error)
+
+    def _write(self, data: bytes | bytearray) -> None:
+        if self._file is None:
+            return
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError as error:
+            # The command goes on, and its beginning and end are still shown; only the middle is lost.
+            self.problem = str(error)
+            self.close()
+
+    def _remember(self, data: bytes) -> None:
+        if len(data) >= TAIL:
+            self._tail = bytearray(data[-TAIL:])
+            return
+        self._tail += data
+        if len(self._tail) > 2 * TAIL:
+            del self._tail[:-TAIL]
+
+
+def _lines(part: bytes) -> int:
+    return part.count(b"\n") + 1 if part else 0
+
+
+def _start(data: bytes) -> bytes:
+    """`data` without a character that is cut at its end."""
+    return data[: len(data) - _incomplete(data)]
+
+
+def _incomplete(data: bytes) -> int:
+    """Bytes at the end that begin a UTF-8 character but do not end it."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte >= 0xC0:
+            wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if wanted > back else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
+def _end(data: bytes) -> bytes:
+    """`data` without a character that is cut at its start."""
+    skip = 0
+    while skip < min(3, len(data)) and 0x80 <= data[skip] < 0xC0:
+        skip += 1
+    return data[skip:]

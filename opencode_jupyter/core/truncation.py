@@ -1,0 +1,239 @@
+"""Limits of what a model is given, and the files that keep the whole (reference: core.md 3).
+
+A text within the limits passes through. A longer one is written whole to a spill file, and its beginning (or end)
+is kept with a marker that says how much is missing and where the whole is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import ids
+
+if TYPE_CHECKING:
+    from .agents import Agent
+
+MAX_LINES = 2000
+"""Lines a model is given."""
+MAX_BYTES = 50 * 1024
+"""UTF-8 bytes a model is given."""
+RETENTION_DAYS = 7.0
+"""How long a spill file is kept, counted from its last change."""
+
+Direction = Literal["head", "tail"]
+
+_CUT = "The tool call succeeded but the output was truncated. Full output saved to: "
+_BY_TASK = (
+    "Use the Task tool to have explore agent process this file with Grep and Read (with offset/limit). "
+    "Do NOT read the full file yourself - delegate to save context."
+)
+_BY_READ = "Use Grep to search the full content or Read with offset/limit to view specific sections."
+
+
+@dataclass(slots=True)
+class Truncated:
+    """A text within the limits.
+
+    Attributes:
+        content: the text, or what is kept of it with the marker.
+        truncated: whether something is missing.
+        output_path: the file with the whole text; None if nothing is missing.
+    """
+
+    content: str
+    truncated: bool = False
+    output_path: str | None = None
+
+
+class Truncation:
+    """The limits and the spill files of one data folder.
+
+    Args:
+        data_dir: spill files go to its folder ``tool-output``, made with mode 0700 when first needed.
+        config: ``{"max_lines": int, "max_bytes": int}``, each optional (the config's ``tool_output``).
+    """
+
+    def __init__(self, data_dir: str | os.PathLike[str], config: Mapping[str, Any] | None = None) -> None:
+        limits = config or {}
+        self.directory = Path(data_dir) / "tool-output"
+        self.max_lines = _limit(limits.get("max_lines"), MAX_LINES)
+        self.max_bytes = _limit(limits.get("max_bytes"), MAX_BYTES)
+
+    @property
+    def glob(self) -> str:
+        """The pattern that every spill file's path fits."""
+        return str(self.directory / "*")
+
+    def output(
+        self,
+        text: str,
+        *,
+        max_lines: int | None = None,
+        max_bytes: int | None = None,
+        direction: Direction = "head",
+        agent: Agent | None = None,
+    ) -> Truncated:
+        """`text` within the limits; see the module's `output`."""
+        lines = self.max_lines if max_lines is None else max_lines
+        size = self.max_bytes if max_bytes is None else max_bytes
+        # A character is at most four bytes, so a short text need not be encoded to know that it fits.
+        if len(text) <= size >> 2 and (len(text) < lines or text.count("\n") < lines):
+            return Truncated(text)
+        data = encode(text)
+        pieces = data.split(b"\n")
+        if len(pieces) <= lines and len(data) <= size:
+            return Truncated(text)
+        kept, by_bytes = keep(pieces, lines, size, from_end=direction == "tail")
+        preview = b"\n".join(kept)
+        if by_bytes:
+            gap = f"...{len(data) - len(preview)} bytes truncated..."
+        else:
+            gap = f"...{len(pieces) - len(kept)} lines truncated..."
+        path = self.save(data)
+        shown = preview.decode("utf-8", "replace")
+        parts = [shown, gap, hint(path, agent)] if direction == "head" else [gap, hint(path, agent), shown]
+        return Truncated("\n\n".join(parts), True, path)
+
+    def create(self) -> tuple[int, str]:
+        """A new spill file, open for writing (mode 0600; never an existing one).
+
+        Returns:
+            Its file descriptor and path.
+
+        Raises:
+            OSError: the folder or the file can't be made.
+        """
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = str(self.directory / ids.create("tool"))
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600), path
+
+    def save(self, data: bytes) -> str:
+        """Write a spill file and give its path.
+
+        Raises:
+            OSError: it can't be written; nothing is left of it then.
+        """
+        descriptor, path = self.create()
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
+        return path
+
+    def cleanup(self, days: float = RETENTION_DAYS) -> int:
+        """Delete spill files last changed more than `days` ago; what can't be read or deleted is left.
+
+        Returns:
+            How many were deleted.
+        """
+        limit = time.time() - days * 86400
+        gone = 0
+        try:
+            with os.scandir(self.directory) as entries:
+                for entry in entries:
+                    if not entry.name.startswith("tool_"):
+                        continue
+                    with contextlib.suppress(OSError):
+                        if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < limit:
+                            os.unlink(entry.path)
+                            gone += 1
+        except OSError:
+            pass
+        return gone
+
+
+def output(
+    text: str,
+    max_lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
+    direction: Direction = "head",
+    agent: Agent | None = None,
+    *,
+    directory: str | os.PathLike[str] | None = None,
+) -> Truncated:
+    """`text` if it is within the limits, else its beginning or end, a marker and where the whole is.
+
+    Lines are never cut inside: one that does not fit ends the part that is kept.
+
+    Args:
+        text: any text; lines end at LF alone, and what follows the last LF counts as a line.
+        max_lines: lines to keep.
+        max_bytes: UTF-8 bytes to keep.
+        direction: keep the ``head`` or the ``tail``.
+        agent: who reads it; one that may use the Task tool is advised to.
+        directory: data folder for the spill file; the user's if left out.
+
+    Raises:
+        OSError: the spill file can't be written.
+    """
+    if directory is None:
+        import platformdirs
+
+        directory = platformdirs.user_data_dir("opencode-jupyter", appauthor=False)
+    return Truncation(directory).output(
+        text, max_lines=max_lines, max_bytes=max_bytes, direction=direction, agent=agent
+    )
+
+
+def keep(pieces: list[bytes], max_lines: int, max_bytes: int, *, from_end: bool = False) -> tuple[list[bytes], bool]:
+    """The lines that fit, counted from one end, and whether it was the byte limit that ended them.
+
+    A line costs its bytes, and one for the line end that joins it unless it is the first.
+    """
+    used = -1
+    count = 0
+    for piece in reversed(pieces) if from_end else pieces:
+        if count >= max_lines:
+            break
+        used += len(piece) + 1
+        if used > max_bytes:
+            return (pieces[len(pieces) - count :] if from_end else pieces[:count]), True
+        count += 1
+    return (pieces[len(pieces) - count :] if from_end else pieces[:count]), False
+
+
+def hint(path: str, agent: Agent | None = None) -> str:
+    """Two lines for the model: that the output was cut and where the whole is, and how to look into it."""
+    return f"{_CUT}{path}\n{_BY_TASK if _may_use_task(agent) else _BY_READ}"
+
+
+def encode(text: str) -> bytes:
+    """UTF-8. A lone surrogate, which UTF-8 has no form for, becomes U+FFFD: three bytes, as it would take."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def cut_units(text: str, units: int) -> str:
+    """The first `units` UTF-16 code units of a text, which is how OpenCode measures; a pair is never cut in two."""
+    if len(text) * 2 <= units:
+        return text
+    start = text[:units]
+    if start.isascii() or max(start, default="") < "\U00010000":
+        return start
+    encoded = start.encode("utf-16-le", "surrogatepass")[: units * 2]
+    if 0xD8 <= encoded[-1] <= 0xDB:
+        encoded = encoded[:-2]
+    return encoded.decode("utf-16-le", "surrogatepass")
+
+
+def _may_use_task(agent: Agent | None) -> bool:
+    if agent is None:
+        return False
+    from .permission import evaluate
+
+    return evaluate("task", "*", agent.permission).action != "deny"
+
+
+def _limit(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default

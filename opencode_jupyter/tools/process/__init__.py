@@ -1,0 +1,8 @@
+"""Running commands so that nothing of them is left: supervised on Linux, in process groups elsewhere."""
+
+from __future__ import annotations
+
+from .child import Child, Exit, spawn
+from .environment import clean_environment
+
+__all__ = ["Child", "Exit", "clean_environment", "spawn"]

@@ -1,0 +1,105 @@
+"""The kernel's end of the supervisor program: one per process, started when the first command runs."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import marshal
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_PROGRAM = Path(__file__).with_name("_supervisor.py")
+_lock = threading.Lock()
+_control: socket.socket | None = None
+_owner = 0
+_program: subprocess.Popen[bytes] | None = None
+
+
+def available() -> bool:
+    """Whether commands can be supervised here: Linux with pidfds (5.3 and later)."""
+    return sys.platform == "linux" and hasattr(os, "pidfd_open") and bool(sys.executable)
+
+
+def request(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], output: int, drain: int) -> socket.socket:
+    """Have a command started under a supervisor of its own.
+
+    Args:
+        argv: the program's absolute path and its arguments.
+        cwd: where it runs.
+        env: its whole environment.
+        output: writing end of the pipe for stdout and stderr.
+        drain: reading end of the same pipe; the supervisor reads there when it is told to let the rest run on.
+
+    Returns:
+        The socket of that command; its protocol is described in ``_supervisor.py``.
+
+    Raises:
+        OSError: the supervisor program can't be started or reached.
+    """
+    body = marshal.dumps(
+        {
+            "argv": [os.fsencode(word) for word in argv],
+            "env": {os.fsencode(name): os.fsencode(value) for name, value in env.items()},
+            "cwd": os.fsencode(cwd),
+        }
+    )
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            _send([theirs.fileno(), output, drain])
+        ours.settimeout(10)
+        ours.sendall(len(body).to_bytes(4, "big") + body)
+        ours.setblocking(False)
+    except BaseException:
+        ours.close()
+        raise
+    return ours
+
+
+def _send(descriptors: list[int]) -> None:
+    with _lock:
+        for attempt in (1, 2):
+            try:
+                socket.send_fds(_connection(), [b"r"], descriptors)
+                return
+            except OSError:
+                _forget()  # the program was killed; start another
+                if attempt == 2:
+                    raise
+
+
+def _connection() -> socket.socket:
+    global _control, _owner, _program
+    if _control is not None and _owner == os.getpid():
+        return _control
+    _forget()  # after a fork, the socket belongs to the parent's program
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        _program = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), str(os.getpid())],
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+            start_new_session=True,
+        )
+    _control, _owner = ours, os.getpid()
+    atexit.unregister(_forget)
+    atexit.register(_forget)
+    return ours
+
+
+def _forget() -> None:
+    global _control, _program
+    if _control is not None:
+        with contextlib.suppress(OSError):
+            _control.close()
+    if _program is not None and _owner == os.getpid():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _program.wait(1)  # its socket is closed, so it ends; nothing of it may stay as a zombie
+    _control = _program = None

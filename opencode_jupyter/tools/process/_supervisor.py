@@ -1,0 +1,311 @@
+"""The program that stands between the kernel and its commands (Linux). Run as a script; imports nothing of the package.
+
+One is started per process that runs commands; its stdin is the control socket. It keeps one pair of processes standing
+by: a supervisor, and its child, which takes the next request from the control socket and becomes the command. The
+supervisor adopts whatever the command leaves behind (it is a "child subreaper", so ``setsid`` and double forks do not
+escape it), and ends all of it when told to, when the kernel is gone, or when it is itself asked to end. So a command
+costs no more than starting the shell; starting an interpreter for each would cost twelve milliseconds.
+
+A request is one byte with three descriptors: the command's own socket, the writing and the reading end of its output
+pipe. On the command's socket come a length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``.
+It is answered by lines: ``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). What it
+may be told: ``K`` end everything, ``D`` let the rest run on (its output goes nowhere). End of file is ``K``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import marshal
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from typing import NoReturn
+
+GRACE = 0.2
+"""Seconds between SIGTERM and SIGKILL."""
+GIVE_UP = 0.6
+"""Seconds of SIGKILL after which a process that does not go is left (it hangs in the system)."""
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def prctl(option: int, value: int) -> None:
+    """prctl(2) with one argument; a refusal is ignored, the other guards stay."""
+    _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes under `pid`, parents first."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            file.read(1)
+    except OSError:
+        return _descendants_by_scan(pid)
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        parent = queue.pop()
+        with contextlib.suppress(OSError, ValueError):
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{parent}/task/{thread}/children") as file:
+                    children = [int(word) for word in file.read().split()]
+                    found += children
+                    queue += children
+    return found
+
+
+def _descendants_by_scan(pid: int) -> list[int]:
+    """The same for a system whose /proc has no ``children`` files."""
+    by_parent: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat") as file:
+                by_parent.setdefault(int(file.read().rpartition(")")[2].split()[1]), []).append(int(name))
+    found, queue = [], [pid]
+    while queue:
+        children = by_parent.get(queue.pop(), [])
+        found += children
+        queue += children
+    return found
+
+
+def reap() -> dict[int, int]:
+    """Collect every child that has ended: pid to wait status."""
+    ended: dict[int, int] = {}
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
+            ended[pid] = status
+    return ended
+
+
+def signal_all(pids: list[int], number: int) -> None:
+    """Send a signal to each; those that are gone or not ours are passed over."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+
+
+def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
+    """End every descendant but those in `spare`: SIGTERM, `GRACE`, SIGKILL until none is left.
+
+    Returns:
+        Wait statuses of own children that ended meanwhile.
+    """
+    me = os.getpid()
+    ended: dict[int, int] = {}
+    start = time.monotonic()
+    sent: set[int] = set()
+    while True:
+        ended.update(reap())
+        spared = spare.union(*(descendants(pid) for pid in spare)) if spare else spare
+        alive = [pid for pid in descendants(me) if pid not in spared]
+        passed = time.monotonic() - start
+        if not alive or passed > GRACE + GIVE_UP:
+            return ended
+        if passed >= GRACE:
+            signal_all(alive, signal.SIGKILL)
+        else:
+            fresh = [pid for pid in alive if pid not in sent]
+            signal_all(fresh, signal.SIGTERM)
+            signal_all(fresh, signal.SIGCONT)  # a stopped process does not see the other signal
+            sent.update(fresh)
+        time.sleep(0.004)
+
+
+def become_command(control: socket.socket, supervisor: socket.socket) -> NoReturn:
+    """In a process forked ahead: wait for a request, hand its descriptors to the supervisor, become the command.
+
+    `supervisor` closes when the program starts; before that a failure is written there as ``ERRNO TEXT``.
+    """
+    try:
+        parent = os.getppid()
+        os.setsid()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+        if not message:
+            os._exit(0)
+        sock, output, drain = descriptors
+        socket.send_fds(supervisor, [b"r"], [sock, drain])
+        request = read_request(socket.socket(fileno=sock))
+        if request is None:
+            os._exit(0)
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        keep = supervisor.fileno()
+        os.closerange(3, keep)
+        os.closerange(keep + 1, 65536)
+        os.chdir(request["cwd"])  # type: ignore[arg-type]
+        argv = request["argv"]
+        os.execve(argv[0], argv, request["env"])  # type: ignore[index, arg-type]
+    except OSError as error:
+        supervisor.sendall(f"{error.errno} {error.strerror}".encode())
+    except BaseException as error:
+        supervisor.sendall(f"0 {type(error).__name__}: {error}".encode())
+    os._exit(127)
+
+
+def read_request(sock: socket.socket) -> dict[str, object] | None:
+    """The request on a command's socket; None when the other side is gone."""
+    data = b""
+    wanted = 4
+    while len(data) < wanted:
+        chunk = sock.recv(min(1 << 20, wanted - len(data)))
+        if not chunk:
+            return None
+        data += chunk
+        if wanted == 4 and len(data) == 4:
+            wanted += int.from_bytes(data, "big")
+    request: dict[str, object] = marshal.loads(data[4:])
+    return request
+
+
+def say(sock: socket.socket, line: str) -> None:
+    """Send a line; nobody there to hear it is noticed elsewhere."""
+    with contextlib.suppress(OSError):
+        sock.sendall(line.encode() + b"\n")
+
+
+def wake_pipe() -> int:
+    """A descriptor that becomes readable when a signal with a handler arrives."""
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+    os.set_blocking(writable, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    return readable
+
+
+def stand_by(control: socket.socket, used: int, kernel: int) -> None:
+    """Be the next supervisor: have the command's process ready, wait until it gets a request, see to its end."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        become_command(control, theirs)
+    theirs.close()
+    control.close()
+    message, descriptors, _, _ = socket.recv_fds(ours, 1, 2)
+    if not message:
+        return
+    asked_to_end: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(1))
+    wake = wake_pipe()
+    with contextlib.suppress(OSError):
+        os.write(used, b"1")
+    sock = socket.socket(fileno=descriptors[0])
+    failure = b""
+    while chunk := ours.recv(4096):
+        failure += chunk
+    ours.close()
+    if failure:
+        say(sock, "failed " + failure.decode("utf-8", "replace"))
+        return
+    say(sock, f"started {child}")
+    supervise(child, sock, descriptors[1], wake, kernel, asked_to_end)
+
+
+def supervise(
+    child: int, sock: socket.socket, drain: int, wake: int, kernel: int, asked_to_end: list[int]
+) -> None:
+    """See a running command, and what it leaves behind, to the end."""
+    poll = select.poll()
+    for descriptor in (wake, sock.fileno(), kernel):
+        poll.register(descriptor, select.POLLIN)
+    running = True
+    while True:
+        ended = reap()
+        if child in ended:
+            running = False
+            say(sock, " ".join(["exited", str(ended[child]), *map(str, descendants(os.getpid()))]))
+        if not running and not descendants(os.getpid()):
+            return
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        if wake in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(wake, 4096)
+        order = sock.recv(1) if sock.fileno() in ready else b""
+        if asked_to_end or kernel in ready or (sock.fileno() in ready and order in (b"", b"K")):
+            ended = end_all()
+            if running:
+                say(sock, f"exited {ended.get(child, signal.SIGKILL)}")
+            return
+        if order == b"D":
+            poll.register(drain, select.POLLIN)
+        if drain in ready and not os.read(drain, 1 << 16):
+            poll.unregister(drain)
+
+
+def serve(control: socket.socket, kernel: int) -> None:
+    """Keep one supervisor standing by, until the kernel is gone or closes the socket."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    used_r, used_w = os.pipe()
+    os.set_blocking(used_r, False)
+    wake = wake_pipe()
+    poll = select.poll()
+    poll.register(control.fileno(), 0)  # its end alone: requests are for the supervisor that stands by
+    for descriptor in (used_r, wake, kernel):
+        poll.register(descriptor, select.POLLIN)
+    supervisors: set[int] = set()
+    standing_by = 0
+    while True:
+        if not standing_by:
+            standing_by = os.fork()
+            if standing_by == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                stand_by(control, used_w, kernel)
+                os._exit(0)
+            supervisors.add(standing_by)
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        if kernel in ready or control.fileno() in ready:
+            return  # the supervisors notice by themselves: the kernel's end, or this process's by a signal
+        if used_r in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(used_r, 4096)
+            standing_by = 0
+        if wake in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(wake, 4096)
+            ended = reap()
+            supervisors.difference_update(ended)
+            if standing_by in ended:
+                standing_by = 0
+            if any(status != 0 for status in ended.values()):
+                # A supervisor was killed: what it looked after is now a child of this process.
+                supervisors.difference_update(end_all(frozenset(supervisors)))
+
+
+def main() -> None:
+    """Start serving: argv is the kernel's pid, stdin the control socket."""
+    os.chdir("/")
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    control = socket.socket(fileno=os.dup(0))
+    null = os.open("/dev/null", os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    serve(control, os.pidfd_open(int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""One running command, as asyncio sees it: its output in chunks, its exit, and the way to end all of it.
+
+The end of a command is its exit, not the end of its pipe, which a process left in the background may hold open. No
+child watcher of asyncio is used, so the event loop may run in any thread, on every Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+
+from . import _launcher
+
+IDLE = 0.1
+"""Seconds without output after the exit that count as "nothing more comes"."""
+DRAIN = 0.5
+"""Seconds after the exit at which reading ends in any case."""
+STOP = 0.95
+"""Seconds that ending a command may take before it is given up."""
+_CHUNK = 1 << 18
+_PIPE = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a command ended.
+
+    Attributes:
+        code: exit code; None if a signal ended it.
+        signal: number of that signal; None otherwise.
+        left: processes of the command that still ran when it exited.
+    """
+
+    code: int | None
+    signal: int | None = None
+    left: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, status: int, left: Sequence[int] = ()) -> Exit:
+        """From a wait status."""
+        if os.WIFSIGNALED(status):
+            return cls(None, os.WTERMSIG(status), tuple(left))
+        return cls(os.waitstatus_to_exitcode(status), None, tuple(left))
+
+
+class Handle(Protocol):
+    """What stands behind a `Child`: a supervisor, or a process group."""
+
+    started: asyncio.Future[int]
+    exited: asyncio.Future[Exit]
+    gone: asyncio.Future[None]
+
+    def end(self) -> None:
+        """Begin to end every process of the command; does not wait."""
+
+    def leave(self) -> None:
+        """Let what is left run on, its output going nowhere."""
+
+    def force(self) -> None:
+        """Ending took too long."""
+
+    def close(self) -> None:
+        """Let go of descriptors and callbacks."""
+
+
+class Child:
+    """A running command. Made by `spawn`; use `wait`, then `close`; `stop` at any time.
+
+    Attributes:
+        pid: the command's process; 0 if it was over before that could be told.
+    """
+
+    def __init__(self, handle: Handle, output: int, on_output: Callable[[bytes], None]) -> None:
+        self.pid = 0
+        self._handle = handle
+        self._output: int | None = output
+        self._on_output = on_output
+        self._loop = asyncio.get_running_loop()
+        self._closed = self._loop.create_future()
+        self._last = self._loop.time()
+        os.set_blocking(output, False)
+        self._loop.add_reader(output, self._read)
+
+    @property
+    def exited(self) -> bool:
+        """Whether the command itself is over."""
+        return self._handle.exited.done()
+
+    async def wait(self) -> Exit:
+        """Wait for the command's exit and for the rest of its output: until the pipe is closed or idle."""
+        outcome = await asyncio.shield(self._handle.exited)
+        end = self._loop.time() + DRAIN
+        self._last = self._loop.time()
+        while not self._closed.done():
+            left = min(self._last + IDLE, end) - self._loop.time()
+            if left <= 0:
+                break
+            await asyncio.wait([self._closed], timeout=left)
+        self._stop_reading()
+        return outcome
+
+    async def stop(self) -> Exit:
+        """End the command with all its descendants: SIGTERM, 0.2 s, SIGKILL. Bounded, and shielded from a cancel."""
+        self._handle.end()  # at once: whatever happens to this coroutine, the ending goes on
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([self._handle.gone], timeout=STOP)
+            if not self._handle.gone.done():
+                self._handle.force()
+            self._drain()
+            self._stop_reading()
+            if self._handle.exited.done():
+                return self._handle.exited.result()
+            return Exit(None, 9)
+
+    def leave(self) -> Handle:
+        """Let what the command left in the background run on; the handle can end it later."""
+        self._stop_reading()
+        self._handle.leave()
+        return self._handle
+
+    def close(self) -> None:
+        """Let go of it: what still runs is ended."""
+        self._stop_reading()
+        self._handle.close()
+
+    def _read(self) -> None:
+        assert self._output is not None
+        try:
+            data = os.read(self._output, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._last = self._loop.time()
+            self._on_output(data)
+        else:
+            self._stop_reading()
+
+    def _drain(self) -> None:
+        """What is in the pipe now."""
+        for _ in range(2 * _PIPE // _CHUNK + 1):
+            if self._output is None:
+                return
+            before = self._last
+            self._read()
+            if self._last == before:
+                return
+
+    def _stop_reading(self) -> None:
+        if self._output is not None:
+            self._loop.remove_reader(self._output)
+            os.close(self._output)
+            self._output = None
+            if not self._closed.done():
+                self._closed.set_result(None)
+
+
+async def spawn(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: Callable[[bytes], None]
+) -> Child:
+    """Start a command: no stdin, stdout and stderr in one stream, a session of its own.
+
+    Args:
+        argv: the program's absolute path and its arguments.
+        cwd: where it runs.
+        env: its whole environment.
+        on_output: called on the event loop with each chunk.
+
+    Raises:
+        OSError: it can't be started (no such program or folder, arguments too long).
+        ValueError: an argument contains a NUL.
+    """
+    if any("\0" in word for word in argv):
+        raise ValueError("a command can't contain a NUL byte")
+    read_end, write_end = os.pipe()
+    try:
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
+
+            fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE)
+        handle = _handle(argv, cwd, env, write_end, read_end)
+    except BaseException:
+        os.close(read_end)
+        raise
+    finally:
+        os.close(write_end)
+    child = Child(handle, read_end, on_output)
+    try:
+        child.pid = await asyncio.shield(handle.started)
+    except BaseException:
+        handle.end()
+        child.close()
+        raise
+    return child
+
+
+def _handle(argv: Sequence[str], cwd: str, env: Mapping[str, str], write_end: int, read_end: int) -> Handle:
+    if _launcher.available():
+        with contextlib.suppress(OSError):
+            return Supervised(_launcher.request(argv, cwd=cwd, env=env, output=write_end, drain=read_end))
+    from ._group import Group
+
+    return Group(argv, cwd=cwd, env=env, output=write_end)
+
+
+class Supervised:
+    """A command behind a supervisor: the kernel's end of its socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock: socket.socket | None = sock
+        self._loop = asyncio.get_running_loop()
+        self._buffer = b""
+        self.started: asyncio.Future[int] = self._loop.create_future()
+        self.exited: asyncio.Future[Exit] = self._loop.create_future()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self._loop.add_reader(sock.fileno(), self._readable)
+
+    def end(self) -> None:
+        self._say(b"K")
+
+    def leave(self) -> None:
+        self._say(b"D")
+
+    def force(self) -> None:
+        self.close()  # the supervisor goes on trying; nothing more can be done from here
+
+    def close(self) -> None:
+        if self._sock is None:
+            return
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._sock.fileno())
+        self._sock.close()
+        self._sock = None
+        if not self._loop.is_closed():
+            self._over()
+
+    def _say(self, order: bytes) -> None:
+        if self._sock is not None:
+            with contextlib.suppress(OSError):
+                self._sock.send(order)
+
+    def _readable(self) -> None:
+        assert self._sock is not None
+        try:
+            data = self._sock.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            self._heard(line.decode("utf-8", "replace"))
+
+    def _heard(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "started" and not self.started.done():
+            self.started.set_result(int(rest))
+        elif word == "failed" and not self.started.done():
+            number, _, text = rest.partition(" ")
+            self.started.set_exception(OSError(int(number), text))
+        elif word == "exited" and not self.exited.done():
+            status, *left = map(int, rest.split())
+            self.exited.set_result(Exit.of(status, left))
+
+    def _over(self) -> None:
+        if not self.started.done():
+            self.started.set_result(0)  # killed (by the command itself, say) before it could tell
+        if not self.exited.done():
+            self.exited.set_result(Exit(None, 9))  # the supervisor itself was killed, and the command with it
+        if not self.gone.done():
+            self.gone.set_result(None)
