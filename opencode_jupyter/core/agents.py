@@ -113,7 +113,7 @@ class Agent:
 def build_agents(
     config: Mapping[str, Any] | Config,
     *,
-    directory: Path,
+    directory: Path,  # noqa: ARG001 - part of the signature callers rely on
     worktree: Path,
     data_dir: Path,
     truncate_glob: str,
@@ -182,7 +182,7 @@ def default_agent(agents: Mapping[str, Agent], config: Mapping[str, Any]) -> str
             raise ConfigError(f'default agent "{name}" is a subagent; name a primary one')
         if agent.hidden:
             raise ConfigError(f'default agent "{name}" is hidden; name a visible one')
-        return cast(str, name)
+        return cast("str", name)
     for key, agent in agents.items():
         if agent.mode != "subagent" and not agent.hidden:
             return key

@@ -46,9 +46,7 @@ def all(text: str, patterns: Mapping[str, V]) -> V | None:
     return found
 
 
-def all_structured(
-    head: str, tail: Sequence[str], patterns: Mapping[str, V]
-) -> V | None:
+def all_structured(head: str, tail: Sequence[str], patterns: Mapping[str, V]) -> V | None:
     """Like `all`, for a command: the pattern's first word must fit `head`, the others words of `tail` in order.
 
     A pattern's word ``*`` after the first stands for any words, none included; other words may have words of
@@ -110,9 +108,7 @@ def _glob(pattern: str) -> Matcher:
         if not tail:
             return lambda text: text.startswith(head)
         shortest = len(head) + len(tail)
-        return lambda text: (
-            len(text) >= shortest and text.startswith(head) and text.endswith(tail)
-        )
+        return lambda text: len(text) >= shortest and text.startswith(head) and text.endswith(tail)
     return _Glob(head, middle, tail).match
 
 
@@ -161,9 +157,7 @@ class _Blanks:
 
     def __init__(self, piece: str) -> None:
         self.size = len(piece)
-        self._re = re.compile(
-            "".join("." if c == "?" else re.escape(c) for c in piece), re.DOTALL
-        )
+        self._re = re.compile("".join("." if c == "?" else re.escape(c) for c in piece), re.DOTALL)
 
     def whole(self, text: str) -> bool:
         return self._re.fullmatch(text) is not None

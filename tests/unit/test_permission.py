@@ -57,12 +57,17 @@ def test_from_config_expands_the_home_folder_at_the_start(pattern: str, expected
 
 def test_from_config_expands_patterns_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENCODE_TEST_HOME", "/tmp/h")
-    assert from_config({"~/x": "allow", "read": {"~/y": "deny"}}) == [R("~/x", "*", "allow"), R("read", "/tmp/h/y", "deny")]
+    assert from_config({"~/x": "allow", "read": {"~/y": "deny"}}) == [
+        R("~/x", "*", "allow"),
+        R("read", "/tmp/h/y", "deny"),
+    ]
     monkeypatch.delenv("OPENCODE_TEST_HOME")
     assert from_config({"read": {"~": "deny"}}) == [R("read", str(Path.home()), "deny")]
 
 
-@pytest.mark.parametrize("config", [{"bash": "alow"}, {"bash": {"x": True}}, {"bash": 3}, {"bash": None}, "yes", 5, ["allow"]])
+@pytest.mark.parametrize(
+    "config", [{"bash": "alow"}, {"bash": {"x": True}}, {"bash": 3}, {"bash": None}, "yes", 5, ["allow"]]
+)
 def test_from_config_refuses_what_it_does_not_know(config: object) -> None:
     with pytest.raises(ConfigError, match=r"allow, deny or ask|write an action"):
         from_config(config)  # type: ignore[arg-type]
@@ -95,8 +100,18 @@ def test_merge_is_concatenation() -> None:
         ("bash", "rm", [("bash", "*", "allow"), ("bash", "rm", "deny")], "deny"),
         ("bash", "rm", [("bash", "rm", "deny"), ("bash", "*", "allow")], "allow"),
         ("edit", "src/foo.ts", [("edit", "src/*", "allow")], "allow"),
-        ("edit", "src/components/Button.tsx", [("edit", "src/*", "deny"), ("edit", "src/components/*", "allow")], "allow"),
-        ("edit", "src/components/Button.tsx", [("edit", "src/components/*", "allow"), ("edit", "src/*", "deny")], "deny"),
+        (
+            "edit",
+            "src/components/Button.tsx",
+            [("edit", "src/*", "deny"), ("edit", "src/components/*", "allow")],
+            "allow",
+        ),
+        (
+            "edit",
+            "src/components/Button.tsx",
+            [("edit", "src/components/*", "allow"), ("edit", "src/*", "deny")],
+            "deny",
+        ),
         ("unknown", "anything", [("bash", "*", "allow")], "ask"),
         ("bash", "rm", [], "ask"),
         ("edit", "etc/passwd", [("edit", "src/*", "allow")], "ask"),
@@ -159,8 +174,11 @@ def test_a_rule_for_everything_at_the_end_decides(rules: list[Rule], last: Rule)
         (["bash", "edit", "read"], [("bash", "*", "deny")], {"bash"}),
         (["bash", "edit", "read"], [], set()),
         (["bash", "read"], [("*", "*", "deny")], {"bash", "read"}),
-        (["edit", "write", "patch", "multiedit", "apply_patch", "bash"], [("edit", "*", "deny")],
-         {"edit", "write", "patch", "multiedit", "apply_patch"}),
+        (
+            ["edit", "write", "patch", "multiedit", "apply_patch", "bash"],
+            [("edit", "*", "deny")],
+            {"edit", "write", "patch", "multiedit", "apply_patch"},
+        ),
         (["bash"], [("bash", "rm *", "deny")], set()),
         (["bash"], [("bash", "*", "deny"), ("bash", "git *", "allow")], set()),
         (["bash"], [("bash", "*", "deny"), ("bash", "rm", "deny")], set()),

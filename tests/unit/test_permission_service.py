@@ -54,8 +54,11 @@ def start(
 ) -> asyncio.Task[Decision]:
     return asyncio.create_task(
         service.ask(
-            session_id=session, permission=permission, patterns=list(patterns),
-            ruleset=ASK if ruleset is None else ruleset, **more,
+            session_id=session,
+            permission=permission,
+            patterns=list(patterns),
+            ruleset=ASK if ruleset is None else ruleset,
+            **more,
         )
     )
 
@@ -101,7 +104,9 @@ async def test_denied_by_rule_lists_the_rules_that_speak_of_it(service: Permissi
 
 
 @pytest.mark.parametrize("patterns", [["what", "rm x"], ["rm x", "what"]])
-async def test_a_denied_pattern_is_found_before_anything_is_asked(service: PermissionService, patterns: list[str]) -> None:
+async def test_a_denied_pattern_is_found_before_anything_is_asked(
+    service: PermissionService, patterns: list[str]
+) -> None:
     log = Log(service)
     ruleset = from_config({"bash": {"*": "ask", "rm *": "deny"}})
     with pytest.raises(PermissionDeniedError):
@@ -112,7 +117,9 @@ async def test_a_denied_pattern_is_found_before_anything_is_asked(service: Permi
 async def test_a_deny_of_the_rules_beats_an_approval_of_the_session(service: PermissionService) -> None:
     service.remember(Rule("bash", "*", "allow", "this session"))
     with pytest.raises(PermissionDeniedError):
-        await service.ask(session_id=S1, permission="bash", patterns=["rm x"], ruleset=from_config({"bash": {"rm *": "deny"}}))
+        await service.ask(
+            session_id=S1, permission="bash", patterns=["rm x"], ruleset=from_config({"bash": {"rm *": "deny"}})
+        )
     assert (await service.ask(session_id=S1, permission="bash", patterns=["ls"], ruleset=ASK)).action == "allow"
 
 
@@ -133,15 +140,26 @@ async def test_check_asks_nothing(service: PermissionService) -> None:
     ruleset = from_config({"bash": {"*": "ask", "rm *": "deny"}}, "opencode.json")
     rules = service.check("bash", ["git log", "rm x", "ls"], ruleset)
     assert [(r.action, r.origin) for r in rules] == [
-        ("allow", "this session"), ("deny", "opencode.json"), ("ask", "opencode.json")]
+        ("allow", "this session"),
+        ("deny", "opencode.json"),
+        ("ask", "opencode.json"),
+    ]
     assert service.check("edit", ["x"], ruleset)[0].action == "ask"
     assert log.entries == [] and not service.history and not service.pending()
 
 
 async def test_the_fast_path_is_fast(service: PermissionService) -> None:
-    ruleset = from_config({"*": "allow", "doom_loop": "ask", "question": "deny", "plan_enter": "deny", "plan_exit": "deny",
-                           "external_directory": {"*": "ask", "/x/*": "allow"},
-                           "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"}})
+    ruleset = from_config(
+        {
+            "*": "allow",
+            "doom_loop": "ask",
+            "question": "deny",
+            "plan_enter": "deny",
+            "plan_exit": "deny",
+            "external_directory": {"*": "ask", "/x/*": "allow"},
+            "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"},
+        }
+    )
     best = float("inf")
     for _ in range(20):
         begun = time.perf_counter()
@@ -158,15 +176,30 @@ async def test_one_request_shows_all_patterns(service: PermissionService) -> Non
     events: list[dict[str, Any]] = []
     service.bus.subscribe("permission.asked", events.append)
     ruleset = from_config({"bash": {"*": "ask", "ls": "allow"}}, "opencode.json")
-    task = start(service, "ls", "a", "b", ruleset=ruleset, always=("a *",), metadata={"command": "ls; a; b"},
-                 tool={"messageID": "msg_1", "callID": "call_1"}, agent="build")
+    task = start(
+        service,
+        "ls",
+        "a",
+        "b",
+        ruleset=ruleset,
+        always=("a *",),
+        metadata={"command": "ls; a; b"},
+        tool={"messageID": "msg_1", "callID": "call_1"},
+        agent="build",
+    )
     [request] = await waiting(service, 1)
     assert request.patterns == ["ls", "a", "b"]
     assert request.rule == ruleset[0] and request.agent == "build"
     assert events == [{"type": "permission.asked", "properties": request.to_wire()}]
     assert request.to_wire() == {
-        "id": request.id, "sessionID": S1, "permission": "bash", "patterns": ["ls", "a", "b"],
-        "metadata": {"command": "ls; a; b"}, "always": ["a *"], "tool": {"messageID": "msg_1", "callID": "call_1"}}
+        "id": request.id,
+        "sessionID": S1,
+        "permission": "bash",
+        "patterns": ["ls", "a", "b"],
+        "metadata": {"command": "ls; a; b"},
+        "always": ["a *"],
+        "tool": {"messageID": "msg_1", "callID": "call_1"},
+    }
     assert service.reply(request.id, "once", by="card")
     decision = await task
     assert (decision.action, decision.reply, decision.by, decision.request_id) == ("allow", "once", "card", request.id)
@@ -300,12 +333,26 @@ async def test_reject_takes_the_sessions_other_requests_along(service: Permissio
         (("reject", ""), None, PermissionRejectedError),
     ],
 )
-async def test_reject_forms(service: PermissionService, reply: Any, message: str | None, error: type[Exception]) -> None:
+async def test_reject_forms(
+    service: PermissionService, reply: Any, message: str | None, error: type[Exception]
+) -> None:
     task = start(service, "x")
     [request] = await waiting(service, 1)
     assert service.reply(request.id, reply, message)
     with pytest.raises(error):
         await task
+
+
+async def test_a_reject_may_bring_its_own_error(service: PermissionService) -> None:
+    tasks = [start(service, "a"), start(service, "b")]
+    requests = await waiting(service, 2)
+    error = PermissionDeniedError([Rule("bash", "*", "ask")])
+    service.reply(requests[0].id, "reject", by="policy", error=error)
+    with pytest.raises(PermissionDeniedError) as caught:
+        await tasks[0]
+    assert caught.value is error
+    with pytest.raises(PermissionRejectedError, match="specified a rule"):
+        await tasks[1]
 
 
 async def test_an_unknown_id_and_a_second_reply_do_nothing(service: PermissionService) -> None:
@@ -318,7 +365,9 @@ async def test_an_unknown_id_and_a_second_reply_do_nothing(service: PermissionSe
     assert len(service.history) == 1
 
 
-@pytest.mark.parametrize("reply", ["allow", "", None, 1, ("reject",), ("once", "x"), ("reject", 5), ["reject", "a", "b"], {}])
+@pytest.mark.parametrize(
+    "reply", ["allow", "", None, 1, ("reject",), ("once", "x"), ("reject", 5), ["reject", "a", "b"], {}]
+)
 async def test_a_bad_reply_is_refused_and_the_request_waits_on(service: PermissionService, reply: Any) -> None:
     task = start(service, "x")
     [request] = await waiting(service, 1)
@@ -371,7 +420,7 @@ async def test_cascade_to_a_loop_of_another_thread(service: PermissionService) -
     def elsewhere() -> None:
         try:
             outcome.append(asyncio.run(service.ask(session_id=S1, permission="bash", patterns=["git b"], ruleset=ASK)))
-        except Exception as e:  # noqa: BLE001
+        except Exception as e:
             outcome.append(e)
 
     thread = threading.Thread(target=elsewhere)
@@ -498,7 +547,7 @@ async def test_an_approver_that_fails_ends_the_ask(asynchronous: bool, bad: Any)
 
     service = PermissionService(Bus(), approve_later if asynchronous else approve)
     log = Log(service)
-    with pytest.raises((ValueError, RuntimeError), match='"once", "always", "reject"|the approver broke'):
+    with pytest.raises((ValueError, RuntimeError), match=r'"once", "always", "reject"|the approver broke'):
         await asyncio.wait_for(start(service, "x"), 2)
     assert service.pending() == []
     assert log.entries[-1][0::2] == ("replied", "reject")

@@ -1,7 +1,8 @@
 """Markdown files with fields before the text: agents and modes (and skills) of a config folder.
 
 The fields are the part of YAML that such files use: nested objects by indentation, lists, quoted and plain values,
-``|`` and ``>`` blocks, ``[a, b]`` and ``{a: b}`` on one line. A plain value may hold ``: `` (OpenCode reads such files too).
+``|`` and ``>`` blocks, ``[a, b]`` and ``{a: b}`` on one line. A plain value may hold
+``: ``, as OpenCode allows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 from ..errors import ConfigError
 from .parse import read_text
 
-_KEY = re.compile(r"""^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s#"'\[{][^\n]*?))\s*:(?:\s+(.*))?$""")
+_KEY = re.compile(r"""^(?:"((?:[^"\\]|\\.)*)"\s*|'((?:[^']|'')*)'\s*|([^\s#"'\[{][^\n]*?)):(?:\s+(.*))?$""")
+_DEEPEST = 20  # objects on one line within each other; nobody writes more
+_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')(?:\s+#.*)?""", re.DOTALL)
 _NUMBER = re.compile(r"^[+-]?(?:\d+|\d*\.\d+|\d+\.\d*)(?:[eE][+-]?\d+)?$")
 
 
@@ -57,7 +60,10 @@ class _Reader:
         self.lines, self.path, self.at = lines, path, 0
 
     def read(self) -> dict[str, Any]:
-        fields = self._mapping(0) if self._next() is not None else {}
+        try:
+            fields = self._mapping(0) if self._next() is not None else {}
+        except RecursionError as e:
+            raise self._error("is nested too deeply") from e
         if self._next() is not None:
             raise self._error("is indented in a way that fits nothing above it")
         return fields
@@ -86,13 +92,29 @@ class _Reader:
         if re.fullmatch(r"[|>][+-]?", text):
             return self._block(indent, folded=text[0] == ">", keep_end="-" not in text)
         if text and not text.startswith("#"):
-            return _inline(text)
+            return _inline(text + self._continued(text, indent))
         below = self._next()
         if below is None or below < indent:
             return None
         if self.lines[self.at].lstrip().startswith("- "):
             return self._list(below)
         return self._mapping(below) if below > indent else None
+
+    def _continued(self, text: str, indent: int) -> str:
+        """The rest of a value that goes on in the lines below, which are indented more than its key."""
+        if text[0] in "[{" or _QUOTED.fullmatch(text):
+            return ""
+        rest, gap = "", 0
+        for line in self.lines[self.at :]:
+            if line.strip() and len(line) - len(line.lstrip()) <= indent:
+                break
+            if line.strip():
+                rest += ("\n" * gap or " ") + line.strip()
+                gap = 0
+            else:
+                gap += 1
+            self.at += 1
+        return rest
 
     def _list(self, indent: int) -> list[Any]:
         out: list[Any] = []
@@ -112,7 +134,7 @@ class _Reader:
         depth = min((len(x) - len(x.lstrip()) for x in taken if x.strip()), default=0)
         text = "\n".join(x[depth:].rstrip() for x in taken).rstrip("\n")
         if folded:
-            text = re.sub(r"(?<!\n)\n(?!\n)", " ", text)
+            text = re.sub(r"\n+", lambda found: "\n" * (len(found[0]) - 1) or " ", text)
         return text + "\n" if keep_end and text else text
 
     def _error(self, what: str) -> ConfigError:
@@ -122,7 +144,7 @@ class _Reader:
 def _unquoted(found: re.Match[str]) -> str:
     if found[1] is not None:
         return str(_quoted(f'"{found[1]}"'))
-    return found[2].replace("''", "'") if found[2] is not None else found[3]
+    return found[2].replace("''", "'") if found[2] is not None else found[3].rstrip()
 
 
 def _quoted(text: str) -> Any:
@@ -132,20 +154,22 @@ def _quoted(text: str) -> Any:
         return text[1:-1]
 
 
-def _inline(text: str) -> Any:
-    found = re.fullmatch(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')(?:\s+#.*)?""", text)
+def _inline(text: str, depth: int = 0) -> Any:
+    found = _QUOTED.fullmatch(text)
     if found:
         return _quoted(found[1]) if text[0] == '"' else found[1][1:-1].replace("''", "'")
-    text = re.sub(r"\s+#.*$", "", text)
+    text = re.sub(r"\s#.*$", "", text).rstrip()
+    if depth > _DEEPEST:
+        return text
     if text[:1] == "[" and text[-1:] == "]":
-        return [_inline(part) for part in _parts(text[1:-1])]
+        return [_inline(part, depth + 1) for part in _parts(text[1:-1])]
     if text[:1] == "{" and text[-1:] == "}":
         out: dict[str, Any] = {}
         for part in _parts(text[1:-1]):
             pair = _KEY.match(part)
             if pair is None:
                 return text
-            out[_unquoted(pair)] = _inline((pair[4] or "").strip()) if pair[4] else None
+            out[_unquoted(pair)] = _inline((pair[4] or "").strip(), depth + 1) if pair[4] else None
         return out
     if text in ("true", "false"):
         return text == "true"

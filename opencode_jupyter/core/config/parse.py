@@ -125,7 +125,9 @@ def locate(text: str, keys: tuple[str, ...], *, toml: bool) -> int | None:
     for key in keys:
         name = re.escape(key)
         if toml:
-            pattern = rf"(?m)^[ \t]*(?:\[[^\]\n]*[\"'.\[]?{name}[\"']?\]|[\"']?{name}[\"']?[ \t]*[=.])|[{{,][ \t]*[\"']?{name}[\"']?[ \t]*="
+            quoted = rf"[\"']?{name}[\"']?"
+            table = rf"\[[^\]\n]*{quoted}\]"
+            pattern = rf"(?m)^[ \t]*(?:{table}|{quoted}[ \t]*[=.])|[{{,][ \t]*{quoted}[ \t]*="
         else:
             pattern = rf"(?:\"{name}\"|'{name}'|(?<![\w$]){name})\s*:"
         found = re.search(pattern, text[position:])

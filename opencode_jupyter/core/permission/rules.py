@@ -138,7 +138,7 @@ def _home(home: str | os.PathLike[str] | None) -> str:
 
 def _action(value: Any, where: str) -> Action:
     if isinstance(value, str) and value in ACTIONS:
-        return cast(Action, value)
+        return cast("Action", value)
     raise ConfigError(f"{where} is {_shown(value)}; use allow, deny or ask")
 
 

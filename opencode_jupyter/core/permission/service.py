@@ -259,7 +259,8 @@ class PermissionService:
             message: a word about it.
             patterns: with ``always``: what to remember instead, as edited by the person.
             by: through which way the answer came, for the history.
-            error: with ``reject``: raise this in the refused call instead (nobody was there to ask).
+            error: with ``reject``: raise this in the refused call instead (nobody was there to ask); calls refused
+                along with it say the same.
 
         Returns:
             False if nothing waits under that id (any more).
@@ -280,16 +281,14 @@ class PermissionService:
                 remembered = request.always if patterns is None else patterns
                 self.approved += [Rule(request.permission, p, "allow", "this session") for p in remembered]
             others = self._take_along(answer, request)
-        error: ToolError | None = None
+        refusal: ToolError | None = None
         if answer == "reject":
-            error = PermissionCorrectedError(message) if message else PermissionRejectedError()
-        self._settle(entry, _Outcome(answer, by, message, error))
+            refusal = error or (PermissionCorrectedError(message) if message else PermissionRejectedError())
+        self._settle(entry, _Outcome(answer, by, message, refusal))
+        said = str(error) if error is not None else None
         for other in others:
-            cascaded = PermissionRejectedError() if answer == "reject" else None
-            self._settle(
-                other,
-                _Outcome(answer, by, f"Answered together with {request_id}", cascaded),
-            )
+            refusal = PermissionRejectedError(said) if answer == "reject" else None
+            self._settle(other, _Outcome(answer, by, f"Answered together with {request_id}", refusal))
         return True
 
     def _take_along(self, answer: Answer, request: PermissionRequest) -> list[_Waiting]:

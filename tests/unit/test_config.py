@@ -1,0 +1,500 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_jupyter.core.config import Config, deep_merge, flag, load_config, merge_config
+from opencode_jupyter.core.config.frontmatter import split
+from opencode_jupyter.core.errors import ConfigError
+from opencode_jupyter.core.permission import Rule
+
+
+class Place:
+    """A home, and a project with a folder in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.home, self.tree, self.here = root / "home", root / "project", root / "project" / "a" / "b"
+        for folder in (self.home, self.here):
+            folder.mkdir(parents=True)
+        self.env: dict[str, str] = {"OPENCODE_TEST_MANAGED_CONFIG_DIR": str(root / "managed")}
+
+    def write(self, path: Path, content: Any) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    def load(self, **more: Any) -> Config:
+        return load_config(self.here, self.tree, home=self.home, env=self.env, **more)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path.resolve())
+
+
+# ---- merging
+
+
+def test_deep_merge_keeps_places_and_appends() -> None:
+    base = {"permission": {"bash": {"*": "ask", "x": "deny"}, "edit": "ask"}, "l": [1, 2]}
+    over = {"new": 1, "permission": {"edit": "deny", "bash": {"y": "allow", "*": "deny"}}, "l": [3]}
+    merged = deep_merge(base, over)
+    assert json.dumps(merged) == json.dumps(
+        {"permission": {"bash": {"*": "deny", "x": "deny", "y": "allow"}, "edit": "deny"}, "l": [3], "new": 1}
+    )
+    assert base["l"] == [1, 2]
+
+
+def test_a_text_replaces_an_object_and_the_reverse() -> None:
+    assert deep_merge({"a": {"x": 1}}, {"a": "s"}) == {"a": "s"}
+    assert deep_merge({"a": "s"}, {"a": {"x": 1}}) == {"a": {"x": 1}}
+
+
+def test_two_lists_grow() -> None:
+    base, over = {"plugin": ["a", "b"], "instructions": ["x"], "other": [1]}, {"plugin": ["b", "c"], "other": [2]}
+    assert merge_config(base, over) == {"plugin": ["a", "b", "c"], "instructions": ["x"], "other": [2]}
+
+
+TREES = st.recursive(
+    st.sampled_from(["allow", 1, None]), lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=3)
+)
+DICTS = st.dictionaries(st.sampled_from("abcd"), TREES, max_size=4)
+
+
+@given(DICTS, DICTS, DICTS)
+def test_merging_properties(a: dict[str, Any], b: dict[str, Any], c: dict[str, Any]) -> None:
+    assert deep_merge(a, {}) == a and deep_merge({}, a) == a and deep_merge(a, a) == a
+    assert list(deep_merge(a, b)) == list(dict.fromkeys([*a, *b]))
+    assert list(deep_merge(deep_merge(a, b), c)) == list(dict.fromkeys([*a, *b, *c]))
+
+
+# ---- flags
+
+
+@pytest.mark.parametrize(
+    ("value", "on"),
+    [
+        ("true", True),
+        ("TRUE", True),
+        ("True", True),
+        ("1", True),
+        ("0", False),
+        ("yes", False),
+        ("", False),
+        ("2", False),
+        (" true", False),
+    ],
+)
+def test_flag(value: str, on: bool) -> None:
+    assert flag("X", {"X": value}) is on
+
+
+def test_flag_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not flag("X", {})
+    monkeypatch.setenv("OPENCODE_SOME_FLAG", "1")
+    assert flag("OPENCODE_SOME_FLAG")
+
+
+# ---- order of sources
+
+
+def test_nothing_there(place: Place) -> None:
+    config = place.load()
+    assert (config.data, config.sources, config.permission_rules, config.warnings) == ({}, [], [], [])
+    assert config.directories == [place.home / ".config" / "opencode"]
+
+
+def test_each_source_overrides_those_before_it(place: Place) -> None:
+    """Every source sets `username` to its own number; the sources are added weakest first."""
+    own, managed = place.home / "own", Path(place.env["OPENCODE_TEST_MANAGED_CONFIG_DIR"])
+    glob = place.home / ".config" / "opencode"
+    files = [
+        glob / "config.json",
+        glob / "opencode.json",
+        glob / "opencode.jsonc",
+        glob / "config.toml",
+        place.home / "named.json",
+        place.tree / "opencode.jsonc",
+        place.here.parent / "opencode.jsonc",
+        place.here / "opencode.jsonc",
+        place.tree / "opencode.json",
+        place.here.parent / "opencode.json",
+        place.here / "opencode.json",
+        # .opencode folders: the nearest first, so the farther one wins here
+        place.here / ".opencode" / "opencode.jsonc",
+        place.here / ".opencode" / "opencode.json",
+        place.here / ".opencode" / "config.toml",
+        place.tree / ".opencode" / "opencode.jsonc",
+        place.tree / ".opencode" / "opencode.json",
+        place.tree / ".opencode" / "config.toml",
+        place.home / ".opencode" / "opencode.json",
+        own / "opencode.json",
+    ]
+    place.env |= {"OPENCODE_CONFIG": str(place.home / "named.json"), "OPENCODE_CONFIG_DIR": str(own)}
+    for i, path in enumerate(files):
+        place.write(path, f'username = "{i}"' if path.suffix == ".toml" else {"username": str(i)})
+        config = place.load()
+        assert config.data["username"] == str(i), path
+        assert [s[0] for s in config.sources] == [str(f) for f in files[: i + 1]]
+    place.env["OPENCODE_CONFIG_CONTENT"] = '{"username": "content"}'
+    assert place.load().data["username"] == "content"
+    assert place.load(overrides={"username": "code"}).data["username"] == "code"
+    place.write(managed / "opencode.json", {"username": "admin"})
+    assert place.load(overrides={"username": "code"}).data["username"] == "admin"
+
+
+def test_directories_in_order_without_repeats(place: Place) -> None:
+    for folder in (place.here, place.tree, place.home):
+        (folder / ".opencode").mkdir()
+    place.env["OPENCODE_CONFIG_DIR"] = str(place.tree / ".opencode")
+    assert place.load().directories == [
+        place.home / ".config" / "opencode",
+        place.here / ".opencode",
+        place.tree / ".opencode",
+        place.home / ".opencode",
+    ]
+    place.env["OPENCODE_CONFIG_DIR"] = str(place.home / "own")
+    assert place.load().directories[-1] == place.home / "own"
+
+
+def test_files_above_the_worktree_do_not_count(place: Place) -> None:
+    place.write(place.tree.parent / "opencode.json", {"username": "above"})
+    place.write(place.tree.parent / ".opencode" / "opencode.json", {"username": "above"})
+    assert place.load().data == {}
+    assert load_config(place.here, "/", home=place.home, env=place.env).data == {"username": "above"}
+
+
+def test_project_config_can_be_switched_off(place: Place) -> None:
+    place.write(place.here / "opencode.json", {"username": "project"})
+    place.write(place.here / ".opencode" / "opencode.json", {"username": "folder"})
+    place.write(place.home / ".opencode" / "opencode.json", {"model": "a/b"})
+    place.env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+    config = place.load()
+    assert config.data == {"model": "a/b"}
+    assert config.directories == [place.home / ".config" / "opencode", place.home / ".opencode"]
+
+
+def test_where_home_and_the_global_folder_are(place: Place) -> None:
+    place.write(place.home / ".config" / "opencode" / "opencode.json", {"username": "home"})
+    place.write(place.home / "xdg" / "opencode" / "opencode.json", {"username": "xdg"})
+    env = place.env | {"OPENCODE_TEST_HOME": str(place.home)}
+    assert load_config(place.here, place.tree, env=env).data["username"] == "home"
+    env["XDG_CONFIG_HOME"] = str(place.home / "xdg")
+    assert load_config(place.here, place.tree, env=env).data["username"] == "xdg"
+
+
+def test_a_named_file_that_is_not_there_is_said(place: Place) -> None:
+    place.env["OPENCODE_CONFIG"] = "~/nowhere.json"
+    [warning] = place.load().warnings
+    assert "nowhere.json, which does not exist" in str(warning) and "~" not in str(warning)
+
+
+def test_no_file_is_written(place: Place) -> None:
+    path = place.write(place.here / "opencode.json", '{"username": "x"}')
+    before = sorted(p for p in place.tree.parent.rglob("*"))
+    place.load()
+    assert path.read_text() == '{"username": "x"}'
+    assert sorted(p for p in place.tree.parent.rglob("*")) == before
+
+
+# ---- formats
+
+
+def test_comments_trailing_commas_and_a_mark_at_the_start(place: Place) -> None:
+    place.write(
+        place.here / "opencode.jsonc", '\ufeff{\n // why\n "username": "a//b", /* and */ "plugin": ["x",],\n}\n'
+    )
+    assert place.load().data == {"username": "a//b", "plugin": ["x"]}
+
+
+@pytest.mark.parametrize("content", ["", "  \n\n", "{}", "\ufeff"])
+def test_an_empty_file_is_no_config(place: Place, content: str) -> None:
+    place.write(place.here / "opencode.json", content)
+    assert place.load().data == {}
+
+
+def test_toml(place: Place) -> None:
+    place.write(
+        place.here / ".opencode" / "config.toml",
+        'model = "a/b"\n[permission]\nedit = "ask"\n[permission.bash]\n"*" = "ask"\n"git *" = "allow"\n',
+    )
+    config = place.load()
+    assert config.permission_rules == [
+        Rule("edit", "*", "ask"),
+        Rule("bash", "*", "ask"),
+        Rule("bash", "git *", "allow"),
+    ]
+    assert config.permission_rules[0].origin == os.path.join("a", "b", ".opencode", "config.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line", "words"),
+    [
+        ("opencode.json", '{\n  "a": 1,\n  "b": }\n', 3, "Unexpected"),
+        ("opencode.json", '{"a": 1', 1, "Unexpected end"),
+        ("opencode.json", "[1]", 1, "must be an object"),
+        ("opencode.json", '"allow"', 1, "must be an object"),
+        (".opencode/config.toml", "a = 1\nb = = 2\n", 2, "Invalid value"),
+        (".opencode/config.toml", 'a = "x', 1, "TOML|Unterminated|Illegal"),
+        ("opencode.json", "[" * 100_000, None, "nested too deeply"),
+        ("opencode.json", '{"a": "{file:gone.txt}"}', 1, "bad file reference.*gone.txt does not exist"),
+        ("opencode.json", '{\n"a": "{file:.}"}', 2, "bad file reference.*can't be read"),
+    ],
+)
+def test_a_file_that_does_not_parse(place: Place, name: str, content: str, line: int | None, words: str) -> None:
+    path = place.write(place.here / name, content)
+    with pytest.raises(ConfigError, match=words) as caught:
+        place.load()
+    assert (caught.value.path, caught.value.line) == (str(path), line)
+    assert str(caught.value).startswith(str(path))
+    assert len(str(caught.value)) < 600
+
+
+def test_the_caret_stands_under_the_fault(place: Place) -> None:
+    place.write(place.here / "opencode.json", '{\n  "b": }\n')
+    with pytest.raises(ConfigError) as caught:
+        place.load()
+    _, source, caret = str(caught.value).split("\n")
+    assert source[caret.index("^")] == "}"
+
+
+def test_files_that_can_not_be_read(place: Place) -> None:
+    (place.here / "opencode.json").write_bytes(b'{"username": "\xff"}')
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        place.load()
+    (place.here / "opencode.json").unlink()
+    (place.here / "opencode.json").mkdir()
+    with pytest.raises(ConfigError, match="can't be read"):
+        place.load()
+
+
+def test_env_and_file_are_filled_in(place: Place) -> None:
+    place.env |= {"WHO": "me"}
+    place.write(place.here / "prompt.txt", '  Say "hi"\nand\\or é  \n')
+    place.write(place.home / "h.txt", "from home")
+    place.write(
+        place.here / "opencode.jsonc",
+        '{\n// {file:not-there.txt}\n"username": "{env:WHO}{env:NOBODY}!",'
+        '"agent": {"a": {"prompt": "{file:prompt.txt}",'
+        f'"description": "{{file:~/h.txt}}", "color": "{{file:{place.home}/h.txt}}"}}}}}}',
+    )
+    data = place.load().data
+    assert data["username"] == "me!"
+    assert data["agent"]["a"]["prompt"] == 'Say "hi"\nand\\or é'
+    assert data["agent"]["a"]["description"] == data["agent"]["a"]["color"] == "from home"
+
+
+# ---- permissions
+
+
+def test_one_action_means_everything(place: Place) -> None:
+    place.write(place.tree / "opencode.json", {"permission": "allow"})
+    place.write(place.here / "opencode.json", {"permission": {"bash": "ask"}})
+    config = place.load()
+    assert config.data["permission"] == {"*": "allow", "bash": "ask"}
+    assert [(r.permission, r.action, r.origin) for r in config.permission_rules] == [
+        ("*", "allow", "opencode.json"),
+        ("bash", "ask", os.path.join("a", "b", "opencode.json")),
+    ]
+
+
+def test_each_rule_names_the_last_file_that_set_it(place: Place) -> None:
+    place.write(
+        place.home / ".config" / "opencode" / "opencode.json",
+        {"permission": {"bash": {"*": "ask", "rm *": "deny"}, "edit": {"*": "deny"}, "read": "ask", "x": "ask"}},
+    )
+    place.write(
+        place.tree / "opencode.json", {"permission": {"bash": {"*": "allow"}, "edit": "ask", "read": {"*.md": "deny"}}}
+    )
+    config = place.load(overrides={"permission": {"x": "deny"}})
+    user = os.path.join("~", ".config", "opencode", "opencode.json")
+    assert [(r.permission, r.pattern, r.action, r.origin) for r in config.permission_rules] == [
+        ("bash", "*", "allow", "opencode.json"),
+        ("bash", "rm *", "deny", user),
+        ("edit", "*", "ask", "opencode.json"),
+        ("read", "*.md", "deny", "opencode.json"),
+        ("x", "*", "deny", "the workspace's config"),
+    ]
+
+
+def test_home_in_patterns(place: Place) -> None:
+    place.write(
+        place.here / "opencode.json", {"permission": {"external_directory": {"~/data/*": "allow", "$HOME": "deny"}}}
+    )
+    assert [r.pattern for r in place.load().permission_rules] == [f"{place.home}/data/*", str(place.home)]
+
+
+def test_permission_from_the_environment_is_merged_over(place: Place) -> None:
+    place.write(place.here / "opencode.json", {"permission": {"bash": {"a": "ask"}, "edit": "ask"}})
+    place.env["OPENCODE_PERMISSION"] = '{"bash": {"b": "deny"}, "edit": "deny"}'
+    config = place.load()
+    assert config.data["permission"] == {"bash": {"a": "ask", "b": "deny"}, "edit": "deny"}
+    assert config.permission_rules[-1].origin == "OPENCODE_PERMISSION"
+    place.env["OPENCODE_PERMISSION"] = "{bad"
+    with pytest.raises(ConfigError, match="OPENCODE_PERMISSION"):
+        place.load()
+    place.env["OPENCODE_PERMISSION"] = '"deny"'
+    assert place.load().permission_rules[-1] == Rule("*", "*", "deny")
+
+
+def test_legacy_tools_come_before_explicit_permissions(place: Place) -> None:
+    place.write(place.tree / "opencode.json", {"tools": {"write": False, "bash": False, "mcp_x": True}})
+    place.write(place.here / "opencode.json", {"permission": {"bash": {"ls": "allow"}, "edit": "ask", "read": "ask"}})
+    config = place.load()
+    assert json.dumps(config.data["permission"]) == json.dumps(
+        {"edit": "ask", "bash": {"ls": "allow"}, "mcp_x": "allow", "read": "ask"}
+    )
+    assert [r.origin for r in config.permission_rules] == [
+        os.path.join("a", "b", "opencode.json"),
+        os.path.join("a", "b", "opencode.json"),
+        "opencode.json",
+        os.path.join("a", "b", "opencode.json"),
+    ]
+
+
+@pytest.mark.parametrize("tool", ["write", "edit", "patch", "multiedit", "apply_patch"])
+def test_every_editing_tool_is_edit(place: Place, tool: str) -> None:
+    place.write(place.here / "opencode.json", {"tools": {tool: False}})
+    assert place.load().permission_rules == [Rule("edit", "*", "deny")]
+
+
+# ---- mistakes that are worked around
+
+
+def test_mistakes_are_said_with_their_line_and_the_rest_is_used(place: Place) -> None:
+    path = place.write(
+        place.here / "opencode.jsonc",
+        """{
+  "permision": {"bash": "deny"},
+  "permission": {
+    "bash": {"git *": "alow", "ls": "allow"},
+    "edit": true
+  },
+  "snapshot": "yes",
+  "experimental": {"batch_tool": 1, "mcp_timeout": 5},
+  "agent": {
+    "a": {"steps": "5", "mode": "primry", "temperature": 0.5},
+    "b": 7
+  },
+  "tools": {"read": "no"},
+  "model": "a/b"
+}""",
+    )
+    config = place.load()
+    assert sorted((w.line or 0, w.key) for w in config.warnings) == [
+        (2, "permision"),
+        (4, "permission.bash.git *"),
+        (5, "permission.edit"),
+        (7, "snapshot"),
+        (8, "experimental.batch_tool"),
+        (10, "agent.a.mode"),
+        (10, "agent.a.steps"),
+        (11, "agent.b"),
+        (13, "tools.read"),
+    ]
+    assert all(w.path == str(path) and str(w).startswith(f"{path}:{w.line}: ") for w in config.warnings)
+    said = "\n".join(map(str, config.warnings))
+    assert "did you mean permission?" in said and "did you mean allow?" in said and "did you mean primary?" in said
+    assert config.data["model"] == "a/b" and "snapshot" not in config.data
+    assert config.data["experimental"] == {"mcp_timeout": 5}
+    assert config.data["agent"] == {"a": {"temperature": 0.5}}
+
+
+def test_a_permission_that_is_not_understood_asks(place: Place) -> None:
+    place.write(
+        place.here / "opencode.json", {"permission": {"*": "allow", "bash": "dney", "edit": {"*": 0}, "read": ["deny"]}}
+    )
+    assert [r.action for r in place.load().permission_rules] == ["allow", "ask", "ask", "ask"]
+    for value in (5, None, ["deny"], "everything", False):
+        place.write(place.here / "opencode.json", {"permission": value})
+        config = place.load()
+        assert config.permission_rules == [Rule("*", "*", "ask")] and len(config.warnings) == 1
+
+
+def test_a_mistake_in_toml_has_its_line(place: Place) -> None:
+    place.write(
+        place.here / ".opencode" / "config.toml",
+        'modell = "x"\n\n[permission]\nedit = "ask"\n[permission.bash]\n"rm *" = "no"\n',
+    )
+    assert [w.line for w in place.load().warnings] == [1, 6]
+
+
+# ---- agents in files
+
+
+def test_modes_become_primary_agents(place: Place) -> None:
+    place.write(
+        place.here / "opencode.json",
+        {"mode": {"m": {"prompt": "p", "permission": {"bash": "ask"}}}, "agent": {"m": {"steps": 3}}},
+    )
+    config = place.load()
+    assert config.data["agent"] == {"m": {"steps": 3, "prompt": "p", "permission": {"bash": "ask"}, "mode": "primary"}}
+    assert "mode" not in config.data
+    assert config.rules("agent", "m", "permission")[0].origin == os.path.join("a", "b", "opencode.json")
+
+
+def test_agents_written_as_markdown(place: Place) -> None:
+    folder = place.here / ".opencode"
+    place.write(
+        folder / "agent" / "nested" / "child.md",
+        "---\ndescription: Looks: at things\npermission:\n  bash:\n    'git *': allow\n---\n\nYou look.\n",
+    )
+    place.write(folder / "agents" / "plain.md", "No fields at all.")
+    place.write(folder / "modes" / "m.md", "---\nmode: subagent\n---\nMode.")
+    agents = place.load().data["agent"]
+    assert agents == {
+        "nested/child": {
+            "description": "Looks: at things",
+            "permission": {"bash": {"git *": "allow"}},
+            "prompt": "You look.",
+        },
+        "plain": {"prompt": "No fields at all."},
+        "m": {"mode": "primary", "prompt": "Mode."},
+    }
+    place.write(folder / "agent" / "bad.md", "---\ndescription: x\nwhat is this\n---\n")
+    with pytest.raises(ConfigError, match="not of the form") as caught:
+        place.load()
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("a: 1\nb: 2.5\nc: true\nd: null\ne:\nf: ~", {"a": 1, "b": 2.5, "c": True, "d": None, "e": None, "f": None}),
+        ("a: \"x: \\\"y\\\" # no\" # yes\nb: 'it''s'", {"a": 'x: "y" # no', "b": "it's"}),
+        ("a: one: two: three", {"a": "one: two: three"}),
+        ("a: https://x.y/z#frag # note", {"a": "https://x.y/z#frag"}),
+        ("a: |\n  one\n    two\n\n  three\nb: 1", {"a": "one\n  two\n\nthree\n", "b": 1}),
+        ("a: >-\n  one\n  two\n\n  three", {"a": "one two\nthree"}),
+        ("a: [x, 'y, z', 3]\nb: {c: d, \"e f\": false}", {"a": ["x", "y, z", 3], "b": {"c": "d", "e f": False}}),
+        ("a:\n  - x\n  - 2\nb:\n- y", {"a": ["x", 2], "b": ["y"]}),
+        ("# comment\n\na:\n  b:\n    c: 1\n  d: 2\ne: 3", {"a": {"b": {"c": 1}, "d": 2}, "e": 3}),
+        (
+            'permission:\n  "*": deny\n  bash:\n    git *: allow',
+            {"permission": {"*": "deny", "bash": {"git *": "allow"}}},
+        ),
+        ("a: one\n  two: x\n\n  three\nb: 'it\n  is'", {"a": "one two: x\nthree", "b": "it is"}),
+        ("", {}),
+    ],
+)
+def test_front_matter(fields: str, expected: dict[str, Any]) -> None:
+    assert split(f"---\n{fields}\n---\nbody") == (expected, "body")
+    assert split(f"---\n{fields}\n---\nbody".replace("\n", "\r\n"))[0] == expected
+
+
+@given(st.text("ab:- #\n\"'[]{},|>\t1", max_size=60))
+def test_front_matter_is_read_or_refused(text: str) -> None:
+    fields: object = {}
+    line: object = 1
+    try:
+        fields, _ = split(f"---\n{text}\n---\n")
+    except ConfigError as e:
+        line = e.line
+    assert isinstance(fields, dict)
+    assert isinstance(line, int)
