@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         temporary = target.parent / f".opencode-{secrets.token_hex(8)}.tmp"
         try:
             _fill(temporary, data, mode, existing)
-            os.replace(temporary, target)
+            temporary.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
@@ -79,7 +79,7 @@ def _fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | No
             if hasattr(os, "fchown") and (existing.st_uid, existing.st_gid) != (os.geteuid(), os.getegid()):
                 with contextlib.suppress(PermissionError):
                     os.fchown(file.fileno(), existing.st_uid, existing.st_gid)
-            os.chmod(temporary, stat.S_IMODE(existing.st_mode))
+            temporary.chmod(stat.S_IMODE(existing.st_mode))
 
 
 def explain(error: OSError, path: str) -> str:

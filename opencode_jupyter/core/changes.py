@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import atomic
@@ -104,6 +104,12 @@ class Changes:
             while len(self._entries) > MAX_ENTRIES or (self._bytes > MAX_BYTES and len(self._entries) > 1):
                 self._forget(self._entries.popleft())
         return change
+
+    def amend(self, change: Change, after: bytes) -> None:
+        """Correct what the file holds after `change`: a formatter has been at work since."""
+        with self._lock, contextlib.suppress(ValueError):
+            index = self._entries.index(change)
+            self._entries[index] = replace(change, after_digest=_digest(after))
 
     def undo(self, n: int = 1, force: bool = False) -> list[Change]:
         """Take the last `n` changes back, all of them or none.

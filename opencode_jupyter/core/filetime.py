@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -65,7 +65,7 @@ class Snapshot:
             OSError: it is not there or can't be read.
         """
         taken = time.time_ns()
-        found = os.stat(path)
+        found = Path(path).stat()
         digest = None
         if found.st_size <= HASH_LIMIT:
             digest = hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()
@@ -87,7 +87,7 @@ class FileTimes:
             path: the file; links count as the file they lead to.
             snapshot: the file when it was read; as it is now, if left out.
         """
-        real = os.path.realpath(path)
+        real = self._key(path)
         if snapshot is None:
             try:
                 snapshot = Snapshot.of(real)
@@ -97,7 +97,7 @@ class FileTimes:
 
     def get(self, session_id: str, path: str | os.PathLike[str]) -> Snapshot | None:
         """The file as the session last read it."""
-        return self._read.get((session_id, os.path.realpath(path)))
+        return self._read.get((session_id, self._key(path)))
 
     def check(self, session_id: str, path: str | os.PathLike[str]) -> None:
         """Go on only if the session has read the file and it has not changed since.
@@ -113,7 +113,7 @@ class FileTimes:
         if known is None:
             raise NotReadError(shown)
         try:
-            now = os.stat(path)
+            now = Path(path).stat()
         except FileNotFoundError:
             return  # nothing to lose; the caller finds out that it is missing
         changed = now.st_mtime_ns > known.taken_ns + SLACK_NS or now.st_size != known.size
@@ -125,10 +125,14 @@ class FileTimes:
         if changed:
             raise FileChangedError(shown, now.st_mtime_ns, known.taken_ns)
 
+    @staticmethod
+    def _key(path: str | os.PathLike[str]) -> str:
+        return os.path.realpath(path)
+
     @asynccontextmanager
     async def lock(self, path: str | os.PathLike[str]) -> AsyncIterator[None]:
         """Hold the file: calls on the same one (links resolved) go one after another, in the order they came."""
-        real = os.path.realpath(path)
+        real = self._key(path)
         lock, holders = self._locks.get(real) or (anyio.Lock(), 0)
         self._locks[real] = (lock, holders + 1)
         try:
@@ -143,5 +147,5 @@ class FileTimes:
 
 
 def _iso(nanoseconds: int) -> str:
-    moment = datetime.fromtimestamp(nanoseconds / 1e9, timezone.utc)
+    moment = datetime.fromtimestamp(nanoseconds / 1e9, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

@@ -186,7 +186,7 @@ def _with_equal(changes: Sequence[tuple[int, int, int, int]], old: int, new: int
 
 
 def _git_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode] | None:
-    """git's answer, or None without git, on its failure, or after `GIT_SECONDS`."""
+    """What git says, or None without git, on its failure, or after `GIT_SECONDS`."""
     git = shutil.which("git")
     if git is None:
         return None
@@ -195,15 +195,21 @@ def _git_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode] | None:
         before.write_bytes("".join(old).encode("utf-8", "surrogatepass"))
         after.write_bytes("".join(new).encode("utf-8", "surrogatepass"))
         # Nothing from the user's or a project's git configuration may run or change the answer.
-        command = [git, "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null", "-c", "core.autocrlf=false"]
-        command += ["diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--text", "--unified=0"]
-        command += ["--no-indent-heuristic", "--diff-algorithm=myers", "--", "before", "after"]
+        command = [git, "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"]
+        command += ["-c", "core.autocrlf=false", "diff", "--no-index", "--no-ext-diff", "--no-textconv"]
+        command += ["--no-color", "--text", "--unified=0", "--no-indent-heuristic", "--diff-algorithm=myers", "--", "before", "after"]
         environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_CEILING_DIRECTORIES": str(Path(folder).parent)}
         for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS"):
             environment.pop(name, None)
         try:
             done = subprocess.run(
-                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_SECONDS
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=GIT_SECONDS,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None

@@ -16,7 +16,10 @@ from functools import cached_property
 from ..core.errors import ToolError
 from .similarity import similarity
 
-WHITE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+WHITE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 """What JavaScript's ``trim`` and ``\\s`` take for white space."""
 BLOCK_SIMILARITY = 0.65
 """Mean similarity of the inner lines of a block found by its anchors."""
@@ -135,7 +138,7 @@ def _trim(text: str) -> str:
     return text.strip(WHITE)
 
 
-def _simple(content: _Content, find: str) -> Iterator[str]:
+def _simple(_content: _Content, find: str) -> Iterator[str]:
     yield find
 
 
@@ -243,9 +246,9 @@ def _escape_normalised(content: _Content, find: str) -> Iterator[str]:
         last = first + count - 1
         tail = _unescaped(content.lines[last])
         body = starts[last] - starts[first]
-        if body + len(tail) == len(wanted) and wanted.endswith(tail):
-            if joined.startswith(wanted[:body], starts[first]):
-                yield content.span(first, last)
+        fits = body + len(tail) == len(wanted) and wanted.endswith(tail)
+        if fits and joined.startswith(wanted[:body], starts[first]):
+            yield content.span(first, last)
 
 
 def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:

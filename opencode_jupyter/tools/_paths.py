@@ -1,0 +1,125 @@
+"""What the file tools ask of a path before they touch it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+
+SUGGESTIONS = 3
+SUGGESTION_NAMES = 5_000
+"""Names of a folder that are looked at for suggestions."""
+
+
+def target(ctx: ToolContext, path: str) -> Path:
+    """The absolute path a ``filePath`` argument means.
+
+    Raises:
+        ToolError: it can't be the name of a file.
+    """
+    if "\0" in path:
+        raise ToolError(f"The path {path!r} has a NUL character, which no file name can have.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise ToolError(f"The path {path!r} can't be a file name: {error.reason}.") from error
+    return ctx.resolve(path)
+
+
+def real(path: Path) -> Path:
+    """`path` with its links followed."""
+    return Path(os.path.realpath(path))
+
+
+def status(path: Path) -> os.stat_result | None:
+    """The file's status, or None if there is no such file.
+
+    Raises:
+        ToolError: it can't be looked at.
+    """
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ToolError(explain(error, path)) from error
+
+
+def patterns(ctx: ToolContext, path: Path) -> list[str]:
+    """What rules judge a file by: its path from the worktree, and that of the file it leads to if it is a link."""
+    shown = ctx.workspace.relative(path)
+    actual = os.path.relpath(real(path), real(ctx.worktree))
+    actual = "" if actual == "." else actual
+    return [shown] if actual == shown else [shown, actual]
+
+
+def regular(path: Path, found: os.stat_result) -> None:
+    """Go on only with a regular file: reading a pipe or a device might never end.
+
+    Raises:
+        ToolError: it is something else.
+    """
+    mode = found.st_mode
+    if stat.S_ISREG(mode):
+        if real(path).match("/proc/*/environ"):
+            raise ToolError(f"Not read: {path} holds a process's environment, which may hold secrets.")
+        return
+    device = "a device"
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: device, stat.S_IFBLK: device}
+    raise ToolError(f"Not a regular file: {path} is {kinds.get(stat.S_IFMT(mode), 'something else')}.")
+
+
+def open_regular(path: Path, place: Path) -> int:
+    """A descriptor to read a regular file with; never blocks, and follows no link that was put there meanwhile.
+
+    Args:
+        path: the file as it was named, for errors.
+        place: where it led when permission was asked for (`real`).
+
+    Raises:
+        ToolError: it can't be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(place, flags | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise ToolError(explain(error, path)) from error
+    try:
+        regular(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def not_found(path: Path) -> ToolError:
+    """The error for a missing file, with up to three names in its folder that look like it."""
+    wanted = path.name.lower()
+    try:
+        with os.scandir(path.parent) as entries:
+            names = sorted(entry.name for entry, _ in zip(entries, range(SUGGESTION_NAMES), strict=False))
+    except OSError:
+        names = []
+    near = [str(path.parent / name) for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
+    if not near:
+        return ToolError(f"File not found: {path}")
+    return ToolError(f"File not found: {path}\n\nDid you mean one of these?\n" + "\n".join(near[:SUGGESTIONS]))
+
+
+def explain(error: OSError, path: Path) -> str:
+    """Why a file can't be read, in words that say what to do."""
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"No permission to read {path}. Change its (or its folder's) permissions, or run as a user who may."
+    if error.errno == errno.ENAMETOOLONG:
+        return f"The file name is too long: {path}"
+    if error.errno == errno.ELOOP:
+        return f"Can't read {path}: its symbolic links go in a circle."
+    if error.errno == errno.EISDIR:
+        return f"Path is a directory, not a file: {path}"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return f"File not found: {path}"
+    return f"Can't read {path}: {error.strerror or error}"

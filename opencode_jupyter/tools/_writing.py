@@ -1,0 +1,98 @@
+"""What edit and write share: the file before, the ask with its diff, the write itself."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import anyio.to_thread
+
+from ..core import atomic
+from ..core.changes import Change
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.filetime import FileChangedError
+from ..text.diff import shorten
+from ..text.encoding import printable
+from . import _paths
+
+MAX_BYTES = 256 << 20
+"""A file to edit or overwrite is held in memory several times over (text, diff, the content for undo)."""
+
+
+def load(path: Path) -> bytes | None:
+    """The file's content, or None if there is none.
+
+    Raises:
+        ToolError: it is a directory, no regular file, too large, or can't be read.
+    """
+    found = _paths.status(path)
+    if found is None:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"Path is a directory, not a file: {path}")
+    _paths.regular(path, found)
+    if found.st_size > MAX_BYTES:
+        raise ToolError(
+            f"{path} has {found.st_size >> 20} MiB, too much to change in memory (the limit is {MAX_BYTES >> 20} MiB). "
+            "Use the bash tool, for instance with sed or python."
+        )
+    with open(_paths.open_regular(path, _paths.real(path)), "rb") as file:
+        return file.read()
+
+
+async def ask(ctx: ToolContext, path: Path, patch: str) -> None:
+    """Ask to change `path` by `patch`; a dry run ends here.
+
+    Raises:
+        PermissionDeniedError: and the other errors of `ToolContext.ask`.
+    """
+    metadata = {"filepath": printable(str(path)), "diff": shorten(printable(patch))}
+    await ctx.ask("edit", _paths.patterns(ctx, path), ["*"], metadata)
+    ctx.proceed()
+
+
+async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, after: bytes, tool: str) -> bytes:
+    """Write `after` and tell who listens (formatters), if the file still holds `before`.
+
+    Args:
+        ctx: the call.
+        path: the file as it was named.
+        place: where it led when permission was asked for.
+        before: its content when the change was computed; None if it was not there.
+        after: its new content.
+        tool: the tool's id, for the record of changes.
+
+    Returns:
+        What the file holds in the end.
+
+    Raises:
+        ToolError: it can't be written, or has changed while permission was asked for. The old file is whole.
+    """
+    workspace = ctx.workspace
+
+    def work() -> Change:
+        found = _paths.status(path)
+        if _paths.real(path) != place:
+            raise ToolError(f"{path} leads to another file than when permission was asked for. Try again.")
+        if (found is None) != (before is None) or load(path) != before:
+            known = workspace.files.get(ctx.session_id, path)
+            modified = found.st_mtime_ns if found is not None else 0
+            raise FileChangedError(str(path), modified, known.taken_ns if known is not None else 0)
+        atomic.write(place, after)
+        workspace.files.read(ctx.session_id, path)
+        return workspace.changes.record(path, before, after, ctx.session_id, ctx.call_id, tool)
+
+    # All in one step of one thread: a cancelled call has written and recorded the change, or done neither.
+    change = await anyio.to_thread.run_sync(work)
+    shown = printable(str(path))
+    await workspace.bus.publish_and_wait("file.edited", {"file": shown})
+    event = "add" if before is None else "change"
+    await workspace.bus.publish_and_wait("file.watcher.updated", {"file": shown, "event": event})
+    if workspace.bus.wanted("file.edited"):  # a formatter may have been at work
+        formatted = await anyio.to_thread.run_sync(load, path)
+        workspace.files.read(ctx.session_id, path)
+        if formatted is not None and formatted != after:
+            workspace.changes.amend(change, formatted)
+            return formatted
+    return after

@@ -1,0 +1,233 @@
+"""read: a file's lines, a directory's entries, an image or a PDF. Reference: tools.md 3 (OpenCode 1.18's form)."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import Field, WithJsonSchema
+
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.filetime import Snapshot
+from ..core.result import Attachment, ToolResult
+from ..core.schema import Arguments
+from ..text.encoding import printable
+from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
+from . import _instructions, _paths
+from ._builtin import builtin
+from ._external import assert_external
+
+LIMIT = 2000
+"""Lines or entries when no limit is given."""
+PREVIEW = 20
+"""Lines or entries in ``metadata.preview``."""
+ATTACHMENT_BYTES = 20 << 20
+"""An image or PDF is held in memory and in the notebook three times over; no provider takes more."""
+IMAGES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".jpe": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+    ".ico": "image/vnd.microsoft.icon",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".avif": "image/avif",
+    ".heic": "image/heic",
+    ".heif": "image/heif",
+    ".apng": "image/apng",
+    ".psd": "image/vnd.adobe.photoshop",
+}
+# fmt: off
+BINARY = frozenset({
+    ".zip", ".tar", ".gz", ".exe", ".dll", ".so", ".class", ".jar", ".war", ".7z", ".doc", ".docx", ".xls", ".xlsx",
+    ".ppt", ".pptx", ".odt", ".ods", ".odp", ".bin", ".dat", ".obj", ".o", ".a", ".lib", ".wasm", ".pyc", ".pyo",
+})
+# fmt: on
+"""Extensions that are binary without a look."""
+
+# OpenCode's schema says "number"; whole numbers are what is meant.
+Number = Annotated[int, WithJsonSchema({"type": "number"})]
+
+
+class Parameters(Arguments):
+    """What to read."""
+
+    file_path: str = Field(description="The absolute path to the file or directory to read")
+    offset: Number | None = Field(None, description="The line number to start reading from (1-indexed)")
+    limit: Number | None = Field(None, description="The maximum number of lines to read (defaults to 2000)")
+
+
+@builtin("read", Parameters)
+async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Read a file or directory."""
+    if args.offset is not None and args.offset < 0:
+        raise ToolError("offset must be greater than or equal to 1")
+    if args.limit is not None and args.limit < 1:
+        raise ToolError("limit must be greater than or equal to 1")
+    first, limit = args.offset or 1, args.limit or LIMIT
+    path = _paths.target(ctx, args.file_path)
+    place = _paths.real(path)
+    found = _paths.status(path)
+    is_directory = found is not None and stat.S_ISDIR(found.st_mode)
+
+    bypass = bool(ctx.extra.get("bypassCwdCheck"))
+    await assert_external(ctx, path, "directory" if is_directory else "file", bypass)
+    await ctx.ask("read", _paths.patterns(ctx, path), ["*"], {})
+    ctx.proceed()
+
+    if found is None:
+        raise _paths.not_found(path)
+    title = printable(ctx.workspace.relative(path))
+    if is_directory:
+        return await _in_thread(_directory, path, title, first, limit)
+    _paths.regular(path, found)
+    loaded, reminders = _instructions.resolve(ctx, path)
+    attached = await _in_thread(_attachment, path, place, found.st_size)
+    if attached is not None:
+        kind = "PDF" if attached.mime == "application/pdf" else "Image"
+        text = f"{kind} read successfully"
+        return ToolResult(title, text, {"preview": text, "truncated": False, "loaded": loaded}, [attached])
+    result, snapshot = await _in_thread(_text, path, place, title, first, limit, ctx.abort.raise_if_aborted)
+    ctx.workspace.files.read(ctx.session_id, path, snapshot)
+    result.metadata["loaded"] = loaded
+    if reminders:
+        result.output += "\n\n<system-reminder>\n" + "\n\n".join(reminders) + "\n</system-reminder>"
+    return result
+
+
+async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
+    return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True)
+
+
+def _text(
+    path: Path, place: Path, title: str, first: int, limit: int, stop: Callable[[], None]
+) -> tuple[ToolResult, Snapshot]:
+    with FileIO(_paths.open_regular(path, place)) as file:
+        sample = file.read(SAMPLE)
+        file.seek(0)
+        if path.suffix.lower() in BINARY or is_binary(sample):
+            raise ToolError(f"Cannot read binary file: {path}")
+        snapshot = Snapshot.of(place)
+        try:
+            found = page(file, first, limit, stop)
+        except OSError as error:
+            raise ToolError(_paths.explain(error, path)) from error
+    if found.total < first and not (found.total == 0 and first == 1):
+        raise ToolError(f"Offset {first} is out of range for this file ({found.total} lines)")
+    if found.capped:
+        shown = f"Output capped at 50 KB. Showing lines {first}-{found.last}."
+        footer = f"({shown} Use offset={found.last + 1} to continue.)"
+    elif found.more:
+        footer = f"(Showing lines {first}-{found.last} of {found.total}. Use offset={found.last + 1} to continue.)"
+    else:
+        footer = f"(End of file - total {found.total} lines)"
+    numbered = "\n".join(f"{number}: {line}" for number, line in enumerate(found.lines, first))
+    output = f"<path>{path}</path>\n<type>file</type>\n<content>\n{numbered}\n\n{footer}\n</content>"
+    display = {
+        "type": "file",
+        "path": printable(str(path)),
+        "text": "\n".join(found.lines),
+        "lineStart": first,
+        "lineEnd": found.last,
+        "totalLines": found.total,
+        "truncated": found.more,
+    }
+    metadata = {"preview": "\n".join(found.lines[:PREVIEW]), "truncated": found.more, "loaded": [], "display": display}
+    return ToolResult(title, printable(output), metadata), snapshot
+
+
+def _attachment(path: Path, place: Path, size: int) -> Attachment | None:
+    """The file as an attachment if it is an image or a PDF."""
+    mime = IMAGES.get(path.suffix.lower()) or ("application/pdf" if path.suffix.lower() == ".pdf" else None)
+    if mime is None or size == 0:  # nothing to show: read as an empty text
+        return None
+    if size > ATTACHMENT_BYTES:
+        raise ToolError(
+            f"{path} has {size / 1e6:.0f} MB, too much to attach (the limit is {ATTACHMENT_BYTES >> 20} MiB). "
+            "Make a smaller copy and read that."
+        )
+    with FileIO(_paths.open_regular(path, place)) as file:
+        return Attachment.from_bytes(file.read(ATTACHMENT_BYTES), mime, path.name)
+
+
+def _directory(path: Path, title: str, first: int, limit: int) -> ToolResult:
+    try:
+        with os.scandir(path) as scan:
+            entries = [(entry.name + "/" if _leads_to_folder(entry) else entry.name, entry) for entry in scan]
+    except OSError as error:
+        raise ToolError(_paths.explain(error, path)) from error
+    entries.sort(key=lambda pair: _locale_key(pair[0]))
+    total = len(entries)
+    names: list[str] = []
+    size = 0
+    for name, _ in entries[first - 1 : first - 1 + limit]:
+        size += len(os.fsencode(name)) + 1
+        if size > PAGE_BYTES:
+            break
+        names.append(printable(name))
+    after = first + len(names)
+    truncated = after <= total and first <= total
+    count = f"({total} entries)"
+    if truncated:
+        count = f"(Showing {len(names)} of {total} entries. Use 'offset' parameter to read beyond entry {after})"
+    listed = "\n".join(names)
+    output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{listed}\n\n{count}\n</entries>"
+    shown = entries[first - 1 : first - 1 + len(names)]
+    display = {
+        "type": "directory",
+        "path": printable(str(path)),
+        "entries": names,
+        "offset": first,
+        "totalEntries": total,
+        "truncated": truncated,
+    }
+    metadata = {"preview": "\n".join(names[:PREVIEW]), "truncated": truncated, "loaded": [], "display": display}
+    return ToolResult(title, printable(output), metadata, records=[_record(entry, name) for name, entry in shown])
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _record(entry: os.DirEntry[str], name: str) -> dict[str, Any]:
+    """One row of a listing; size in bytes and Unix seconds of the last change, None where they can't be had."""
+    try:
+        found: os.stat_result | None = entry.stat()
+    except OSError:
+        found = None
+    kind = "directory" if name.endswith("/") else "file" if found and stat.S_ISREG(found.st_mode) else "other"
+    return {
+        "name": printable(entry.name),
+        "path": printable(entry.path),
+        "type": kind,
+        "link": entry.is_symlink(),
+        "size": found.st_size if found and kind == "file" else None,
+        "modified": found.st_mtime if found else None,
+    }
+
+
+# The order of punctuation in the Unicode root collation, which OpenCode's localeCompare follows.
+_PUNCTUATION = {mark: index for index, mark in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
+
+
+def _locale_key(name: str) -> tuple[list[tuple[int, int, str]], str, str]:
+    """Punctuation before digits before letters; accents, then capitals only decide between equals."""
+    bare = [c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c)]
+    primary = [
+        (0, _PUNCTUATION[c], "") if c in _PUNCTUATION else (1, 0, c) if c.isdigit() else (2, 0, c.casefold())
+        for c in bare
+    ]
+    return primary, unicodedata.normalize("NFKD", name).casefold(), name.swapcase()

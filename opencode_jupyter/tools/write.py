@@ -1,0 +1,49 @@
+"""write: make or overwrite a file. Reference: tools.md 8."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from pydantic import Field
+
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..text.diff import Diff, diff, trim_diff
+from ..text.encoding import decode, encode, printable
+from . import _paths, _writing
+from ._builtin import builtin
+from ._external import assert_external
+
+
+class Parameters(Arguments):
+    """What to write where."""
+
+    content: str = Field(description="The content to write to the file")
+    file_path: str = Field(description="The absolute path to the file to write (must be absolute, not relative)")
+
+
+@builtin("write", Parameters, body="content")
+async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Make or overwrite a file."""
+    if not args.file_path:
+        raise ToolError("filePath is required")
+    path = _paths.target(ctx, args.file_path)
+    await assert_external(ctx, path)
+
+    files = ctx.workspace.files
+    async with files.lock(path):
+        place = _paths.real(path)
+        before = await anyio.to_thread.run_sync(_writing.load, path)
+        if before is not None:
+            await anyio.to_thread.run_sync(files.check, ctx.session_id, path)
+        old = decode(before or b"")
+        after = encode(args.content, bom=old.bom)
+        changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
+        patch = trim_diff(changed.patch)
+        await _writing.ask(ctx, path, patch)
+        await _writing.put(ctx, path, place, before, after, "write")
+
+    title = printable(ctx.workspace.relative(path))
+    metadata = {"diagnostics": {}, "filepath": printable(str(path)), "exists": before is not None}
+    return ToolResult(title, "Wrote file successfully.", metadata)
