@@ -170,6 +170,22 @@ def test_files_above_the_worktree_do_not_count(place: Place) -> None:
     assert load_config(place.here, "/", home=place.home, env=place.env).data == {"username": "above"}
 
 
+def test_a_folder_outside_the_worktree_has_its_own_files_only(place: Place) -> None:
+    other = place.home / "other"
+    place.write(other / "opencode.json", {"username": "other"})
+    place.write(place.home / "opencode.json", {"model": "a/b"})
+    assert load_config(other, place.tree, home=place.home / "none", env=place.env).data == {"username": "other"}
+
+
+def test_config_given_in_code_may_be_wrong_too(place: Place) -> None:
+    with pytest.raises(ConfigError, match="the workspace's config: must be a dict, not list"):
+        place.load(overrides=[1])
+    config = place.load(overrides={1: 2, "agent": {3: 4}, "permission": {5: "no"}, "model": "a/b"})
+    assert len(config.warnings) == 3
+    assert config.data["model"] == "a/b"
+    assert [w.path for w in config.warnings] == ["the workspace's config"] * 3
+
+
 def test_project_config_can_be_switched_off(place: Place) -> None:
     place.write(place.here / "opencode.json", {"username": "project"})
     place.write(place.here / ".opencode" / "opencode.json", {"username": "folder"})

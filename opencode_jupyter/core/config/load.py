@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..errors import ConfigError
 from ..permission import Rule, expand, from_config
 from .frontmatter import markdown_agents
 from .merge import deep_merge, merge_config
@@ -137,7 +138,10 @@ def load_config(
 
 
 def _upwards(start: Path, stop: Path) -> Iterator[Path]:
-    """`start` and its parents up to `stop` (or the root, if `stop` is not above)."""
+    """`start` and its parents up to `stop`; `start` alone if `stop` is not above it."""
+    if not start.is_relative_to(stop):
+        yield start
+        return
     for folder in (start, *start.parents):
         yield folder
         if folder == stop:
@@ -185,11 +189,13 @@ class _Loader:
         self.add(data, label or path, path, text)
 
     def add(self, data: Mapping[str, Any], label: str, path: str | None = None, text: str = "") -> None:
+        if not isinstance(data, Mapping):
+            raise ConfigError(f"must be a dict, not {type(data).__name__}", path=label)
         toml = (path or "").endswith(".toml")
 
         def report(keys: Path_, message: str) -> None:
             line = locate(text, keys, toml=toml) if text else None
-            self.config.warnings.append(ConfigWarning(message, path or label, line, ".".join(keys)))
+            self.config.warnings.append(ConfigWarning(message, path or label, line, ".".join(map(str, keys))))
 
         clean = normalise(data, report)
         self.config.sources.append((path or label, clean))

@@ -128,7 +128,7 @@ def normalise(data: Mapping[str, Any], report: Report | None = None) -> dict[str
     out: dict[str, Any] = {}
     for key, value in data.items():
         if key not in TOP:
-            tell((key,), f'"{key}" is not a key of the configuration{_near(key, TOP)}')
+            tell((str(key),), f'"{key}" is not a key of the configuration{_near(str(key), TOP)}')
             out[key] = value
         elif key == "permission":
             out[key] = permission(value, (key,), tell)
@@ -242,7 +242,7 @@ def _near(word: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
 
 
 def _path(where: tuple[str, ...]) -> str:
-    return ".".join(where)
+    return ".".join(map(str, where))
 
 
 def _shown(value: Any) -> str:
