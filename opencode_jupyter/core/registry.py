@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -152,8 +153,5 @@ def split_model(model: str | dict[str, str] | None) -> tuple[str, str]:
         return "", ""
     if isinstance(model, dict):
         return model.get("providerID", ""), model.get("modelID", "")
-    for separator in (":", "/"):
-        if separator in model:
-            provider, _, name = model.partition(separator)
-            return provider, name
-    return "", model
+    found = re.match(r"([^:/]*)[:/](.*)", model, re.DOTALL)
+    return (found.group(1), found.group(2)) if found else ("", model)

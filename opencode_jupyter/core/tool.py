@@ -9,14 +9,14 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 
 from .context import InitContext, ToolContext
-from .errors import InvalidArgumentsError
+from .errors import InvalidArgumentsError, ToolError
 from .function import parameters_of
 from .result import ToolResult, attachments_of
 from .schema import json_schema
@@ -50,6 +50,10 @@ class Bound:
     id: str
     description: str
     definition: Definition
+    is_async: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_async = inspect.iscoroutinefunction(self.definition.execute)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -84,15 +88,20 @@ class Bound:
 
         Raises:
             TypeError: it returned something that is no result.
+            ToolError: it tried to end the process.
         """
         run = self.definition.execute
-        if inspect.iscoroutinefunction(run):
-            outcome = await run(arguments, ctx)
-        else:
-            # A thread can't be killed: on a cancel it is left to end by itself, and the caller goes on.
-            outcome = await anyio.to_thread.run_sync(run, arguments, ctx, abandon_on_cancel=True)
-            if inspect.isawaitable(outcome):
-                outcome = await outcome
+        try:
+            if self.is_async:
+                outcome = await run(arguments, ctx)
+            else:
+                # A thread can't be killed: on a cancel it is left to end by itself, and the caller goes on.
+                outcome = await anyio.to_thread.run_sync(run, arguments, ctx, abandon_on_cancel=True)
+                if inspect.isawaitable(outcome):
+                    outcome = await outcome
+        except SystemExit as error:
+            # Let through, it would end the event loop, and with it every other call.
+            raise ToolError(f"the {self.id} tool tried to end the process (SystemExit: {error.code})") from error
         return as_result(self.id, outcome)
 
 

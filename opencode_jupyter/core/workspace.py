@@ -221,7 +221,7 @@ class Workspace:
             ToolError: there is none of that name.
         """
         if name is None:
-            return default_agent(self.agents, self.config.data)
+            name = default_agent(self.agents, self.config.data)
         try:
             return self.agents[name]
         except KeyError:

@@ -107,7 +107,7 @@ class Engine:
         """Run a tool where it belongs: built-in ones here, a user's async ones on their own loop, others on threads."""
         if tool.runs_in == "kernel":
             return await self._on_kernel_thread(tool, bound, arguments, ctx)
-        if tool.builtin or not inspect.iscoroutinefunction(bound.definition.execute):
+        if tool.builtin or not bound.is_async:
             return await bound.execute(arguments, ctx)
         if self._tools is None or not self._tools.alive:
             self._tools = LoopThread("opencode-tools")
@@ -136,7 +136,7 @@ class Engine:
         from ..core.tool import as_result
 
         run = bound.definition.execute
-        if inspect.iscoroutinefunction(run):
+        if bound.is_async:
             raise TypeError(f"the {tool.id} tool is async; only a plain function can run in the kernel's main thread")
         outcome = await asyncio.wrap_future(self.on_main(ctx.call_id, lambda: run(arguments, ctx)))
         return as_result(tool.id, outcome)

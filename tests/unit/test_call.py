@@ -1,0 +1,426 @@
+"""One call through the pipeline: states, hooks, asks, doom loop, truncation, and every way it can end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import (
+    Attachment,
+    InvalidArgumentsError,
+    PermissionCorrectedError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    ToolAbortedError,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolTimeoutError,
+    UnknownToolError,
+    Workspace,
+    tool,
+)
+
+
+@pytest.fixture
+async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    async with Workspace(project, data_dir=tmp_path / "data") as workspace:
+        workspace.registry.register(echo)
+        yield workspace
+
+
+@tool
+async def echo(text: str, times: int = 1) -> str:
+    """Say it again."""
+    return text * times
+
+
+def states(ws: Workspace) -> list[str]:
+    seen: list[str] = []
+    ws.bus.subscribe("message.part.updated", lambda e: seen.append(e["properties"]["part"]["state"]["status"]))
+    return seen
+
+
+@pytest.mark.anyio
+async def test_states_of_a_call_that_succeeds(ws: Workspace) -> None:
+    seen = states(ws)
+    result = await ws.call("echo", {"text": "hi", "times": "2"})
+    assert result.output == "hihi"
+    assert result.metadata == {"truncated": False}
+    assert seen == ["pending", "running", "completed"]
+    assert not ws.calls
+
+
+@pytest.mark.anyio
+async def test_unknown_tool_suggests(ws: Workspace) -> None:
+    with pytest.raises(UnknownToolError, match="Did you mean echo") as caught:
+        await ws.call("ehco", {"text": "x"})
+    assert caught.value.suggestions[0] == "echo"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("arguments", [{}, {"text": ["x"]}, {"text": "x", "times": "many"}])
+async def test_invalid_arguments_end_the_part_in_error(ws: Workspace, arguments: dict[str, Any]) -> None:
+    seen = states(ws)
+    with pytest.raises(InvalidArgumentsError):
+        await ws.call("echo", arguments)
+    assert seen == ["pending", "error"]
+
+
+@pytest.mark.anyio
+async def test_arguments_that_are_no_dict(ws: Workspace) -> None:
+    with pytest.raises(InvalidArgumentsError, match="dict of names and values, not list"):
+        await ws.call("echo", ["x"])  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+async def test_hooks_change_refuse_and_see_the_result(ws: Workspace) -> None:
+    def before(given: dict[str, Any], output: dict[str, Any]) -> None:
+        output["args"]["text"] = output["args"]["text"].upper()
+
+    async def after(given: dict[str, Any], output: dict[str, Any]) -> None:
+        output["output"] += f" ({given['args']['text']})"
+
+    undo = [ws.hooks.add("tool.execute.before", before), ws.hooks.add("tool.execute.after", after)]
+    original = {"text": "a"}
+    assert (await ws.call("echo", original)).output == "A (A)"
+    assert original == {"text": "a"}
+    for remove in undo:
+        remove()
+
+    def refuse(given: dict[str, Any], output: dict[str, Any]) -> None:
+        raise PermissionError("not on Sundays")
+
+    ws.hooks.add("tool.execute.before", refuse)
+    with pytest.raises(PermissionError, match="Sundays"):
+        await ws.call("echo", {"text": "b"})
+
+
+@pytest.mark.anyio
+async def test_a_tools_own_error_passes_through(ws: Workspace) -> None:
+    @tool
+    def broken() -> str:
+        raise ZeroDivisionError("by zero")
+
+    ws.registry.register(broken)
+    call = ws.start("broken")
+    with pytest.raises(ZeroDivisionError):
+        await call.run()
+    assert call.part.outcome == "failed"
+    assert call.part.state.to_wire()["error"] == "ZeroDivisionError: by zero"
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_exits_does_not_take_the_process_along(ws: Workspace) -> None:
+    @tool
+    async def leave() -> str:
+        raise SystemExit(3)
+
+    ws.registry.register(leave)
+    with pytest.raises(ToolError, match="tried to end the process"):
+        await ws.call("leave")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("value", [None, 42, [1]])
+async def test_a_result_of_the_wrong_type(ws: Workspace, value: Any) -> None:
+    @tool
+    def odd() -> Any:
+        return value
+
+    ws.registry.register(odd)
+    with pytest.raises(TypeError, match="the odd tool returned"):
+        await ws.call("odd")
+
+
+@pytest.mark.anyio
+async def test_long_output_is_cut_and_kept_whole_in_a_file(ws: Workspace) -> None:
+    @tool
+    def many() -> str:
+        return "\n".join(f"line {i}" for i in range(5000))
+
+    ws.registry.register(many)
+    result = await ws.call("many")
+    assert result.truncated and result.output_path is not None
+    assert "...3000 lines truncated..." in result.output
+    assert Path(result.output_path).read_text().endswith("line 4999")
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_sets_truncated_is_left_alone(ws: Workspace) -> None:
+    @tool
+    def own() -> ToolResult:
+        return ToolResult(output="x\n" * 5000, metadata={"truncated": False})
+
+    ws.registry.register(own)
+    assert (await ws.call("own")).output == "x\n" * 5000
+
+
+@pytest.mark.anyio
+async def test_attachments_get_their_ids(ws: Workspace) -> None:
+    @tool
+    def image() -> ToolResult:
+        return ToolResult(attachments=[Attachment.from_bytes(b"abc", "image/png")])
+
+    ws.registry.register(image)
+    call = ws.start("image")
+    attachment = (await call.run()).attachments[0]
+    assert attachment.id.startswith("prt_") and attachment.data == b"abc"
+    assert (attachment.session_id, attachment.message_id) == (call.part.session_id, call.part.message_id)
+
+
+# ---------------------------------------------------------------------- permission
+
+
+@tool
+async def careful(what: str, *, ctx: ToolContext) -> str:
+    """Asks before it does anything."""
+    await ctx.ask("careful", [what], ["*"], {"why": "test"})
+    return "done"
+
+
+def asking(tmp_path: Path, approve: Any = None, **config: Any) -> Workspace:
+    (tmp_path / ".git").mkdir(exist_ok=True)
+    made = Workspace(
+        tmp_path, {"permission": {"careful": "ask"}, **config}, data_dir=tmp_path / "data", approve=approve
+    )
+    made.registry.register(careful)
+    made.registry.register(echo)
+    return made
+
+
+@pytest.mark.anyio
+async def test_approve_once_and_always(tmp_path: Path) -> None:
+    replies = iter(["once", "always"])
+    asked: list[list[str]] = []
+
+    async def approve(request: Any) -> str:
+        asked.append(request.patterns)
+        return next(replies)
+
+    async with asking(tmp_path, approve) as ws:
+        for what in ("a", "b", "c"):
+            await ws.call("careful", {"what": what})
+    assert asked == [["a"], ["b"]]
+
+
+@pytest.mark.anyio
+async def test_refused_with_and_without_a_word(tmp_path: Path) -> None:
+    replies = iter(["reject", ("reject", "use b")])
+    async with asking(tmp_path, lambda request: next(replies)) as ws:
+        with pytest.raises(PermissionRejectedError):
+            await ws.call("careful", {"what": "a"})
+        call = ws.start("careful", {"what": "a"})
+        with pytest.raises(PermissionCorrectedError) as caught:
+            await call.run()
+        assert caught.value.feedback == "use b"
+        assert call.part.outcome == "denied by you"
+        assert [d.action for d in call.part.decisions] == ["deny"]
+
+
+@pytest.mark.anyio
+async def test_denied_by_a_rule(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    async with Workspace(tmp_path, {"permission": {"careful": "deny"}}, data_dir=tmp_path / "d") as ws:
+        ws.registry.register(careful)
+        with pytest.raises(PermissionDeniedError) as caught:
+            await ws.call("careful", {"what": "a"})
+        assert caught.value.rules[-1].action == "deny"
+
+
+@pytest.mark.anyio
+async def test_answered_from_elsewhere_and_waiting_does_not_count_as_running(tmp_path: Path) -> None:
+    async with asking(tmp_path) as ws:
+        task = asyncio.create_task(ws.call("careful", {"what": "a"}, timeout=0.2))
+        await asyncio.sleep(0.4)
+        [request] = ws.permissions.pending()
+        assert ws.permissions.reply(request.id, "once")
+        assert (await task).output == "done"
+        assert not ws.permissions.reply(request.id, "once")
+
+
+@pytest.mark.anyio
+async def test_dry_run_says_what_would_be_asked_and_does_nothing(ws: Workspace) -> None:
+    target = ws.directory / "new.txt"
+    decisions = await ws.dry_run("write", {"filePath": "new.txt", "content": "x"})
+    assert [(d.permission, d.patterns, d.action) for d in decisions] == [("edit", ["new.txt"], "allow")]
+    assert not target.exists()
+    [ask] = await ws.dry_run("read", {"filePath": ".env"})
+    assert (ask.permission, ask.action) == ("read", "ask")
+    assert ask.rules[0].origin
+
+
+# ---------------------------------------------------------------------- doom loop
+
+
+@pytest.mark.anyio
+async def test_three_same_calls_ask_for_the_doom_loop(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.permission)
+        return "reject"
+
+    async with asking(tmp_path, approve) as ws:
+        await ws.call("echo", {"text": "x", "times": 1})
+        await ws.call("echo", {"times": 1, "text": "x"})  # the order of keys does not matter
+        with pytest.raises(PermissionRejectedError):
+            await ws.call("echo", {"text": "x", "times": 1})
+    assert asked == ["doom_loop"]
+
+
+@pytest.mark.anyio
+async def test_two_calls_in_turn_ask_too_and_different_ones_do_not(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.permission)
+        return "once"
+
+    async with asking(tmp_path, approve) as ws:
+        for i in range(20):
+            await ws.call("echo", {"text": str(i)})
+        assert asked == []
+        for text in "abab":
+            await ws.call("echo", {"text": text})
+    assert asked == ["doom_loop"]
+
+
+@pytest.mark.anyio
+async def test_a_person_may_repeat_a_cell(tmp_path: Path) -> None:
+    async with asking(tmp_path, lambda request: "reject") as ws:
+        for _ in range(5):
+            await ws.call("echo", {"text": "x"}, by="user")
+
+
+# ---------------------------------------------------------------------- endings
+
+
+@tool
+async def hang(*, ctx: ToolContext) -> str:
+    """Never ends."""
+    ctx.metadata(metadata={"output": "so far"})
+    await asyncio.sleep(600)
+    return ""
+
+
+@tool
+def hang_in_thread(*, ctx: ToolContext) -> str:
+    """Looks whether it should end."""
+    while not ctx.abort.wait(0.01):
+        pass
+    return "ended"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool_", [hang, hang_in_thread])
+async def test_timeout(ws: Workspace, tool_: Any) -> None:
+    ws.registry.register(tool_)
+    call = ws.start(tool_.id, timeout=0.1)
+    with pytest.raises(ToolTimeoutError, match=r"limit of 0\.1 s"):
+        await call.run()
+    assert call.part.outcome == "timed out"
+
+
+@pytest.mark.anyio
+async def test_stop_keeps_what_was_shown(ws: Workspace) -> None:
+    ws.registry.register(hang)
+    call = ws.start("hang")
+    task = asyncio.create_task(call.run())
+    await asyncio.sleep(0.05)
+    assert ws.abort(call.part.call_id)
+    with pytest.raises(ToolAbortedError):
+        await task
+    assert call.part.outcome == "stopped"
+    assert call.part.state.to_wire()["metadata"] == {"output": "so far"}
+    assert not ws.abort(call.part.call_id)
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_caller_leaves_an_ended_part(ws: Workspace) -> None:
+    ws.registry.register(hang)
+    call = ws.start("hang")
+    task = asyncio.create_task(call.run())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert call.part.state.to_wire()["error"] == "Tool execution aborted"
+    assert call.part.outcome == "interrupted"
+
+
+@pytest.mark.anyio
+async def test_closing_the_workspace_ends_its_calls(tmp_path: Path) -> None:
+    async with asking(tmp_path) as ws:
+        ws.registry.register(hang)
+        tasks = [asyncio.create_task(ws.call("hang")), asyncio.create_task(ws.call("careful", {"what": "x"}))]
+        await asyncio.sleep(0.05)
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(o, ToolError) for o in outcomes), outcomes
+    with pytest.raises(ToolError, match="closed"):
+        await ws.call("echo", {"text": "x"})
+
+
+@pytest.mark.anyio
+async def test_updates_are_coalesced_and_the_last_one_is_sent(ws: Workspace) -> None:
+    @tool
+    async def chatty(*, ctx: ToolContext) -> str:
+        for i in range(2000):
+            ctx.metadata(metadata={"n": i})
+            if i % 100 == 0:
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.12)
+        return "x"
+
+    ws.registry.register(chatty)
+    updates: list[int] = []
+
+    def note(part: Any) -> None:
+        metadata = getattr(part.state, "metadata", None) or {}
+        if "n" in metadata:
+            updates.append(metadata["n"])
+
+    began = time.monotonic()
+    await ws.start("chatty", on_update=note).run()
+    assert updates[-1] == 1999
+    assert len(updates) <= (time.monotonic() - began) * 20 + 2
+
+
+# ---------------------------------------------------------------------- from code that can't await
+
+
+def test_call_sync_without_a_loop(tmp_path: Path) -> None:
+    with asking(tmp_path) as ws:
+        assert ws.call_sync("echo", {"text": "a"}).output == "a"
+
+
+@pytest.mark.anyio
+async def test_call_sync_from_a_worker_thread_and_from_the_loop(ws: Workspace) -> None:
+    assert (await asyncio.to_thread(ws.call_sync, "echo", {"text": "a"})).output == "a"
+    assert ws.call_sync("echo", {"text": "b"}).output == "b"
+
+
+@pytest.mark.anyio
+async def test_sync_tool_asks_from_its_thread(tmp_path: Path) -> None:
+    @tool
+    def ask_sync(*, ctx: ToolContext) -> str:
+        return ctx.ask_sync("careful", ["x"]).reply or "rule"
+
+    async with asking(tmp_path, lambda request: "once") as ws:
+        ws.registry.register(ask_sync)
+        assert (await ws.call("ask_sync")).output == "once"
+
+
+@pytest.mark.anyio
+async def test_python_names_are_recorded_in_opencodes_spelling(ws: Workspace) -> None:
+    (ws.directory / "a.txt").write_text("x\n")
+    call = ws.start("read", {"file_path": "a.txt"})
+    await call.run()
+    assert call.part.state.input == {"filePath": "a.txt"}

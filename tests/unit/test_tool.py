@@ -1,0 +1,122 @@
+"""Defining tools: from functions, from definitions, per agent; what counts as arguments and as a result."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from opencode_jupyter.core.context import InitContext, ToolContext
+from opencode_jupyter.core.errors import InvalidArgumentsError
+from opencode_jupyter.core.result import ToolResult
+from opencode_jupyter.core.tool import Definition, Tool, as_result, tool
+
+
+def test_function_becomes_a_tool() -> None:
+    @tool
+    async def weather(city: str, days: int = 1, *, ctx: ToolContext) -> str:
+        """The weather of a city."""
+        return city * days
+
+    assert weather.id == "weather"
+    bound = weather.static
+    assert bound is not None
+    assert bound.description == "The weather of a city."
+    assert bound.parameters == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer", "default": 1}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+
+
+def test_explicit_definition_of_a_function() -> None:
+    class Args(BaseModel):
+        unit: Literal["c", "f"] | None = None
+
+    @tool("temp", description="Temperature", parameters=Args, body="unit")
+    def anything(args: Args) -> str:
+        return args.unit or "k"
+
+    assert (anything.id, anything.body) == ("temp", "unit")
+    assert anything.static is not None
+    assert anything.static.parameters["properties"] == {"unit": {"enum": ["c", "f"], "type": "string"}}
+
+
+@pytest.mark.parametrize("signature", ["*args", "**kwargs"])
+def test_parameters_need_names(signature: str) -> None:
+    namespace: dict[str, Any] = {}
+    exec(f"def f({signature}): ...", namespace)
+    with pytest.raises(TypeError, match="give each one a name"):
+        tool(namespace["f"])
+
+
+def test_invalid_arguments_name_the_field_and_keep_the_cause() -> None:
+    @tool
+    def f(a: int, b: str) -> str:
+        return b * a
+
+    bound = f.static
+    assert bound is not None
+    with pytest.raises(InvalidArgumentsError, match="invalid arguments") as caught:
+        bound.validate({"a": "many"})
+    text = str(caught.value)
+    assert text.startswith("The f tool was called with invalid arguments: [")
+    assert '"a"' in text and '"b"' in text and '"Required"' in text
+    assert text.endswith("Please rewrite the input so it satisfies the expected schema.")
+    assert isinstance(caught.value.cause, ValidationError)
+
+
+def test_own_words_for_invalid_arguments() -> None:
+    @tool(format_validation_error=lambda error: f"no: {error.error_count()}")
+    def f(a: int) -> str:
+        return str(a)
+
+    assert f.static is not None
+    with pytest.raises(InvalidArgumentsError, match="^no: 1$"):
+        f.static.validate({})
+
+
+@pytest.mark.anyio
+async def test_init_per_agent_gives_a_fresh_definition_each_time() -> None:
+    class Args(BaseModel):
+        x: int = 1
+
+    async def init(ctx: InitContext) -> Definition:
+        return Definition(f"for {ctx.agent}", Args, lambda args, ctx: str(args.x))
+
+    made = Tool.define("dynamic", init)
+    assert made.static is None
+    one, two = await made.init(InitContext()), await made.init(InitContext())
+    assert one.definition is not two.definition
+    assert one.description == "for None"
+
+
+def test_define_takes_opencodes_dict() -> None:
+    class Args(BaseModel):
+        x: int = 1
+
+    made = Tool.define("t", {"description": "d", "parameters": Args, "execute": lambda a, c: "", "formatValidationError": str})
+    assert made.static is not None and made.static.definition.format_validation_error is str
+    with pytest.raises(TypeError, match="no field excute"):
+        Tool.define("t", {"description": "d", "parameters": Args, "excute": None})
+
+
+def test_results() -> None:
+    assert as_result("t", "text").output == "text"
+    made = as_result("t", {"title": "a", "output": "b", "metadata": {"k": 1}})
+    assert (made.title, made.output, made.metadata) == ("a", "b", {"k": 1})
+    kept = ToolResult(output="x")
+    assert as_result("t", kept) is kept
+    for wrong in (None, 3, ["a"], {"title": "no output"}, ToolResult(output=3)):  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="the t tool"):
+            as_result("t", wrong)
+
+
+def test_records_as_rows_and_as_a_frame() -> None:
+    result = ToolResult(records=[{"a": 1}, {"a": 2}])
+    assert list(result.df["a"]) == [1, 2]
+    with pytest.raises(ValueError, match=r"not a table"):
+        _ = ToolResult(output="x").df
