@@ -1,0 +1,45 @@
+"""Fixtures of the kernel tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support import kernels
+
+
+@pytest.fixture(scope="module", params=list(kernels.PINS))
+def version(request: pytest.FixtureRequest) -> str:
+    """Every ipykernel version that is tested."""
+    return str(request.param)
+
+
+@contextmanager
+def _started(version: str, folder: Path) -> Iterator[kernels.Kernel]:
+    env = {
+        "XDG_DATA_HOME": str(folder / "data"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+    }
+    work = folder / "work"
+    work.mkdir()
+    with kernels.start(version, cwd=work, env=env) as running:
+        yield running
+
+
+@pytest.fixture
+def kernel(version: str, tmp_path: Path) -> Iterator[kernels.Kernel]:
+    """A fresh kernel of `version`, in the folder ``work`` of `tmp_path`, with data and config folders of its own."""
+    with _started(version, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_kernel(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[kernels.Kernel]:
+    """One kernel of `version` for a whole module: quicker, for tests that leave nothing behind."""
+    with _started(version, tmp_path_factory.mktemp("kernel")) as running:
+        yield running
