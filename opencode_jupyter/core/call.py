@@ -350,6 +350,8 @@ class Call:
         start = state.start if isinstance(state, Running) else now_ms()
         metadata = state.metadata if isinstance(state, Running) else None
         part.outcome = outcome_of(error, self.signal.reason)
+        if part.outcome == "denied by you" and part.decisions and part.decisions[-1].by == "policy":
+            part.outcome = "denied by policy"
         part.state = Failed(state.input, start, now_ms(), error_text(error), metadata)
         if self.dry_run:
             return

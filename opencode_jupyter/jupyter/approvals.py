@@ -105,10 +105,10 @@ class Broker:
             return  # a call that no cell of this notebook made
         ask = Ask(request, card, digest_of(request), asyncio.get_running_loop())
         self._asks[ask.id] = ask
-        self._show(card)
         if not card.can_live or not self._attended(card):
             self._fall_back(ask)
             return
+        self._show(card)
         seconds = HELLO_WAIT_SILENT if self.unheard and not self.heard_ever else HELLO_WAIT
         ask.loop.call_later(seconds, self._unseen, ask)
 

@@ -125,7 +125,8 @@ def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
 
 def nobody(request: PermissionRequest) -> str:
     """Why an unattended ask was refused, and the rule that would allow it."""
-    patterns = list(request.always) or list(request.patterns)
+    # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
+    patterns = [p for p in request.always if p != "*"] or list(request.patterns)
     rules = ", ".join(f'"{p}": "allow"' for p in patterns)
     magic = " ".join(_quoted(p) for p in patterns)
     return (

@@ -192,7 +192,6 @@ class Notebook:
         """Make a call that goes on when the cell is over; its card lives on."""
         call = self._start(request)
         card = self._card(call, None, request)
-        self._stdin[call.part.call_id] = self._stdin_now()
         if card.can_live and not request.quiet:
             card.show()
         future = self.engine.submit(self._run(call, card))
@@ -210,7 +209,6 @@ class Notebook:
         call = self._start(request)
         waiter = Waiter(call.abort, lambda: self.beat(waiter))
         card = self._card(call, waiter, request)
-        self._stdin[call.part.call_id] = self._stdin_now()
         return waiter, card, self.engine.submit(self._run(call, card))
 
     def _start(self, request: CallRequest) -> Call:
@@ -224,14 +222,17 @@ class Notebook:
         )
 
     def _card(self, call: Call, waiter: Waiter | None, request: CallRequest) -> Card:
-        live = self.kernel is not None and self.settings.cards and (waiter is None or widgets_possible())
+        self._stdin[call.part.call_id] = self._stdin_now()
         card = Card(
             call,
             waiter,
             on_message=self.broker.on_message,
             quiet=request.quiet,
             kernel_id=kernel_id(self.kernel),
-            live=live,
+            live=False,
+        )
+        card.can_live = (
+            self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
         )
         call.on_update = card.update
         self._cards[call.part.call_id] = card
