@@ -1,0 +1,211 @@
+"""Words of a shell command with the quoting undone, or marked as known only when it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BRACES = 64
+"""Words that one word with braces may become; more count as not known."""
+
+# A quoted character that would mean something unquoted is moved to Unicode's private use area until all is expanded.
+_HIDE = {ord(c): 0xE000 + ord(c) for c in "{},*?[]~"}
+_SHOW = {hidden: plain for plain, hidden in _HIDE.items()}
+_PRIVATE = re.compile("[\ue000-\ue0ff]")
+_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_RANGE = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word.
+
+    Attributes:
+        source: as written.
+        text: what the program gets, wildcards unexpanded; None if only running the command can tell.
+        glob: whether it has unquoted wildcards.
+    """
+
+    source: str
+    text: str | None
+    glob: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The text if it is known, else the source."""
+        return self.source if self.text is None else self.text
+
+
+def source(node: Node) -> str:
+    """A node's text."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def words(node: Node, variables: Mapping[str, str]) -> list[Word]:
+    """The words one node of a command becomes: several if it has braces.
+
+    Args:
+        node: a word, a string, a concatenation, an expansion.
+        variables: those whose value is known.
+    """
+    written = source(node)
+    raw = None if _PRIVATE.search(written) else _raw(node, variables)
+    if raw is None:
+        return [Word(written, None)]
+    expanded = _expand(raw)
+    if expanded is None:
+        return [Word(written, None)]
+    out = []
+    for text in expanded:
+        if text.startswith("~"):
+            home = variables.get("HOME")
+            if home is None or text[1:2] not in ("", "/"):
+                out.append(Word(written, None))
+                continue
+            text = home + text[1:]
+        out.append(Word(written, text.translate(_SHOW), _GLOB.search(text) is not None))
+    return out
+
+
+def _raw(node: Node, variables: Mapping[str, str]) -> str | None:
+    """The text with quoted specials hidden; None if it is not known."""
+    written = source(node)
+    match node.type:
+        case "word" | "number" | "regex" | "test_operator":
+            if node.type == "number" and node.child_count:
+                return None  # 2#$x
+            return _ESCAPE.sub(lambda m: "" if m[1] == "\n" else m[1].translate(_HIDE), written)
+        case "brace_expression":
+            return written
+        case "raw_string":
+            return written[1:-1].translate(_HIDE)
+        case "ansi_c_string":
+            return _ansi(written[2:-1]).translate(_HIDE)
+        case "string" | "translated_string":
+            return _string(node, variables)
+        case "simple_expansion":
+            return _variable(written[1:], variables)
+        case "expansion":
+            return _variable(written[2:-1], variables)
+        case "concatenation" | "command_name":
+            return _joined(node, variables)
+    return None
+
+
+def _joined(node: Node, variables: Mapping[str, str]) -> str | None:
+    parts = []
+    end = node.start_byte
+    for child in node.children:
+        if child.start_byte != end:
+            return None  # something between that the grammar does not show
+        end = child.end_byte
+        part = _raw(child, variables)
+        if part is None:
+            return None
+        parts.append(part)
+    return "".join(parts) if end == node.end_byte else None
+
+
+def _string(node: Node, variables: Mapping[str, str]) -> str | None:
+    """A double-quoted string: its text is taken between the expansions, since the grammar drops some white space."""
+    data = node.text or b""
+    begin = node.start_byte
+    parts: list[str] = []
+    at = 2 if data[:1] == b"$" else 1
+    for child in node.children:
+        if child.type in ("string_content", '"', "$", "$\"", "string"):
+            continue
+        text = _raw(child, variables) if child.type in ("simple_expansion", "expansion") else None
+        if text is None:
+            return None
+        parts += (_unescaped(data[at : child.start_byte - begin]), text.translate(_HIDE))
+        at = child.end_byte - begin
+    parts.append(_unescaped(data[at:-1]))
+    return "".join(parts)
+
+
+def _unescaped(data: bytes) -> str:
+    text = re.sub(r"\\([$`\"\\\n])", lambda m: "" if m[1] == "\n" else m[1], data.decode("utf-8", "replace"))
+    return text.translate(_HIDE)
+
+
+def _variable(name: str, variables: Mapping[str, str]) -> str | None:
+    value = variables.get(name)
+    if value is None or re.search(r"[\s*?\[]", value):
+        return None  # unquoted, it could become several words
+    return value.translate(_HIDE)
+
+
+def _ansi(text: str) -> str:
+    def one(m: re.Match[str]) -> str:
+        code = m[1]
+        if code[0] in "xuU" and len(code) > 1:
+            value = int(code[1:], 16)
+            return chr(value) if value < 0x110000 else "\ufffd"
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        if code[0] == "c" and len(code) > 1:
+            return chr(ord(code[1]) & 0x1F)
+        return _ANSI_LETTERS.get(code, code if code in "\\'\"?" else "\\" + code)
+
+    return _ANSI.sub(one, text)
+
+
+def _expand(text: str, budget: int = BRACES) -> list[str] | None:
+    """Brace expansion; None when there are too many."""
+    start = 0
+    while (start := text.find("{", start)) >= 0:
+        depth, commas, end = 0, [], -1
+        for index in range(start, len(text)):
+            char = text[index]
+            if char == "{":
+                depth += 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    end = index
+                    break
+            elif char == "," and depth == 1:
+                commas.append(index)
+        if end < 0:
+            start += 1
+            continue
+        cuts = [start, *commas, end]
+        choices: list[str] | None = [text[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)] if commas else []
+        if not commas:
+            found = _RANGE.fullmatch(text[start + 1 : end])
+            if not found:
+                start += 1
+                continue
+            choices = _range(found, budget)
+        if choices is None:
+            return None
+        out: list[str] = []
+        for choice in choices:
+            rest = _expand(text[:start] + choice + text[end + 1 :], budget - len(out))
+            if rest is None:
+                return None
+            out += rest
+            if len(out) > budget:
+                return None
+        return out
+    return [text] if budget > 0 else None
+
+
+def _range(found: re.Match[str], budget: int) -> list[str] | None:
+    first, last, step = found[1], found[2], abs(int(found[3] or 1)) or 1
+    if first.isalpha() != last.isalpha():
+        return None
+    low, high = (ord(first), ord(last)) if first.isalpha() else (int(first), int(last))
+    if abs(high - low) // step >= budget:
+        return None
+    values = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
+    return [chr(v) if first.isalpha() else str(v) for v in values]
