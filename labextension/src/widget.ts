@@ -8,9 +8,10 @@ import { VERSION } from './version';
 
 /** What this module needs of an anywidget model. */
 interface Model {
+  /** The comm's id; a host may leave it out, then the trait `comm_id` tells it. */
   model_id?: string;
   get(name: 'part'): CardPart | undefined;
-  get(name: 'kernel_id'): string | undefined;
+  get(name: 'kernel_id' | 'comm_id'): string | undefined;
   on(event: string, callback: (...args: never[]) => void): void;
   off(event: string, callback: (...args: never[]) => void): void;
   send(content: unknown): void;
@@ -47,7 +48,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
     const bridge = (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
     try {
-      bridge?.send?.(model.get('kernel_id') ?? '', model.model_id ?? '', message);
+      bridge?.send?.(model.get('kernel_id') ?? '', model.model_id ?? model.get('comm_id') ?? '', message);
     } finally {
       model.send(message);
     }
@@ -66,7 +67,8 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
   const message = (content: { kind?: string } & Partial<TailUpdate>): void => {
     if (content.kind === 'tail') {
-      updateTail(el, { text: content.text ?? '', lines: content.lines, bytes: content.bytes });
+      const { text = '', lines, bytes, progress } = content;
+      updateTail(el, { text, lines, bytes, progress });
     }
   };
   addStyle(el);

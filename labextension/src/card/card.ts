@@ -4,7 +4,7 @@ import { ansiNodes } from './ansi';
 import { AskView, RETRY_MS } from './ask';
 import { drawDiff } from './diff';
 import { button, el, hasFocus, safeLink, safePicture, setText, show } from './dom';
-import { count, decisionWords, live, size, stateWords, timeWords, visible, visibleLine } from './format';
+import { count, decisionWords, extent, live, stateWords, timeWords, visible, visibleLine } from './format';
 import type { CardAttachment, CardCallbacks, CardPart, CardSpill, TailUpdate } from './token';
 
 /** How often a live card's clock is set. */
@@ -126,6 +126,10 @@ class CardView {
       this.liveTail = tail;
       this.drawOutput(true);
       this.drawFoot(true);
+      if (tail.progress) {
+        this.part = { ...this.part, ui: { ...this.part.ui, progress: tail.progress } };
+        this.drawProgress(true);
+      }
     }
   }
 
@@ -262,7 +266,7 @@ class CardView {
 
   private drawSpill(spill: CardSpill): void {
     const name = `Open the whole output at line ${spill.line}`;
-    const nodes: Node[] = [el('span', '', `${count(spill.lines, 'line')}, ${size(spill.bytes)}; the rest is kept`)];
+    const nodes: Node[] = [el('span', '', `${extent(spill.lines, spill.bytes) || 'Cut'}; the rest is kept`)];
     const href = safeLink(spill.url);
     if (href) {
       const link = el('a', '', name);
@@ -295,8 +299,8 @@ class CardView {
     }
     const lines = this.liveTail?.lines ?? ui.lines;
     const bytes = this.liveTail?.bytes ?? ui.bytes;
-    if (running && lines) {
-      words.push(`${count(lines, 'line')}${bytes ? `, ${size(bytes)}` : ''} so far`);
+    if (running && (lines || bytes)) {
+      words.push(`${extent(lines, bytes)} so far`);
     }
     setText(this.why, words.join(' · '));
     show(this.details, Object.keys(state.input).length > 0 || !!state.raw);

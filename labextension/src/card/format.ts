@@ -75,6 +75,11 @@ export function size(bytes: number): string {
   return '';
 }
 
+/** `214 lines, 18 KB`; what is not known is left out. */
+export function extent(lines: number | undefined, bytes: number | undefined): string {
+  return [lines ? count(lines, 'line') : '', bytes ? size(bytes) : ''].filter(Boolean).join(', ');
+}
+
 /** `1 line`, `214 lines`. */
 export function count(n: number, noun: string): string {
   return `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`;
@@ -88,9 +93,12 @@ export function ruleWords(rule: CardRule): { code: string; from: string } {
   };
 }
 
+/** Ways in which the answer of the person at the notebook comes. */
+const PERSON = ['you', 'user', 'card', 'control', 'tap', 'widget', 'prompt', 'person', ''];
+
 /** A decision in words: `allowed once by you`, `rule edit *: allow from opencode.json`. */
 export function decisionWords(decision: CardDecision): string {
-  const by = decision.by === 'user' ? 'you' : visibleLine(decision.by);
+  const by = PERSON.includes(decision.by) ? 'you' : visibleLine(decision.by);
   const word = decision.message ? `: “${visibleLine(decision.message)}”` : '';
   if (decision.rule && !decision.reply) {
     const { code, from } = ruleWords(decision.rule);

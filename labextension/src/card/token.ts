@@ -77,7 +77,7 @@ export interface CardDecision {
   action: 'allow' | 'deny';
   /** The person's answer, where a person (or a policy in their place) gave one. */
   reply?: Reply;
-  /** Who decided: `you`, `rule`, `policy`, `time limit`, the name of a front end. */
+  /** Who decided: `you` (or the way a person's answer came in: `card`, `control`, `prompt`), `rule`, `policy`, … */
   by: string;
   /** The rule that decided, where one did. */
   rule?: CardRule;
@@ -101,7 +101,7 @@ export interface CardSpill {
   path: string;
   /** Size of the whole, in bytes. */
   bytes: number;
-  /** Lines of the whole. */
+  /** Lines of the whole; 0: not counted. */
   lines: number;
   /** The first line that is not shown, counted from 1. */
   line: number;
@@ -206,7 +206,12 @@ export interface CardCallbacks {
 
 /** A piece of live output, sent apart from the part so that a chatty tool stays cheap. */
 export interface TailUpdate {
+  /** The end of the output so far; may hold ANSI escapes. */
   text: string;
+  /** Lines of output so far. */
   lines?: number;
+  /** Bytes of output so far. */
   bytes?: number;
+  /** How far the tool is, if that has changed. */
+  progress?: CardProgress;
 }
