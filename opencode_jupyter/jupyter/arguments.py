@@ -1,0 +1,383 @@
+"""The line and the body of ``%tool`` and ``%%tool``, made into a call: names, types and places by the tool's schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidArgumentsError, UnknownToolError
+from .arguments_schema import Field, Spec
+from .arguments_values import checked, from_text
+from .arguments_variables import evaluate, lookup, mapping_of
+from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
+
+if TYPE_CHECKING:
+    from ..core.registry import Registry
+
+OPTIONS = {
+    "-o": "VAR  bind the result to a variable",
+    "-q": "show no card",
+    "--dry-run": "say what would be asked and which rule decides; run nothing",
+    "--timeout": "SECONDS  stop the call after this time (waiting for you does not count)",
+    "--agent": "NAME  whose rules apply",
+    "--bg": "run in the background and return a handle",
+    "--from": "VAR  take arguments from a dict or a model, or the body from a string",
+    "--help": "what the tool takes",
+}
+"""The magic's own options, for help and completion."""
+_LONG = {"--output": "-o", "--quiet": "-q", "-h": "--help", "--background": "--bg"}
+_VALUED = frozenset({"-o", "--timeout", "--agent", "--from"})
+_META = re.compile(r"[;|&<>()$`]")
+"""In a word in front of a command these mean that the command has begun."""
+DESCRIPTION = 60
+"""Characters of a command that serve as its description."""
+
+
+@dataclass
+class CallRequest:
+    """One call, as a cell asks for it.
+
+    Attributes:
+        tool: the tool's id.
+        arguments: by wire name.
+        agent: whose rules apply; None for the default agent.
+        timeout: seconds; None for no limit.
+        quiet: show no card.
+        output: the variable to bind the result to.
+        dry_run: only say what would be asked.
+        background: return a handle at once.
+        line: as it was typed.
+        help: describe the tool instead.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    agent: str | None = None
+    timeout: float | None = None
+    quiet: bool = False
+    output: str | None = None
+    dry_run: bool = False
+    background: bool = False
+    line: str = ""
+    help: bool = False
+
+
+def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str, Any]) -> CallRequest:
+    """What a line (and a cell's body) of ``%tool`` asks for.
+
+    Args:
+        line: all that stands behind ``%tool``.
+        cell: the body of ``%%tool``; None for a line.
+        registry: the tools there are.
+        user_ns: the variables that ``--from`` and ``f"..."`` may name.
+
+    Raises:
+        UnknownToolError: no tool of that name.
+        InvalidArgumentsError: the line can't be read, or the arguments do not fit the tool.
+    """
+    return _Parser(line, cell, registry, user_ns).parse()
+
+
+class _Parser:
+    def __init__(self, line: str, cell: str | None, registry: Registry, user_ns: Mapping[str, Any]) -> None:
+        self.line = line
+        self.cell = cell
+        self.registry = registry
+        self.user_ns = user_ns
+        self.request = CallRequest("", line=line.strip())
+        self.at = 0
+        self.sources: list[str] = []
+        self.options_over = False
+        self.shown: dict[str, str] = {}
+        """Field name to how it was given, for the error when it is given twice."""
+        self.texts: set[str] = set()
+        """Fields whose value was typed as plain text, so that the schema may make a number of it."""
+
+    def parse(self) -> CallRequest:
+        self._options()
+        name = next_word(self.line, self.at)
+        if name is None or name.key is not None:
+            if self.request.help:
+                return self.request
+            said = "Give the name of a tool: %tool NAME ... (%tool alone lists them)."
+            raise line_error(said, self.line, len(self.line))
+        self.at = name.end
+        wanted = name.text
+        if wanted.endswith("?") and self.registry.get(wanted) is None:
+            wanted, self.request.help = wanted.rstrip("?"), True
+        tool = self.registry.get(wanted)
+        if tool is None:
+            raise UnknownToolError(wanted, self.registry.names())
+        self.request.tool = wanted
+        if self.request.help:
+            return self.request
+        self.spec = Spec(tool)
+        if self.spec.raw:
+            self._command()
+        else:
+            self._words()
+        if self.request.help:
+            return self.request
+        self._finish()
+        return self.request
+
+    # ------------------------------------------------------------------ options
+
+    def _options(self) -> None:
+        """Options up to the first other word."""
+        while not self.options_over:
+            begin = skip_blanks(self.line, self.at)
+            match = re.match(r"-\S*", self.line[begin:])
+            if match is None or re.match(r"-\.?\d", match.group()):
+                return
+            self._option(begin, match.group())
+
+    def _option(self, begin: int, text: str) -> None:
+        name, has_value, inline = text.partition("=")
+        self.at = begin + len(text)
+        if name == "--" and not has_value:
+            self.options_over = True
+            return
+        name = _LONG.get(name, name)
+        if name not in OPTIONS or (has_value and name not in _VALUED):
+            near = get_close_matches(name, OPTIONS, n=1, cutoff=0.5) if len(name) > 2 else []
+            hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
+            said = f"{name} takes no value." if name in OPTIONS else f"There is no option {name}.{hint}"
+            more = " A value that begins with - goes in quotes, or behind --." if name not in OPTIONS else ""
+            raise line_error(said + more, self.line, begin)
+        if name not in _VALUED:
+            self._flag(name)
+            return
+        if has_value:
+            self.at = begin + text.index("=") + 1
+        word = None if has_value and not inline else next_word(self.line, self.at)
+        if word is None:
+            raise line_error(f"{name} wants a value: {name} {OPTIONS[name].split('  ')[0]}.", self.line, begin)
+        self.at = word.end
+        self._set(name, self.line[word.start : word.end] if word.key else word.text, word.start)
+
+    def _flag(self, name: str) -> None:
+        attribute = {"-q": "quiet", "--dry-run": "dry_run", "--bg": "background", "--help": "help"}[name]
+        setattr(self.request, attribute, True)
+
+    def _set(self, name: str, value: str, place: int) -> None:
+        if name == "--timeout":
+            self.request.timeout = _seconds(value)
+            if self.request.timeout is None:
+                raise line_error(f"--timeout wants a number of seconds above 0, not {value!r}.", self.line, place)
+        elif name == "-o":
+            if not value.isidentifier():
+                raise line_error(f"-o wants the name of a variable, not {value!r}.", self.line, place)
+            self.request.output = value
+        elif name == "--agent":
+            self.request.agent = value
+        else:
+            self.sources.append(value)
+
+    # ------------------------------------------------------------------ arguments
+
+    def _command(self) -> None:
+        """Options and named parameters in front; then the command, as it stands."""
+        self._options()
+        body = self.spec.body or self.spec.find("command")
+        assert body is not None
+        while True:
+            begin = skip_blanks(self.line, self.at)
+            match = re.match(r"([A-Za-z_]\w*):?=", self.line[begin:])
+            found = self.spec.find(match.group(1)) if match else None
+            if found is None:
+                break
+            word = next_word(self.line, begin)
+            assert word is not None
+            if word.kind == "plain" and not word.quoted and _META.search(word.raw):
+                break
+            self._give(found, word, f"{found.name}=")
+            self.at = word.end
+            self._options()
+        rest = self.line[self.at :].strip()
+        if rest.startswith("{") and self._whole_json(rest, body):
+            return
+        if rest:
+            self._put(body, rest, "the rest of the line")
+
+    def _whole_json(self, rest: str, body: Field) -> bool:
+        """A command may begin with ``{`` too: only an object with the command in it is taken for arguments."""
+        try:
+            given, end = json_object(rest, 0)
+        except InvalidArgumentsError:
+            return False
+        if rest[end:].strip() or body.name not in given:
+            return False
+        self._give_all(given, "the JSON object")
+        return True
+
+    def _words(self) -> None:
+        loose: list[Word] = []
+        while True:
+            self._options()
+            begin = skip_blanks(self.line, self.at)
+            if self.line.startswith("{", begin) and not loose and self._looks_like_json(begin):
+                given, self.at = json_object(self.line, begin)
+                self._give_all(given, "the JSON object")
+                continue
+            word = next_word(self.line, self.at)
+            if word is None:
+                break
+            self.at = word.end
+            word = self._without_semicolon(word)
+            if word is None:
+                continue
+            if word.key is None:
+                loose.append(word)
+            else:
+                self._named(word)
+        self._positional(loose)
+
+    def _without_semicolon(self, word: Word) -> Word | None:
+        """A notebook's habit: a ``;`` at the end of the line says "no echo" and is no part of the last word."""
+        if word.kind != "plain" or not word.raw.endswith(";") or self.line[word.end :].strip():
+            return word
+        text, raw = word.text.removesuffix(";"), word.raw[:-1]
+        return replace(word, text=text, raw=raw) if raw or word.key else None
+
+    def _looks_like_json(self, begin: int) -> bool:
+        return re.match(r"\{\s*(\"|\}|'|$)", self.line[begin:]) is not None
+
+    def _named(self, word: Word) -> None:
+        assert word.key is not None
+        found = self.spec.find(word.key)
+        if found is None:
+            if not self.spec.open:
+                said = self._unknown(word.key) + " Text with = in it goes in quotes."
+                raise line_error(said, self.line, word.start, self.spec.tool.id)
+            found = Field(word.key, {}, False)
+        self._give(found, word, f"{word.key}=")
+
+    def _positional(self, loose: list[Word]) -> None:
+        body = self.spec.body if self.cell is not None and self.cell.strip() else None
+        places = [f for f in self.spec.positional if f is not body]
+        for i, word in enumerate(loose):
+            gathers = places and i >= len(places) - 1 and places[-1].takes("array")
+            if i >= len(places) and not gathers:
+                usage = " ".join(f.name for f in places) or "no arguments"
+                raise line_error(
+                    f"{self.spec.tool.id} takes {usage}; there is no place for this. Text with blanks goes in quotes.",
+                    self.line, word.start, self.spec.tool.id,
+                )
+            self._give(places[-1] if gathers else places[i], word, "a word without a name")
+
+    def _give(self, found: Field, word: Word, how: str) -> None:
+        if word.kind == "json":
+            self._put(found, word.value, how, word)
+            return
+        text = evaluate(word, self.line, self.user_ns) if word.kind == "fstring" else word.text
+        value = from_text(found, text, word.raw)
+        if found.takes("array") and found.name in self.texts and isinstance(value, list):
+            self.request.arguments[found.name] += value  # a repeated name, or more words for the last place
+            return
+        self._put(found, value, how, word)
+        self.texts.add(found.name)
+
+    def _give_all(self, given: Mapping[str, Any], how: str) -> None:
+        for key, value in given.items():
+            found = self.spec.find(str(key))
+            if found is None and not self.spec.open:
+                raise InvalidArgumentsError(f"{self._unknown(str(key))} (It stands in {how}.)", tool=self.spec.tool.id)
+            self._put(found or Field(str(key), {}, False), value, how)
+
+    def _put(self, found: Field, value: Any, how: str, word: Word | None = None) -> None:
+        if found.name in self.shown:
+            text = f"{found.name} is given twice: {self.shown[found.name]}, and {how}."
+            if word is not None:
+                raise line_error(text, self.line, word.start, self.spec.tool.id)
+            raise InvalidArgumentsError(text, tool=self.spec.tool.id)
+        self.shown[found.name] = how
+        self.request.arguments[found.name] = value
+
+    def _unknown(self, key: str) -> str:
+        near = self.spec.near(key)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        names = ", ".join(f.name for f in self.spec.fields) or "nothing"
+        return f"{self.spec.tool.id} has no parameter {key}.{hint} It takes {names}."
+
+    # ------------------------------------------------------------------ the rest
+
+    def _body_field(self) -> Field | None:
+        if self.spec.body is not None:
+            return self.spec.body
+        open_places = [f for f in self.spec.fields if f.required and f.takes("string") and f.name not in self.shown]
+        return open_places[0] if len(open_places) == 1 else None
+
+    def _finish(self) -> None:
+        if self.request.background and self.request.dry_run:
+            raise InvalidArgumentsError("--bg and --dry-run do not go together: a dry run is over at once.")
+        if self.cell is not None:
+            self._take_body(self.cell)
+        for source in self.sources:
+            self._take_variable(source)
+        if self.spec.raw:
+            self._describe()
+        self.request.arguments = checked(self.spec, self.request.arguments, self.texts)
+
+    def _take_body(self, cell: str) -> None:
+        target = self._body_field()
+        if target is None:
+            if not cell.strip():
+                return
+            if cell.lstrip().startswith("{"):
+                text = cell.strip()
+                given, end = json_object(text, 0)
+                if text[end:].strip():
+                    raise line_error("The JSON object ends before this.", text, end, self.spec.tool.id)
+                self._give_all(given, "the cell's body")
+                return
+            names = ", ".join(f.name for f in self.spec.fields if f.takes("string")) or "none"
+            raise InvalidArgumentsError(
+                f"{self.spec.tool.id} has no one field for the cell's body; its text fields: {names}. "
+                "Give all but one of the required ones on the first line, or a JSON object as the body.",
+                tool=self.spec.tool.id,
+            )
+        if not cell.strip() and target.name in self.shown:
+            return
+        if target.name == "command" and not cell.strip():
+            return
+        # A file ends with a newline; a command or a piece of a file does not.
+        text = cell if target.name == "content" else cell.removesuffix("\n")
+        self._put(target, text, "the cell's body")
+
+    def _take_variable(self, source: str) -> None:
+        value = lookup(source, self.user_ns)
+        if isinstance(value, str):
+            target = self._body_field()
+            if target is None:
+                raise InvalidArgumentsError(
+                    f"--from {source}: {source} is a string and {self.spec.tool.id} has no body field; "
+                    "use a dict of names and values.", tool=self.spec.tool.id,
+                )
+            self._put(target, value, f"--from {source}")
+            return
+        for key, item in mapping_of(source, value).items():
+            found = self.spec.find(str(key))
+            if found is None and not self.spec.open:
+                raise InvalidArgumentsError(f"--from {source}: {self._unknown(str(key))}", tool=self.spec.tool.id)
+            name = found.name if found else str(key)
+            self.request.arguments.setdefault(name, item)  # what stands on the line goes before
+
+    def _describe(self) -> None:
+        """The description that a model must write for a command; a person need not."""
+        arguments = self.request.arguments
+        command = arguments.get("command")
+        if "description" not in arguments and self.spec.find("description") and isinstance(command, str):
+            first = next((line.strip() for line in command.splitlines() if line.strip()), "")
+            arguments["description"] = first if len(first) <= DESCRIPTION else first[: DESCRIPTION - 3] + "..."
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < float("inf") else None

@@ -1,0 +1,209 @@
+"""A tool's parameters as the magics need them: names, types in words, order, the body field."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel, to_snake
+
+from ..core.errors import ToolError
+from ..core.tool import Bound, Tool
+
+INIT_LIMIT = 30.0
+"""Seconds a tool may take to describe itself."""
+PATH_NAMES = frozenset({"filepath", "path", "workdir", "directory", "dir", "file", "folder"})
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One parameter of a tool.
+
+    Attributes:
+        name: as on the wire (``filePath``).
+        schema: its JSON schema.
+        required: must be given.
+    """
+
+    name: str
+    schema: dict[str, Any]
+    required: bool
+
+    @property
+    def type(self) -> str:
+        """Its type in words."""
+        return type_words(self.schema)
+
+    @property
+    def description(self) -> str:
+        """What it is for."""
+        return str(self.schema.get("description", "")).strip()
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values it may have, if they are few and known; those of its items for a list."""
+        return choices(self.schema)
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it names a file or a folder."""
+        name = self.name.replace("_", "").lower()
+        return self.takes("string") and (name in PATH_NAMES or name.endswith(("path", "file", "dir")))
+
+    def takes(self, kind: str) -> bool:
+        """Whether a JSON type (``string``, ``array``, ...) fits."""
+        return kind in kinds(self.schema)
+
+
+class Spec:
+    """A tool's parameters.
+
+    Attributes:
+        tool: the tool.
+        bound: its wrapped definition.
+        fields: in the order they are declared.
+    """
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self.bound = bound_of(tool)
+        schema = self.bound.parameters
+        required = schema.get("required") or []
+        properties = schema.get("properties") or {}
+        self.fields = [
+            Field(name, node if isinstance(node, dict) else {}, name in required) for name, node in properties.items()
+        ]
+        more = schema.get("additionalProperties")
+        self.open = isinstance(self.bound.definition.parameters, dict) and more not in (None, False)
+        """Whether other names than these are taken too."""
+
+    @property
+    def body(self) -> Field | None:
+        """The field that a ``%%tool`` cell's body fills, if the tool says so."""
+        wanted = self.tool.body or "body"
+        field = self.find(wanted)
+        return field if field is not None and (self.tool.body or field.takes("string")) else None
+
+    @property
+    def raw(self) -> bool:
+        """Whether the rest of the line is the body as it stands: a command."""
+        return self.tool.body == "command" or (self.tool.id == "bash" and self.find("command") is not None)
+
+    @cached_property
+    def positional(self) -> list[Field]:
+        """Fields in the order that words without a name fill: required ones first.
+
+        A built-in tool's body comes last of its required fields, so that ``write`` takes the path before the content.
+        """
+        body = self.body if self.tool.builtin else None
+        return sorted(self.fields, key=lambda f: (not f.required, f is body))
+
+    @cached_property
+    def attributes(self) -> dict[str, str]:
+        """Wire name to attribute name of the parameter model; empty for a tool with a bare JSON schema."""
+        model = self.bound.definition.parameters
+        if isinstance(model, dict) or not issubclass(model, BaseModel):
+            return {}
+        return {info.alias or name: name for name, info in model.model_fields.items()}
+
+    def find(self, key: str) -> Field | None:
+        """The field of this name, in OpenCode's spelling or Python's."""
+        by_name = {f.name: f for f in self.fields}
+        for name in (key, to_camel(key.replace("-", "_")), to_snake(key)):
+            if name in by_name:
+                return by_name[name]
+        return None
+
+    def near(self, key: str) -> list[str]:
+        """Names of fields that look like `key`."""
+        lowered = {f.name.replace("_", "").lower(): f.name for f in self.fields}
+        plain = key.replace("_", "").replace("-", "").lower()
+        close = get_close_matches(plain, lowered, n=2, cutoff=0.6)
+        close += [k for k in lowered if plain and (k.startswith(plain) or k.endswith(plain)) and k not in close]
+        return [lowered[k] for k in close[:3]]
+
+
+def bound_of(tool: Tool) -> Bound:
+    """A tool's definition, also when only an async function gives it.
+
+    Raises:
+        ToolError: it does not describe itself in time.
+    """
+    if tool.static is not None:
+        return tool.static
+    outcome: list[Bound | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(asyncio.run(tool.init()))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, name="opencode-describe", daemon=True)
+    thread.start()
+    thread.join(INIT_LIMIT)
+    if not outcome:
+        raise ToolError(f"the tool {tool.id} took more than {INIT_LIMIT:g} s to describe its parameters")
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def kinds(schema: dict[str, Any]) -> set[str]:
+    """The JSON types that fit a schema; empty if it takes anything."""
+    if "const" in schema or "enum" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return {_kind(value) for value in values}
+    given = schema.get("type")
+    found = set(given) if isinstance(given, list) else {given} if isinstance(given, str) else set()
+    for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        found |= kinds(option)
+    return found
+
+
+def choices(schema: dict[str, Any]) -> list[Any]:
+    """The values a schema allows, if it lists them."""
+    if "enum" in schema:
+        return list(schema["enum"])
+    if "const" in schema:
+        return [schema["const"]]
+    if schema.get("type") == "boolean":
+        return [True, False]
+    if schema.get("type") == "array":
+        return choices(schema.get("items") or {})
+    return [value for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())) for value in choices(option)]
+
+
+def type_words(schema: dict[str, Any]) -> str:
+    """A schema's type for people: ``integer``, ``list of string``, ``"a" or "b"``."""
+    if "enum" in schema or "const" in schema:
+        values = [json.dumps(v, ensure_ascii=False, default=str) for v in choices(schema)]
+        return " or ".join(values)
+    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if options:
+        return " or ".join(dict.fromkeys(type_words(option) for option in options))
+    given = schema.get("type")
+    if isinstance(given, list):
+        return " or ".join(given)
+    if given == "array":
+        items = schema.get("items")
+        return f"list of {type_words(items)}" if items else "list"
+    if given == "string" and "format" in schema:
+        return f"string ({schema['format']})"
+    return str(given or "any")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if value is None:
+        return "null"
+    if isinstance(value, int):
+        return "integer"
+    return {str: "string", float: "number", list: "array"}.get(type(value), "object")

@@ -1,0 +1,153 @@
+"""Text to values by a parameter's type, and the check of a whole set of arguments, in words a person can act on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ..core.errors import InvalidArgumentsError
+from .arguments_schema import Field, Spec, kinds
+
+_SCALARS: dict[str, TypeAdapter[Any]] = {
+    "integer": TypeAdapter(int),
+    "number": TypeAdapter(float),
+    "boolean": TypeAdapter(bool),
+}
+_WRONG_TYPE = ("_type", "_parsing", "enum", "literal_error")
+"""How pydantic's names end for errors that say no more than the wanted type does."""
+
+
+def from_text(field: Field, text: str, raw: str) -> Any:
+    """A typed word as the field's kind of value; text where the schema's own check will decide.
+
+    Args:
+        field: what it is for.
+        text: its value with the quotes undone.
+        raw: as typed: JSON keeps its own quotes there.
+    """
+    wanted = kinds(field.schema)
+    if "array" in wanted or "object" in wanted:
+        for candidate in (raw, text):
+            value = _container(candidate)
+            if (isinstance(value, list) and "array" in wanted) or (isinstance(value, dict) and "object" in wanted):
+                return value
+        if "array" in wanted and "string" not in wanted:
+            items = Field(field.name, field.schema.get("items") or {}, False)
+            return [from_text(items, text, raw)]
+    return text
+
+
+def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str, Any]:
+    """The arguments, plain text made into numbers and booleans where the schema wants them.
+
+    Args:
+        spec: the tool's parameters.
+        arguments: by wire name.
+        texts: the names whose value was typed as plain text.
+
+    Raises:
+        InvalidArgumentsError: something is missing, has the wrong type or is not allowed; each field is named.
+    """
+    missing = [f for f in spec.fields if f.required and f.name not in arguments]
+    if spec.raw and len(missing) > 1:  # the description is made from the command, so nobody need be asked for it
+        missing = [f for f in missing if f.name != "description"]
+    if missing:
+        raise InvalidArgumentsError(_missing(spec, missing), tool=spec.tool.id)
+    if not spec.attributes:
+        return {name: _scalar(spec, name, value) if name in texts else value for name, value in arguments.items()}
+    try:
+        validated = spec.bound.validate(arguments)
+    except InvalidArgumentsError as error:
+        if not isinstance(error.cause, ValidationError) or spec.bound.definition.format_validation_error is not None:
+            raise
+        raise InvalidArgumentsError(_problems(spec, error.cause), tool=spec.tool.id, cause=error.cause) from error
+    out = dict(arguments)
+    for name in texts & out.keys():
+        value = getattr(validated, spec.attributes.get(name, name), None)
+        if isinstance(value, bool | int | float):
+            out[name] = value
+    return out
+
+
+def _container(text: str) -> Any:
+    stripped = text.strip()
+    if not stripped.startswith(("[", "{")):
+        return None
+    try:
+        return json.loads(stripped)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def _scalar(spec: Spec, name: str, value: Any) -> Any:
+    """Coercion for a tool whose parameters are a bare JSON schema, which has no model to do it."""
+    found = spec.find(name)
+    wanted = kinds(found.schema) if found is not None else set()
+    if not isinstance(value, str) or found is None or not wanted or "string" in wanted:
+        return value
+    for kind, adapter in _SCALARS.items():
+        if kind in wanted:
+            try:
+                return adapter.validate_python(value)
+            except ValidationError:
+                continue
+    said = f"{spec.tool.id}: {name} wants {a_type(found)}, not {_shown(value)}\n{usage(spec)}"
+    raise InvalidArgumentsError(said, tool=spec.tool.id)
+
+
+def _missing(spec: Spec, missing: list[Field]) -> str:
+    lines = []
+    for field in missing:
+        about = f": {_first_line(field.description)}" if field.description else ""
+        lines.append((f"{field.name} ({field.type})", about))
+    if len(lines) == 1:
+        return f"{spec.tool.id}: {lines[0][0]} is missing{lines[0][1]}\n{usage(spec)}"
+    names = " and ".join(f.name for f in missing)
+    listed = "".join(f"\n  {name}{about}" for name, about in lines)
+    return f"{spec.tool.id}: {names} are missing:{listed}\n{usage(spec)}"
+
+
+def _problems(spec: Spec, error: ValidationError) -> str:
+    lines = []
+    names = {attribute: wire for wire, attribute in spec.attributes.items()}
+    for item in error.errors(include_url=False, include_context=False)[:10]:
+        place = [names.get(str(item["loc"][0]), str(item["loc"][0])), *map(str, item["loc"][1:])] if item["loc"] else []
+        field = spec.find(place[0]) if place else None
+        where = ".".join(place)
+        if item["type"] == "missing":
+            lines.append(f"{where} is missing")
+        elif field is not None and len(place) == 1 and item["type"].endswith(_WRONG_TYPE):
+            lines.append(f"{where} wants {a_type(field)}, not {_shown(item['input'])}")
+        else:
+            lines.append(f"{where + ': ' if where else ''}{item['msg']} (it is {_shown(item['input'])})")
+    unique = list(dict.fromkeys(lines))
+    body = unique[0] if len(unique) == 1 else "".join(f"\n  {line}" for line in unique)
+    return f"{spec.tool.id}: {body}\n{usage(spec)}"
+
+
+def usage(spec: Spec) -> str:
+    """The line that shows how the tool is called."""
+    if spec.raw:
+        body = spec.body.name if spec.body else "command"
+        return f"Usage: %tool {spec.tool.id} [options] {body} as in a shell   (%tool {spec.tool.id} --help says more)"
+    pieces = [f.name if f.required else f"[{f.name}=...]" for f in spec.positional]
+    return f"Usage: %tool {' '.join([spec.tool.id, *pieces])}   (%tool {spec.tool.id} --help says more)"
+
+
+def a_type(field: Field) -> str:
+    """A field's type as the object of "wants"."""
+    words = {"boolean": "true or false", "integer": "a whole number", "number": "a number", "string": "text"}
+    words |= {"object": "an object (name:={...})", "list": "a list"}
+    return words.get(field.type, "a " + field.type if field.type.startswith("list of") else field.type)
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= 160 else line[:157] + "..."
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,279 @@
+"""Completion in ``%tool``, ``%%tool``, ``%tools`` and ``%permissions``: names, options, parameters, values, paths.
+
+One matcher for IPython's completer. It sees the line up to the cursor and answers alone, so that Python names do not
+mix into tool arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.completer import SimpleCompletion, context_matcher
+
+from ..core.errors import ToolError
+from ..core.permission import ACTIONS
+from .arguments import OPTIONS
+from .arguments_schema import Field, Spec
+from .arguments_words import quote, words
+from .help import permission_of
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext
+
+    from .notebook import Notebook
+
+TOOLS_COMMANDS = ("history", "doctor", "undo", "clean")
+PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test")
+MODES = ("default", "accept-edits", "plan", "ask", "bypass")
+PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "external_directory", "doom_loop", "task")
+"""Permission keys that are offered; the tools' own names are added."""
+MAX_PATHS = 500
+"""Entries of a folder that are offered."""
+_TOOLS_OPTIONS = {"undo": ("--force",), "clean": ("--days", "--all"), "": ()}
+_LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|tool_awaited|tool)(?=\s)")
+_CELL = re.compile(r"%%(tool)(?=\s)")
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$))+$""", re.DOTALL)
+_KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
+_VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
+
+Choice = tuple[str, str]
+"""A completion and its type, as a front end shows it."""
+
+
+def install(shell: Any, notebook: Notebook) -> None:
+    """Put the matcher into the shell's completer."""
+    uninstall(shell)
+
+    @context_matcher()  # type: ignore[untyped-decorator]
+    def opencode_matcher(context: CompletionContext) -> dict[str, Any]:
+        return complete(notebook, shell.user_ns, context.full_text, context.cursor_line, context.text_until_cursor)
+
+    shell._opencode_matcher = opencode_matcher
+    shell.Completer.custom_matchers.append(opencode_matcher)
+
+
+def uninstall(shell: Any) -> None:
+    """Take it out again."""
+    matcher = getattr(shell, "_opencode_matcher", None)
+    if matcher is not None:
+        shell.Completer.custom_matchers = [m for m in shell.Completer.custom_matchers if m is not matcher]
+        shell._opencode_matcher = None
+
+
+def complete(
+    notebook: Notebook, user_ns: Mapping[str, Any], full_text: str, cursor_line: int, until: str
+) -> dict[str, Any]:
+    """IPython's matcher result for a place in a cell.
+
+    Args:
+        notebook: whose tools and folder.
+        user_ns: variables for ``--from`` and ``-o``.
+        full_text: the cell.
+        cursor_line: 0-based line of the cursor.
+        until: that line up to the cursor.
+    """
+    match = _LINE.match(until)
+    if match is None and cursor_line == 0 and full_text.startswith("%%"):
+        match = _CELL.match(until)
+    if match is None:
+        return {"completions": []}
+    rest = until[match.end() :].lstrip()
+    found = _WORD.search(rest)
+    word = found.group() if found else ""
+    before = _cut(rest[: len(rest) - len(word)])
+    completer = _Completer(notebook, user_ns, before, word)
+    command = match.group(1)
+    if command == "tools":
+        choices, fragment = completer.tools()
+    elif command == "permissions":
+        choices, fragment = completer.permissions()
+    else:
+        choices, fragment = completer.tool()
+    completions = [SimpleCompletion(text=text, type=kind) for text, kind in choices]
+    return {"completions": completions, "matched_fragment": fragment, "suppress": True, "ordered": True}
+
+
+class _Completer:
+    """Choices for one place: the words before the cursor's, and the word under it."""
+
+    def __init__(self, notebook: Notebook, user_ns: Mapping[str, Any], before: list[str], word: str) -> None:
+        self.workspace = notebook.workspace
+        self.folder = _folder(notebook)
+        self.user_ns = user_ns
+        self.before = before
+        self.word = word
+
+    # ------------------------------------------------------------------ the three commands
+
+    def tool(self) -> tuple[list[Choice], str]:
+        last = self.before[-1] if self.before else ""
+        if last == "--from":
+            return self._variables(usable=True), self.word
+        if last in ("-o", "--output"):
+            return self._variables(usable=False), self.word
+        if last == "--agent":
+            return self._starting(self.workspace.agents, "agent"), self.word
+        if last == "--timeout":
+            return [], self.word
+        name, given = self._split()
+        if name is None:
+            names = self._starting(self.workspace.registry.names(), "tool")
+            return [*names, *self._options(given)], self.word
+        tool = self.workspace.registry.get(name)
+        if tool is None:
+            return [], self.word
+        try:
+            spec = Spec(tool)
+        except ToolError:
+            return [], self.word
+        return self._arguments(spec, given)
+
+    def tools(self) -> tuple[list[Choice], str]:
+        if not self.before:
+            return self._starting(TOOLS_COMMANDS, "keyword"), self.word
+        return self._starting(_TOOLS_OPTIONS.get(self.before[0], ()), "option"), self.word
+
+    def permissions(self) -> tuple[list[Choice], str]:
+        if not self.before:
+            return self._starting(PERMISSIONS_COMMANDS, "keyword"), self.word
+        command, position = self.before[0], len(self.before)
+        if command == "mode" and position == 1:
+            return self._starting(MODES, "keyword"), self.word
+        if command in (*ACTIONS, "test", "revoke"):
+            if position == 1:
+                names = [*PERMISSIONS, *map(permission_of, self.workspace.registry.names())]
+                return self._starting(dict.fromkeys(names), "keyword"), self.word
+            if self.before[1] in ("edit", "read", "external_directory"):
+                return self._paths(self.word), self.word
+        return [], self.word
+
+    # ------------------------------------------------------------------ a tool's arguments
+
+    def _split(self) -> tuple[str | None, list[str]]:
+        """The tool's name and the words behind it; None and the options if it is not there yet."""
+        words = iter(enumerate(self.before))
+        for i, word in words:
+            if word in _VALUED:
+                next(words, None)
+            elif not word.startswith("-"):
+                return word, self.before[i + 1 :]
+        return None, self.before
+
+    def _arguments(self, spec: Spec, given: list[str]) -> tuple[list[Choice], str]:
+        if self.word.startswith("-"):
+            return self._options(given), self.word
+        key = _KEY.match(self.word)
+        if key is not None:
+            field, value = spec.find(key.group(1)), self.word[key.end() :]
+            return (self._values(field, value, key.group(2)) if field else []), value
+        if spec.raw:
+            return self._paths(self.word), self.word
+        used = {k.group(1) for k in map(_KEY.match, given) if k}
+        named = [f for f in spec.fields if f.name not in used]
+        names = [(f"{f.name}=", "param") for f in named if f.name.lower().startswith(self.word.lower())]
+        place = self._place(spec, given, used)
+        values = self._values(place, self.word, "=") if place is not None else []
+        return ([*values, *names] if self.word or not values else [*names, *values]), self.word
+
+    def _place(self, spec: Spec, given: list[str], used: set[str]) -> Field | None:
+        """The field that the word under the cursor would fill by its place."""
+        count, skip = 0, False
+        for word in given:
+            if skip or word in _VALUED:
+                skip = not skip
+            elif not word.startswith("-") and _KEY.match(word) is None:
+                count += 1
+        places = [f for f in spec.positional if f.name not in used]
+        return places[count] if count < len(places) else None
+
+    def _values(self, field: Field, value: str, operator: str) -> list[Choice]:
+        texts = [c if isinstance(c, str) and operator == "=" else _json(c) for c in field.choices]
+        if texts:
+            return [(t, "value") for t in texts if t.lower().startswith(value.lower())]
+        return self._paths(value) if field.is_path and operator == "=" else []
+
+    def _options(self, given: list[str]) -> list[Choice]:
+        return [(name, "option") for name in OPTIONS if name not in given and name.startswith(self.word)]
+
+    # ------------------------------------------------------------------ names, variables, paths
+
+    def _starting(self, names: Iterable[str], kind: str) -> list[Choice]:
+        return [(name, kind) for name in names if name.lower().startswith(self.word.lower())]
+
+    def _variables(self, *, usable: bool) -> list[Choice]:
+        found = [n for n in self.user_ns if n.startswith(self.word) and (self.word.startswith("_") or n[0] != "_")]
+        if usable:
+            found = [n for n in found if _holds_arguments(self.user_ns[n])]
+        else:
+            found = [n for n in found if not callable(self.user_ns[n])]
+        return [(name, "variable") for name in sorted(found)]
+
+    def _paths(self, typed: str) -> list[Choice]:
+        """Entries of a folder of the workspace, in the way the word was begun (with its quote)."""
+        mark = typed[:1] if typed[:1] in ("'", '"') else ""
+        plain = typed[1:] if mark else re.sub(r"\\(.)", r"\1", typed)
+        folder, _, prefix = plain.rpartition("/")
+        head = f"{folder}/" if folder or plain.startswith("/") else ""
+        where = Path(os.path.join(self.folder, os.path.expanduser(head)))
+        out: list[Choice] = []
+        for name, is_folder in _entries(where, prefix):
+            path = head + name + ("/" if is_folder else "")
+            if mark and mark not in path:
+                shown = mark + path + ("" if is_folder else mark)
+            elif mark:
+                shown = quote(path)
+            else:
+                shown = quote(path)
+                shown = shown[:-1] if is_folder and shown != path else shown  # an open quote, to go on in the folder
+            out.append((shown, "path"))
+        return out
+
+
+def _folder(notebook: Notebook) -> Path:
+    """Where the next call will run: the workspace follows the kernel's own folder."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return notebook.workspace.directory
+
+
+def _cut(text: str) -> list[str]:
+    """Words as they are typed; blanks alone part them where a quote is open."""
+    try:
+        return [text[word.start : word.end] for word in words(text)]
+    except ToolError:
+        return text.split()
+
+
+def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
+    """Names in a folder that begin with `prefix`, folders first; hidden ones only when a dot was typed."""
+    found: list[tuple[str, bool]] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if not name.startswith(prefix) or (name.startswith(".") and not prefix.startswith(".")):
+                    continue
+                if not name.isprintable():
+                    continue  # a newline can't stand on a line
+                found.append((name, entry.is_dir()))
+                if len(found) >= MAX_PATHS:
+                    break
+    except (OSError, ValueError):
+        return []
+    return sorted(found, key=lambda e: (not e[1], e[0]))
+
+
+def _holds_arguments(value: Any) -> bool:
+    if isinstance(value, type) or callable(value):
+        return False
+    return isinstance(value, (str, Mapping)) or hasattr(value, "model_dump") or hasattr(value, "__dataclass_fields__")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,178 @@
+"""What a tool takes, from its schema, and the list of tools: for ``%tool NAME?`` and ``%tool`` alone."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import TYPE_CHECKING
+
+from ..core.permission import EDIT_TOOLS
+from .arguments import OPTIONS
+from .arguments_schema import Field, Spec
+from .tables import Table, cell
+
+if TYPE_CHECKING:
+    from ..core.permission import Rule
+    from ..core.tool import Tool
+    from ..core.workspace import Workspace
+
+EXAMPLES = {
+    "bash": "%tool bash ls -la | head",
+    "read": "%tool read notes.txt limit=20",
+    "write": "%tool write notes.txt 'a first line'",
+    "edit": "%tool edit notes.txt first second",
+    "glob": "%tool glob '**/*.py'",
+    "grep": "%tool grep TODO include=*.py",
+}
+"""Lines that work as they stand; other tools' are made from their schema."""
+_WORDS = {"integer": "3", "number": "0.5", "boolean": "true", "array": ":=[]", "object": ":={}"}
+
+
+class ToolHelp:
+    """A tool's usage, parameters and description; text in a terminal, HTML in a notebook."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @property
+    def usage(self) -> str:
+        """The line that shows how to call it."""
+        if self.spec.raw:
+            return f"%tool {self.spec.tool.id} [options] {self._body_name} (the rest of the line, as in a shell)"
+        pieces = [f.name if f.required else f"[{f.name}={_hint(f)}]" for f in self.spec.positional]
+        return " ".join(["%tool", self.spec.tool.id, "[options]", *pieces])
+
+    @property
+    def example(self) -> str:
+        """A call that could be typed."""
+        known = EXAMPLES.get(self.spec.tool.id) if self.spec.tool.builtin else None
+        if known is not None:
+            return known
+        pieces = [_example(f) for f in self.spec.positional if f.required]
+        return " ".join(["%tool", self.spec.tool.id, *pieces])
+
+    @property
+    def body(self) -> str:
+        """What the body of a ``%%tool`` cell fills."""
+        if self.spec.body is None:
+            return "%%tool: the body fills the one required text field that the first line leaves open"
+        return f"%%tool: the body fills {self._body_name}"
+
+    @property
+    def _body_name(self) -> str:
+        return self.spec.body.name if self.spec.body is not None else "command"
+
+    def table(self) -> Table:
+        """The parameters."""
+        rows = [
+            {
+                "parameter": f.name,
+                "type": f.type,
+                "required": "required" if f.required else "",
+                "default": json.dumps(f.schema["default"], ensure_ascii=False) if "default" in f.schema else "",
+                "description": f.description,
+            }
+            for f in self.spec.positional
+        ]
+        return Table(rows, ("parameter", "type", "required", "default", "description"), empty="It takes no parameters.")
+
+    def __repr__(self) -> str:
+        tool = self.spec.tool
+        options = [f"  {left:<18} {right}" for left, right in map(_option, OPTIONS.items())]
+        lines = [f"Usage:   {self.usage}", f"Example: {self.example}", f"Body:    {self.body}", "", repr(self.table())]
+        lines += ["", "Options:", *options, "", f"{tool.id} ({source_of(tool)}):", self.spec.bound.description]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        tool = self.spec.tool
+        pairs = map(_option, OPTIONS.items())
+        options = "".join(f"<li><code>{escape(left)}</code> {escape(right)}</li>" for left, right in pairs)
+        description = escape(self.spec.bound.description)
+        return (
+            f"<div><b>{escape(tool.id)}</b> <span>({escape(source_of(tool))})</span></div>"
+            f"<pre>{escape(self.usage)}\n{escape(self.example)}</pre>"
+            f"<div>{escape(self.body)}</div>{self.table()._repr_html_()}"
+            f"<details><summary>Options of the magic</summary><ul>{options}</ul></details>"
+            "<details><summary>What a model is told</summary>"
+            f'<pre style="white-space:pre-wrap">{description}</pre></details>'
+        )
+
+
+def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
+    """Every tool with what it is for, where it comes from, and whether it would ask now."""
+    rows = []
+    for name in workspace.registry.names():
+        tool = workspace.registry.get(name)
+        if tool is None:
+            continue
+        rule = rule_now(workspace, permission_of(name), "*", agent)
+        rows.append(
+            {
+                "tool": name,
+                "description": summary(tool),
+                "source": source_of(tool),
+                "now": rule.action,
+                "by": rule.origin,
+            }
+        )
+    notes = ["%tool NAME ... calls one, %tool NAME? says what it takes; %tools and %permissions say more."]
+    return Table(rows, ("tool", "description", "source", "now", "by"), notes=notes, empty="There are no tools.")
+
+
+def rules_in_force(workspace: Workspace, agent: str | None = None) -> list[Rule]:
+    """The rules that a call from a cell is judged by, but for this session's approvals."""
+    rules = [*workspace.agent(agent).permission, *workspace.rules]
+    return [*rules, *workspace.sessions.default.permission]
+
+
+def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | None = None) -> Rule:
+    """The rule that would decide this now, approvals included."""
+    return workspace.permissions.check(permission, [pattern], rules_in_force(workspace, agent))[0]
+
+
+def permission_of(tool: str) -> str:
+    """The permission that a tool asks for."""
+    return "edit" if tool in EDIT_TOOLS else tool
+
+
+def source_of(tool: Tool) -> str:
+    """Where a tool comes from, in words."""
+    if tool.builtin:
+        return "built in"
+    return "this notebook" if tool.source == "__main__" else tool.source or "custom"
+
+
+def summary(tool: Tool) -> str:
+    """The first sentence of a tool's description."""
+    text = tool.static.description if tool.static is not None else ""
+    for line in text.splitlines():
+        if line.strip(" #-*"):
+            sentence, dot, _ = line.strip(" #-*").partition(". ")
+            return cell(sentence + ("." if dot else ""))
+    return ""
+
+
+def _option(item: tuple[str, str]) -> tuple[str, str]:
+    """An option with the name of its value, and what it does."""
+    name, what = item
+    value, two_blanks, text = what.partition("  ")
+    return (f"{name} {value}", text) if two_blanks else (name, what)
+
+
+def _hint(field: Field) -> str:
+    choices = field.choices
+    if choices and len(choices) <= 4:
+        return "|".join(c if isinstance(c, str) else json.dumps(c) for c in choices)
+    return field.type.replace(" ", "_")
+
+
+def _example(field: Field) -> str:
+    if field.choices:
+        first = field.choices[0]
+        return first if isinstance(first, str) else json.dumps(first)
+    if field.is_path:
+        return "notes.txt"
+    for kind, word in _WORDS.items():
+        if field.takes(kind) and not field.takes("string"):
+            return f"{field.name}{word}" if word.startswith(":=") else word
+    return f"'some {field.name}'"

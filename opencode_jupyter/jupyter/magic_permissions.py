@@ -1,0 +1,260 @@
+"""``%permissions``: the rules in force with where each comes from, adding and revoking some, modes, trying one out.
+
+Rules typed here go behind the agent's (``Workspace.rules``). What a person allowed by a click, and what a mode
+sets, are approvals: they decide before other rules, but never against a rule that denies.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.permission import ACTIONS, EDIT_TOOLS, Rule, expand
+from .arguments_words import Word, words
+from .completion import MODES, PERMISSIONS, PERMISSIONS_COMMANDS
+from .help import permission_of, rule_now, rules_in_force
+from .magic_tools import unknown
+from .tables import Message, Table, Warned
+
+if TYPE_CHECKING:
+    from ..core.permission.rules import Action
+    from ..core.workspace import Workspace
+    from .notebook import Notebook
+
+TYPED = "this session"
+"""Origin of the rules that are typed here."""
+MODE = "mode "
+"""Origin of a mode's rules begins so."""
+_WRITERS = ("edit", "bash", "webfetch")
+_MODES: dict[str, tuple[list[tuple[str, Action]], str]] = {
+    "default": ([], "the agent's own rules hold"),
+    "accept-edits": ([("edit", "allow")], "edits go through without asking; rules that deny still hold"),
+    "plan": ([("edit", "deny"), ("bash", "deny")], "nothing is written and no command runs"),
+    "ask": ([(name, "ask") for name in _WRITERS], "everything that writes or runs asks first"),
+    "bypass": ([("*", "allow")], "NOTHING ASKS ANY MORE; only rules that deny still hold"),
+}
+_COLUMNS = ("n", "permission", "pattern", "action", "origin")
+
+
+def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
+    """What a ``%permissions`` line asks for.
+
+    Raises:
+        ToolError: it can't be read, or is not allowed.
+    """
+    workspace = notebook.workspace
+    found = words(line)
+    if not found:
+        return listed(workspace, agent)
+    command, rest = found[0].text, found[1:]
+    if command in ACTIONS:
+        return notebook.on_engine(add, workspace, cast("Action", command), rest, line, agent)
+    if command == "revoke":
+        return notebook.on_engine(revoke, workspace, rest, line, agent)
+    if command == "mode":
+        return notebook.on_engine(mode, workspace, [w.text for w in rest])
+    if command == "test":
+        return try_out(workspace, rest, line, agent)
+    raise unknown("%permissions", command, PERMISSIONS_COMMANDS)
+
+
+def in_order(workspace: Workspace, agent: str | None = None) -> list[Rule]:
+    """Every rule in force, approvals last."""
+    return [*rules_in_force(workspace, agent), *workspace.permissions.approved]
+
+
+def listed(workspace: Workspace, agent: str | None = None) -> Table:
+    """``%permissions``: the rules in order; the last that fits decides."""
+    rules = in_order(workspace, agent)
+    rows = [{"n": n, **rule.to_wire(), "origin": rule.origin} for n, rule in enumerate(rules, 1)]
+    name = workspace.agent(agent).name
+    notes = [f"The last rule that fits decides. Mode: {mode_now(workspace)}."]
+    if workspace.permissions.approved:
+        first = len(rules) - len(workspace.permissions.approved) + 1
+        notes.append(f"Approvals (from {first} on) never undo a deny that stands above them.")
+    notes.append("%permissions allow|ask|deny PERMISSION [PATTERN ...], revoke N, mode NAME, test PERMISSION PATTERN")
+    return Table(rows, _COLUMNS, title=f"Rules for calls from cells (agent {name})", notes=notes)
+
+
+def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent: str | None = None) -> Table:
+    """``%permissions allow|ask|deny PERMISSION [PATTERN ...]``."""
+    if not rest:
+        said = f"%permissions {action} wants a permission: %permissions {action} bash 'git *'"
+        raise InvalidArgumentsError(f"{said}; permissions are {', '.join(_known(workspace))}.")
+    permission, note = _permission(workspace, rest[0].text)
+    notes = [note] if note else []
+    rules = [Rule(permission, expand(p), action, TYPED) for p in _patterns(permission, rest[1:], line)]
+    for rule in rules:
+        workspace.rules[:] = [r for r in workspace.rules if r != rule]
+        workspace.rules.append(rule)
+        if action != "deny" and workspace.permissions.approved:
+            # Approvals decide before typed rules, and what is typed later should win.
+            workspace.permissions.revoke(rule)
+            workspace.permissions.remember(rule)
+    for rule in rules:
+        now = rule_now(workspace, permission, rule.pattern, agent)
+        if now.action != action:
+            notes.append(f"{permission} {rule.pattern} is still decided by: {_said(now)}")
+    rows = [{"n": _number(workspace, rule, agent), **rule.to_wire(), "origin": rule.origin} for rule in rules]
+    return Table(rows, _COLUMNS, title="Added, until the kernel ends:", notes=notes)
+
+
+def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
+    """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules and approvals only."""
+    if not rest:
+        raise InvalidArgumentsError("%permissions revoke wants a rule's number (see %permissions) or a permission.")
+    own = [*workspace.rules, *workspace.permissions.approved]
+    first = rest[0].text
+    if first.isascii() and first.isdigit():
+        chosen = [_by_number(workspace, int(word.text), agent) for word in _all_numbers(rest)]
+    else:
+        permission, _ = _permission(workspace, first)
+        patterns = [expand(p) for p in _patterns(permission, rest[1:], line)] if len(rest) > 1 else None
+        chosen = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
+        if not chosen:
+            what = " ".join(w.text for w in rest)
+            raise ToolError(f"No rule of this session speaks of {what}. {_revocable(own)}")
+    for rule in chosen:
+        workspace.rules[:] = [r for r in workspace.rules if r != rule]
+        workspace.permissions.revoke(rule)
+    unique = list(dict.fromkeys(chosen))
+    return Table([{**r.to_wire(), "origin": r.origin} for r in unique], _COLUMNS[1:], title="Revoked:")
+
+
+def mode(workspace: Workspace, rest: list[str]) -> Message:
+    """``%permissions mode [NAME]``."""
+    if not rest:
+        name = mode_now(workspace)
+        others = "\n".join(f"  {n:<13} {said}" for n, (_, said) in _MODES.items())
+        return Message(f"Mode {name}: {_MODES[name][1]}.\n{others}")
+    name = rest[0]
+    if len(rest) > 1 or name not in MODES:
+        near = get_close_matches(name, MODES, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
+        raise InvalidArgumentsError(f"There is no mode {' '.join(rest)}.{hint} Modes are {', '.join(MODES)}.")
+    if name == "bypass" and not _bypass_allowed(workspace):
+        raise ToolError(
+            'Mode bypass is off. To allow it, put {"experimental": {"allow_bypass": true}} into opencode.json '
+            "and load the extension again; mode accept-edits may be enough."
+        )
+    before = mode_now(workspace)
+    workspace.rules[:] = [r for r in workspace.rules if not r.origin.startswith(MODE)]
+    workspace.permissions.approved[:] = [
+        r for r in workspace.permissions.approved if not r.origin.startswith(MODE)
+    ]
+    entries, said = _MODES[name]
+    for permission, action in entries:
+        rule = Rule(permission, "*", action, MODE + name)
+        if action == "deny":
+            workspace.rules.append(rule)
+        else:
+            workspace.permissions.remember(rule)  # so that no rule that denies is undone, whoever the agent is
+    text = f"Mode {name}: {said}." + (f" (It was {before}.)" if before != name else "")
+    return Warned(text) if name == "bypass" else Message(text)
+
+
+def mode_now(workspace: Workspace) -> str:
+    """The mode in force."""
+    for rule in (*workspace.rules, *workspace.permissions.approved):
+        if rule.origin.startswith(MODE):
+            return rule.origin.removeprefix(MODE)
+    return "default"
+
+
+def try_out(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
+    """``%permissions test PERMISSION PATTERN``: which rule decides."""
+    if len(rest) < 2:
+        raise InvalidArgumentsError("%permissions test wants a permission and what for: %permissions test bash 'rm x'")
+    permission, note = _permission(workspace, rest[0].text)
+    pattern = rest[1].text if len(rest) == 2 else line[rest[1].start :].strip()
+    rule = rule_now(workspace, permission, pattern, agent)
+    notes = [note] if note else []
+    if permission == "bash":
+        notes.append("A line of several commands is judged command by command; %tool --dry-run bash ... shows each.")
+    row = {
+        "permission": permission,
+        "pattern": pattern,
+        "action": rule.action,
+        "rule": f"{rule.permission} {rule.pattern}",
+        "origin": rule.origin,
+    }
+    return Table([row], title=f"{permission} {pattern}: {rule.action}", notes=notes)
+
+
+def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
+    """The patterns of a line. A command's words belong together: ``git *`` must not become ``git`` and ``*``."""
+    if not rest:
+        return ["*"]
+    if permission == "bash" and len(rest) > 1:
+        if all(word.quoted for word in rest):
+            return [word.text for word in rest]
+        if any(word.quoted for word in rest):
+            raise InvalidArgumentsError("Several commands go in quotes, each: %permissions allow bash 'git *' 'ls *'")
+        return [line[rest[0].start :].strip()]
+    return [word.text if word.key is None else line[word.start : word.end] for word in rest]
+
+
+def _permission(workspace: Workspace, name: str) -> tuple[str, str]:
+    """The permission that is meant, and a word about it.
+
+    Raises:
+        InvalidArgumentsError: it looks like a slip of the keyboard.
+    """
+    if name in EDIT_TOOLS and name != "edit":
+        return "edit", f"{name} asks for edit, so the rule speaks of edit."
+    known = _known(workspace)
+    if name in known or any(c in name for c in "*?"):
+        return name, ""
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    if near:
+        raise InvalidArgumentsError(f"There is no permission {name}. Did you mean {near[0]}?")
+    return name, f"No tool here is known to ask for {name}."
+
+
+def _known(workspace: Workspace) -> list[str]:
+    asked = [d.permission for d in list(workspace.permissions.history)]
+    spoken = [rule.permission for rule in in_order(workspace)]
+    names = [*PERMISSIONS, *map(permission_of, workspace.registry.names()), *asked, *spoken]
+    return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
+
+
+def _all_numbers(rest: list[Word]) -> list[Word]:
+    for word in rest:
+        if not (word.text.isascii() and word.text.isdigit()):
+            raise InvalidArgumentsError(f"%permissions revoke wants numbers here, not {word.text}.")
+    return rest
+
+
+def _by_number(workspace: Workspace, number: int, agent: str | None) -> Rule:
+    rules = in_order(workspace, agent)
+    if not 1 <= number <= len(rules):
+        raise ToolError(f"There is no rule {number}; %permissions shows 1 to {len(rules)}.")
+    rule = rules[number - 1]
+    if not any(rule is r for r in (*workspace.rules, *workspace.permissions.approved)):
+        raise ToolError(
+            f"Rule {number} ({_said(rule)}) was not added here. Change it where it stands, or add a later rule: "
+            f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
+        )
+    return rule
+
+
+def _number(workspace: Workspace, rule: Rule, agent: str | None) -> int:
+    rules = in_order(workspace, agent)
+    return len(rules) - rules[::-1].index(rule)
+
+
+def _revocable(own: list[Rule]) -> str:
+    if not own:
+        return "None was added here, and nothing was allowed for the session."
+    return "Added here: " + "; ".join(dict.fromkeys(f"{r.permission} {r.pattern} {r.action}" for r in own)) + "."
+
+
+def _said(rule: Rule) -> str:
+    origin = f" ({rule.origin})" if rule.origin else ""
+    return f"{rule.permission} {rule.pattern} {rule.action}{origin}"
+
+
+def _bypass_allowed(workspace: Workspace) -> bool:
+    experimental = workspace.config.data.get("experimental")
+    return isinstance(experimental, dict) and experimental.get("allow_bypass") is True

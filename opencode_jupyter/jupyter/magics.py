@@ -1,0 +1,171 @@
+"""``%tool``, ``%%tool``, ``%tools`` and ``%permissions``: thin faces of the modules beside this one."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    line_magic,
+    magics_class,
+    needs_local_scope,
+    no_var_expand,
+)
+from traitlets import Bool, Enum, Unicode, observe
+
+from ..core.errors import ToolError
+from . import magic_permissions, magic_tools
+from .arguments import CallRequest, parse
+from .arguments_schema import Spec
+from .help import ToolHelp, tool_list
+from .questions import ToolQuestion
+from .refused import show_refusal
+
+if TYPE_CHECKING:
+    from .notebook import Notebook
+
+_LINE = ("tool", "tool_awaited", "tools", "permissions")
+_CELL = ("tool", "tool_awaited")
+
+
+@magics_class
+class ToolMagics(Magics):  # type: ignore[misc]
+    """The magics of one shell. ``%config ToolMagics`` shows and sets what can be set."""
+
+    on_ask = Enum(
+        ("deny", "allow"), "deny", help="What an ask gets when nobody is there to answer (nbclient, papermill)."
+    ).tag(config=True)
+    cards = Bool(True, help="Show live cards while calls run; False leaves the finished ones.").tag(config=True)
+    agent = Unicode("", help="Whose rules apply when a line names no --agent; empty for the default agent.").tag(
+        config=True
+    )
+
+    def __init__(self, shell: Any, notebook: Notebook, **options: Any) -> None:
+        super().__init__(shell, **options)
+        self.notebook = notebook
+        self._apply()
+
+    @observe("on_ask", "cards")
+    def _changed(self, _: Any) -> None:
+        if hasattr(self, "notebook"):
+            self._apply()
+
+    def _apply(self) -> None:
+        self.notebook.settings.on_ask = self.on_ask
+        self.notebook.settings.cards = self.cards
+
+    # ------------------------------------------------------------------ magics
+
+    @no_var_expand  # type: ignore[untyped-decorator]
+    @needs_local_scope  # type: ignore[untyped-decorator]
+    @line_cell_magic  # type: ignore[untyped-decorator]
+    def tool(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? says what one takes."""
+        request = self._read(line, cell, local_ns)
+        if not isinstance(request, CallRequest):
+            return request
+        return self._bind(request, self.notebook.run_sync(request))
+
+    @no_var_expand  # type: ignore[untyped-decorator]
+    @needs_local_scope  # type: ignore[untyped-decorator]
+    @line_cell_magic  # type: ignore[untyped-decorator]
+    async def tool_awaited(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """What %tool becomes where a cell can await; the same but for the waiting."""
+        request = self._read(line, cell, local_ns)
+        if not isinstance(request, CallRequest):
+            return request
+        return self._bind(request, await self.notebook.run_async(request))
+
+    @no_var_expand  # type: ignore[untyped-decorator]
+    @line_magic  # type: ignore[untyped-decorator]
+    def tools(self, line: str) -> Any:
+        """The tools there are; %tools history | doctor | undo | clean."""
+        with plain_errors():
+            return magic_tools.run(self.notebook, line, self.agent or None)
+
+    @no_var_expand  # type: ignore[untyped-decorator]
+    @line_magic  # type: ignore[untyped-decorator]
+    def permissions(self, line: str) -> Any:
+        """The rules in force; %permissions allow | ask | deny | revoke | mode | test."""
+        with plain_errors():
+            return magic_permissions.run(self.notebook, line, self.agent or None)
+
+    # ------------------------------------------------------------------ what both forms of %tool share
+
+    def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> Any:
+        """The call that is asked for; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
+        workspace = self.notebook.workspace
+        with plain_errors():
+            if not line.strip() and not (cell or "").strip():
+                return tool_list(workspace, self.agent or None)
+            variables = ChainMap(local_ns or {}, self.shell.user_ns)
+            try:
+                request = parse(line, cell, workspace.registry, variables)
+            except ToolError as error:
+                show_refusal(workspace, line, error)
+                raise
+            request.agent = request.agent or self.agent or None
+            if request.help:
+                found = workspace.registry.get(request.tool)
+                return ToolHelp(Spec(found)) if found is not None else tool_list(workspace, request.agent)
+            if request.dry_run:
+                return self._bind(request, magic_tools.dry_run(self.notebook, request))
+            if request.background:
+                return self._bind(request, self.notebook.start_background(request))
+        return request
+
+    def _bind(self, request: CallRequest, value: Any) -> Any:
+        if request.output is not None:
+            self.shell.user_ns[request.output] = value
+        return value
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """An error of ours shows as its sentence; the frames of a magic help nobody."""
+    try:
+        yield
+    except ToolError as error:
+        text = f"{type(error).__name__}: {error}"
+        error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look
+        raise
+
+
+def register(shell: Any, notebook: Notebook) -> None:
+    """Put the magics into a shell, once."""
+    unregister(shell)
+    manager = shell.magics_manager
+    before = {
+        kind: {name: manager.magics[kind][name] for name in names if name in manager.magics[kind]}
+        for kind, names in (("line", _LINE), ("cell", _CELL))
+    }
+    magics = ToolMagics(shell, notebook)
+    shell.register_magics(magics)
+    shell.input_transformer_manager.token_transformers.append(ToolQuestion)
+    shell._opencode_magics = (magics, before)
+
+
+def unregister(shell: Any) -> None:
+    """Take them out; magics of the same names that were there before come back."""
+    magics, before = getattr(shell, "_opencode_magics", None) or (None, {})
+    if magics is None:
+        return
+    manager = shell.magics_manager
+    for kind, names in (("line", _LINE), ("cell", _CELL)):
+        for name in names:
+            current = manager.magics[kind].get(name)
+            if getattr(current, "__self__", None) is not magics:
+                continue  # somebody put another in its place since
+            del manager.magics[kind][name]
+            if name in before[kind]:
+                manager.magics[kind][name] = before[kind][name]
+    if manager.registry.get(ToolMagics.__name__) is magics:
+        del manager.registry[ToolMagics.__name__]
+    shell.configurables[:] = [c for c in shell.configurables if c is not magics]
+    transformers = shell.input_transformer_manager.token_transformers
+    transformers[:] = [t for t in transformers if t is not ToolQuestion]
+    shell._opencode_magics = None

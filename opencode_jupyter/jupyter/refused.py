@@ -1,0 +1,41 @@
+"""The card of a ``%tool`` line that could not become a call."""
+
+from __future__ import annotations
+
+import logging
+
+from ..core import ids
+from ..core.errors import InvalidArgumentsError, ToolError, UnknownToolError
+from ..core.state import Failed, ToolPart, now_ms
+from ..core.workspace import Workspace
+from .render import settled_bundle
+from .view import card_part
+
+log = logging.getLogger(__name__)
+
+
+def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
+    """Display a finished card that says what was typed and what is wrong with it; none with ``-q``. Never raises."""
+    if {"-q", "--quiet"} & set(line.split()):
+        return
+    name = error.name if isinstance(error, UnknownToolError) else getattr(error, "tool", "")
+    outcome = "invalid arguments" if isinstance(error, InvalidArgumentsError) else "failed"
+    now = now_ms()
+    part_id = ids.create("part")
+    session = workspace.sessions.default
+    part = ToolPart(
+        part_id,
+        session.id,
+        session.message_id or ids.create("message"),
+        part_id,
+        name or (line.split() or ["tool"])[0],
+        Failed({"line": line.strip()}, now, now, str(error)),
+        outcome=outcome,
+    )
+    try:
+        from IPython.display import display
+
+        data, metadata = settled_bundle(card_part(part))
+        display(data, metadata=metadata, raw=True)
+    except Exception:  # the error itself is on its way to the cell
+        log.debug("the card of a refused line could not be shown", exc_info=True)
