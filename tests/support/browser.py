@@ -1,0 +1,352 @@
+"""JupyterLab or Notebook 7 on a free loopback port, and a Chromium that uses it as a person does.
+
+Everything the servers and the browser keep is in a temporary folder; default settings, but: no token, no
+xsrf check, no look at the news, and the application object reachable from the page (for cells' state).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import nbformat
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
+
+CHECKOUT = Path(__file__).parents[2]
+ARTIFACTS = CHECKOUT / "artifacts"
+"""Screenshots go here; the folder is not committed."""
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+Application = Literal["lab", "notebook"]
+START_TIMEOUT = 60.0
+
+
+def chromium() -> str:
+    """The Chromium on the PATH.
+
+    Without one the test fails where ``CI`` is set, and is skipped elsewhere.
+    """
+    for name in CHROMIUM_NAMES:
+        found = shutil.which(name)
+        if found:
+            return found
+    message = "no Chromium on the PATH (Debian and Ubuntu: apt-get install chromium)"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip("BROWSER TESTS NOT RUN: " + message)
+
+
+@dataclass
+class Server:
+    """A running Jupyter server."""
+
+    application: Application
+    url: str
+    root: Path
+    """The folder whose files it shows."""
+    data: Path
+    """``XDG_DATA_HOME`` of its kernels."""
+    log: Path
+
+
+@contextmanager
+def serve(application: Application, folder: Path, env: dict[str, str] | None = None) -> Iterator[Server]:
+    """Run the application with all its folders below `folder`; ended with every kernel at the end.
+
+    Raises:
+        RuntimeError: it did not come up; with the end of its log.
+    """
+    port = _free_port()
+    root = folder / "root"
+    root.mkdir(parents=True)
+    environment = {**os.environ, **_folders(folder), **(env or {})}
+    environment["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    _configure(folder, root, port)
+    module = {"lab": "jupyterlab", "notebook": "notebook"}[application]
+    log = folder / "server.log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, "--no-browser", "--allow-root"],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _await_server(process, url, log)
+        yield Server(application, url, root, folder / "data", log)
+    finally:
+        _end(process)
+
+
+def _folders(folder: Path) -> dict[str, str]:
+    names = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "jupyter",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+        "XDG_DATA_HOME": "data",
+        "XDG_CONFIG_HOME": "xdg-config",
+        "XDG_CACHE_HOME": "cache",
+    }
+    return {variable: str(folder / name) for variable, name in names.items()}
+
+
+def _configure(folder: Path, root: Path, port: int) -> None:
+    expose = {"expose_app_in_browser": True}
+    config = {
+        "ServerApp": {
+            "ip": "127.0.0.1",
+            "port": port,
+            "port_retries": 0,
+            "root_dir": str(root),
+            "disable_check_xsrf": True,
+            "open_browser": False,
+        },
+        "IdentityProvider": {"token": ""},
+        "LabApp": {
+            **expose,
+            "news_url": None,
+            "check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
+        },
+        "JupyterNotebookApp": expose,
+    }
+    (folder / "config").mkdir(parents=True)
+    (folder / "config" / "jupyter_server_config.json").write_text(json.dumps(config))
+    notices = {"fetchNews": "false", "checkForUpdates": False}
+    settings = folder / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(notices))
+    # The front end of this checkout, whatever may be installed.
+    built = CHECKOUT / "opencode_jupyter" / "labextension"
+    extensions = folder / "jupyter" / "labextensions"
+    extensions.mkdir(parents=True)
+    if built.is_dir():
+        (extensions / "opencode-jupyter").symlink_to(built, target_is_directory=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _await_server(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url + "/api/status", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the server did not come up:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)  # shuts its kernels down too
+    try:
+        process.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def browse(server: Server, *, dark: bool = False) -> Iterator[Browser]:
+    """A fresh Chromium profile for `server`."""
+    executable = chromium()
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        context = launched.new_context(
+            viewport={"width": 1280, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+        )
+        context.set_default_timeout(20_000)
+        try:
+            yield Browser(server, context)
+        finally:
+            context.close()
+            launched.close()
+
+
+class Browser:
+    """A browser on one server."""
+
+    def __init__(self, server: Server, context: BrowserContext) -> None:
+        self.server = server
+        self.context = context
+
+    def notebook(self, *cells: str, name: str = "test.ipynb") -> Notebook:
+        """Write a new notebook with these code cells, open it in a tab of its own and wait for its kernel."""
+        made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells or ("",)])
+        made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        path = self.server.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(made, path)
+        return self.open(name)
+
+    def open(self, name: str, *, kernel: bool = True) -> Notebook:
+        """Open a notebook that is there; `kernel`: wait until its kernel is idle."""
+        page = self.context.new_page()
+        opened = Notebook(self, page, name)
+        # A workspace of its own keeps JupyterLab from bringing back other tabs.
+        area = f"/lab/workspaces/w{time.monotonic_ns()}/tree/" if self.server.application == "lab" else "/notebooks/"
+        page.goto(self.server.url + area + name)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_TIMEOUT * 1000)
+        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.context?.isReady")
+        if kernel:
+            opened.wait_kernel("idle")
+        return opened
+
+
+class Notebook:
+    """An open notebook, in a page of its own. Cells count from 0."""
+
+    def __init__(self, browser: Browser, page: Page, name: str) -> None:
+        self.browser = browser
+        self.page = page
+        self.name = name
+        self.errors: list[str] = []
+        """Errors of the page's own scripts."""
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.browser.server.root / self.name
+
+    def cell(self, index: int) -> Locator:
+        """The element of a cell."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def output(self, index: int) -> Locator:
+        """The output area of a cell."""
+        return self.cell(index).locator(".jp-Cell-outputArea")
+
+    # Cells.
+
+    def set_cell(self, index: int, source: str) -> None:
+        """Replace a cell's text by typing over it."""
+        self.cell(index).locator(".cm-content").click()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(source)
+        shown = self._app(f"content.model.cells.get({index}).sharedModel.getSource()")
+        assert shown == source, f"the cell holds {shown!r}"
+
+    def add_cell(self, source: str) -> int:
+        """Append a code cell; returns its index."""
+        count = int(self._app("content.model.cells.length"))
+        cell = json.dumps({"cell_type": "code", "source": source})
+        self._app(f"content.model.sharedModel.insertCell({count}, {cell}) && null")
+        self.cell(count).wait_for()
+        return count
+
+    def run(self, index: int, *, wait: bool = True, timeout: float = 30.0) -> None:
+        """Run a cell with Ctrl+Enter; `wait` until it is done."""
+        before = self.count(index)
+        self.cell(index).locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+        if wait:
+            self.wait_idle(index, after=before, timeout=timeout)
+        else:
+            self.page.wait_for_function(_PROMPT_CHANGED, arg=[index, before])
+
+    def prompt(self, index: int) -> str:
+        """What stands before a cell: ``[3]:``, ``[*]:``, ``[ ]:``."""
+        return self.cell(index).locator(".jp-InputPrompt").first.inner_text()
+
+    def count(self, index: int) -> int | None:
+        """Execution count of a cell; None before its first run and while it runs."""
+        found = re.search(r"\d+", self.prompt(index))
+        return int(found.group()) if found else None
+
+    def wait_idle(self, index: int, *, after: int | None = None, timeout: float = 30.0) -> None:
+        """Wait until a cell has an execution count (other than `after`)."""
+        self.page.wait_for_function(_PROMPT_COUNTED, arg=[index, after], timeout=timeout * 1000)
+
+    def text(self, index: int) -> str:
+        """The text of a cell's outputs, as shown."""
+        return self.output(index).inner_text()
+
+    def wait_text(self, index: int, text: str | re.Pattern[str], timeout: float = 10.0) -> None:
+        """Wait until a cell's outputs show `text`."""
+        expect(self.output(index)).to_contain_text(text, timeout=timeout * 1000)
+
+    # Cards.
+
+    def cards(self, index: int | None = None) -> Locator:
+        """The cards of a cell, or of the whole notebook: live ones and settled ones."""
+        area = self.page.locator(".jp-Notebook") if index is None else self.output(index)
+        return area.locator(".oc-card")
+
+    def wait_cards(self, words: str | re.Pattern[str], count: int = 1, timeout: float = 10.0) -> Locator:
+        """Wait until `count` cards contain `words` (``waiting for you``, ``running``, ``completed``, ...)."""
+        found = self.cards().filter(has_text=words)
+        expect(found).to_have_count(count, timeout=timeout * 1000)
+        return found
+
+    # Kernel and file.
+
+    def wait_kernel(self, status: str = "idle", timeout: float = START_TIMEOUT) -> None:
+        """Wait for the kernel's status: idle or busy."""
+        kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel"
+        self.page.wait_for_function(f"s => {kernel}?.status === s", arg=status, timeout=timeout * 1000)
+
+    def interrupt(self) -> None:
+        """The notebook's stop button."""
+        self.page.locator('[data-command="notebook:interrupt-kernel"], [data-jp-item-name="interrupt"]').first.click()
+
+    def save(self) -> nbformat.NotebookNode:
+        """Save with Ctrl+S; returns the saved notebook, which is valid."""
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("Control+s")
+        self.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+        saved = nbformat.read(self.path, as_version=4)
+        nbformat.validate(saved)
+        return saved
+
+    def screenshot(self, name: str, target: Locator | None = None) -> Path:
+        """A picture of the page (or of `target`) in ``artifacts/``."""
+        ARTIFACTS.mkdir(exist_ok=True)
+        path = ARTIFACTS / f"{name}.png"
+        (target or self.page).screenshot(path=path)
+        return path
+
+    def evaluate(self, script: str, argument: Any = None) -> Any:
+        """Run JavaScript in the page."""
+        return self.page.evaluate(script, argument)
+
+    def close(self) -> None:
+        """Close the tab without saving."""
+        self.page.close(run_before_unload=False)
+
+    def _app(self, expression: str) -> Any:
+        return self.page.evaluate(f"() => window.jupyterapp.shell.currentWidget.{expression}")
+
+
+_PROMPT = "document.querySelectorAll('.jp-Notebook .jp-Cell')[index].querySelector('.jp-InputPrompt').innerText"
+_PROMPT_CHANGED = f"""([index, before]) => {{
+    const prompt = {_PROMPT};
+    return prompt.includes('*') || (/\\d/.test(prompt) && !prompt.includes(`[${{before}}]`));
+}}"""
+_PROMPT_COUNTED = f"""([index, after]) => {{
+    const count = /\\d+/.exec({_PROMPT});
+    return count !== null && Number(count[0]) !== after;
+}}"""
