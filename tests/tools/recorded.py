@@ -18,7 +18,8 @@ from typing import Any
 
 from opencode_jupyter.core.workspace import Workspace
 
-DATA = Path(__file__).parent.parent / "data" / "recorded_calls.json"
+DATA = Path(os.environ.get("RECORDED_CALLS") or Path(__file__).parent.parent / "data" / "recorded_calls.json")
+"""Another recording of the same form can be run by naming it in the environment."""
 
 
 @dataclass

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +55,3 @@ def test_tables_name_recorded_cases() -> None:
     tools = {case["tool"] for case in recorded.cases()}
     assert set(DECIDED) <= names
     assert NOT_BUILT <= tools
-
-
-def test_the_copy_is_the_recording() -> None:
-    original = Path(os.environ.get("OPENCODE_RECORDED_CALLS", recorded.DATA))
-    assert json.loads(original.read_text()) == recorded.data()

@@ -1,0 +1,120 @@
+"""A file is written whole or stays as it was."""
+
+from __future__ import annotations
+
+import os
+import resource
+import stat
+from pathlib import Path
+
+import pytest
+
+from opencode_jupyter.core import atomic
+from opencode_jupyter.core.errors import ToolError
+
+
+def test_new_file_and_folders(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        atomic.write(tmp_path / "a" / "b" / "c.txt", b"x")
+    finally:
+        os.umask(before)
+    path = tmp_path / "a" / "b" / "c.txt"
+    assert path.read_bytes() == b"x"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert os.listdir(path.parent) == ["c.txt"]
+
+
+def test_mode_stays(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text("old")
+    path.chmod(0o750)
+    atomic.write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "dangling").symlink_to("made")
+    assert atomic.write(tmp_path / "link", b"new") == (tmp_path / "target").resolve()
+    atomic.write(tmp_path / "dangling", b"1")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "new"
+    assert (tmp_path / "dangling").is_symlink() and (tmp_path / "made").read_text() == "1"
+
+
+def test_odd_and_longest_names(tmp_path: Path) -> None:
+    for name in ("sp ace", "new\nline", "{}'\"", "-rf", "ü" * 127, os.fsdecode(b"\xff\xfe")):
+        atomic.write(tmp_path / name, b"x")
+        assert (tmp_path / name).read_bytes() == b"x"
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    real_open = os.open
+    monkeypatch.setattr(
+        os, "open", lambda p, flags, *a, **k: _full(real_open, p, flags, *a, **k) if str(p).endswith(".tmp") else
+        real_open(p, flags, *a, **k)
+    )  # fmt: skip
+    with pytest.raises(ToolError, match="No space left .* The file is unchanged"):
+        atomic.write(path, b"new" * 1000)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def _full(real_open, path, flags, *rest, **keywords):
+    """A new file whose every write meets a full disk."""
+    os.close(real_open(path, flags, *rest, **keywords))
+    return real_open("/dev/full", os.O_WRONLY)
+
+
+def test_an_error_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    import signal
+
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # the real thing: writing stops half-way
+    try:
+        with pytest.raises(ToolError, match="Can't write"):
+            atomic.write(path, b"x" * 50_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("folder", "Path is a directory, not a file"),
+        ("pipe", "Not a regular file"),
+        ("file/x", "a part of its path is a file, not a folder"),
+        ("loop", "symbolic links go in a circle"),
+        ("n" * 300, "too long"),
+    ],
+)
+def test_errors_say_what_is_wrong(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ToolError, match=message):
+        atomic.write(tmp_path / name, b"x")
+
+
+def test_read_only_means_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    path.chmod(0o444)
+    if os.geteuid() == 0:  # root may write anything: let the system say what it says to everyone else
+        monkeypatch.setattr(os, "access", lambda _path, mode: not mode & os.W_OK)
+    with pytest.raises(ToolError, match="No permission to write"):
+        atomic.write(path, b"new")
+    assert path.read_text() == "old"

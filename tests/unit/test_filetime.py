@@ -1,0 +1,107 @@
+"""What counts as read, and as changed since."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from opencode_jupyter.core.filetime import SWITCH, FileChangedError, FileTimes, NotReadError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "f.txt"
+    path.write_text("old")
+    return path
+
+
+def test_must_be_read_first(file: Path) -> None:
+    times = FileTimes()
+    with pytest.raises(NotReadError) as raised:
+        times.check("s", file)
+    assert str(raised.value) == f"You must read file {file} before overwriting it. Use the Read tool first"
+    times.read("s", file)
+    times.check("s", file)
+    with pytest.raises(NotReadError):
+        times.check("another session", file)
+
+
+def test_the_message_of_a_change(file: Path) -> None:
+    times = FileTimes()
+    times.read("s", file)
+    os.utime(file, (4102444800.25, 4102444800.25))
+    with pytest.raises(FileChangedError) as raised:
+        times.check("s", file)
+    lines = str(raised.value).split("\n")
+    assert lines[0] == f"File {file} has been modified since it was last read."
+    assert lines[1] == "Last modification: 2100-01-01T00:00:00.250Z"
+    assert lines[2].startswith("Last read: 20") and lines[2].endswith("Z")
+    assert lines[3:] == ["", "Please read the file again before modifying it."]
+
+
+def test_a_change_that_keeps_time_and_size_is_noticed(file: Path) -> None:
+    times = FileTimes()
+    times.read("s", file)
+    found = file.stat()
+    file.write_text("new")
+    os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns))
+    with pytest.raises(FileChangedError):
+        times.check("s", file)
+
+
+def test_a_change_within_the_clock_s_slack_is_noticed(file: Path) -> None:
+    times = FileTimes()
+    times.read("s", file)
+    file.write_text("newer")
+    with pytest.raises(FileChangedError):
+        times.check("s", file)
+
+
+def test_links_are_the_file_they_lead_to(file: Path) -> None:
+    link = file.parent / "link"
+    link.symlink_to(file)
+    times = FileTimes()
+    times.read("s", link)
+    times.check("s", file)
+
+
+def test_the_switch(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "true")
+    FileTimes().check("s", file)
+
+
+@pytest.mark.anyio
+async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
+    times = FileTimes()
+    seen: list[str] = []
+
+    async def work(name: str, path: Path) -> None:
+        async with times.lock(path):
+            seen.append(f"{name} in")
+            await anyio.sleep(0.02)
+            seen.append(f"{name} out")
+            if name == "b":
+                raise KeyError
+
+    async def guarded(name: str, path: Path) -> None:
+        try:
+            await work(name, path)
+        except KeyError:
+            pass
+
+    link = file.parent / "link"
+    link.symlink_to(file)
+    async with anyio.create_task_group() as group:
+        for name, path in (("a", file), ("b", link), ("c", file)):
+            group.start_soon(guarded, name, path)
+            await anyio.sleep(0)
+    assert seen == ["a in", "a out", "b in", "b out", "c in", "c out"]
+    start = time.monotonic()
+    async with times.lock(file), times.lock(file.parent / "other"):
+        pass
+    assert time.monotonic() - start < 1
+    assert not times._locks

@@ -1,0 +1,154 @@
+"""The nine ways to find what an edit means."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.text.replace import (
+    AmbiguousMatchError,
+    DisproportionateMatchError,
+    NoMatchError,
+    replace,
+)
+from opencode_jupyter.text.similarity import distance
+
+BLOCK = "def area(r):\n    pi = 3.14\n    square = r * r\n    return pi * square\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new", "wanted"),
+    [
+        pytest.param("a b c", "b", "B", "a B c", id="exact"),
+        pytest.param("  if x:\n    go()\n", "if x:\ngo()", "pass", "pass\n", id="lines trimmed take the indentation"),
+        pytest.param("  a\n", "a\n", "b\n", "  b\n", id="exact goes before trimmed"),
+        pytest.param("  foo\nfoobar\n", "foo", "X", "X\nfoobar\n", id="ambiguous text unique as a line"),
+        pytest.param(
+            BLOCK,
+            "def area(r):\n    pi = 3.1415\n    square = r ** r\n    return pi * square\n",
+            "Z\n",
+            "Z\n\n",
+            id="block between anchors",
+        ),
+        pytest.param("x =   1 +\t2\n", "x = 1 + 2", "y", "y\n", id="white space in a line"),
+        pytest.param("go(x =   1)\n", "x = 1", "y", "go(y)\n", id="white space in a part of a line"),
+        pytest.param("a  b\nc   d\n", "a b\nc d", "y", "y\n", id="white space in a block"),
+        pytest.param('say "hi"\nnext\n', 'say \\"hi\\"\\nnext', "ok", "ok\n", id="escapes in old"),
+        pytest.param("x = 'a\\tb'\n", "x = 'a\tb'", "y", "y\n", id="escapes in the text"),
+        pytest.param("one two three", "\n two \n", "2", "one 2 three", id="boundary trimmed"),
+        pytest.param(
+            "start\n  a\n  b\n  wholly different\nend\n",
+            "start\na\nb\nnothing like that ever\nend",
+            "Z",
+            "Z\n",
+            id="context: half of the inner lines",
+        ),
+        pytest.param("a", "a", "$& $$ $' \\1 \\g<0>", "$& $$ $' \\1 \\g<0>", id="no dollar or backslash sequences"),
+        pytest.param("", "x", "y", None, id="empty text"),
+    ],
+)
+def test_strategies(content: str, old: str, new: str, wanted: str | None) -> None:
+    if wanted is None:
+        with pytest.raises(NoMatchError):
+            replace(content, old, new)
+    else:
+        assert replace(content, old, new) == wanted
+
+
+def test_replace_all() -> None:
+    assert replace("a a a", "a", "$&", replace_all=True) == "$& $& $&"
+    assert replace("aaa", "aa", "b", replace_all=True) == "ba"
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "error", "message"),
+    [
+        ("abc", "x", NoMatchError, "Could not find oldString in the file. It must match exactly, including whitespace, "
+         "indentation, and line endings."),
+        ("a a", "a", AmbiguousMatchError, "Found multiple matches for oldString. Provide more surrounding context to "
+         "make the match unique."),
+        ("a", "b", NoMatchError, None),
+        ("a", "", ToolError, None),
+    ],
+)  # fmt: skip
+def test_errors(content: str, old: str, error: type[ToolError], message: str | None) -> None:
+    with pytest.raises(error) as raised:
+        replace(content, old, "new")
+    if message:
+        assert str(raised.value) == message
+
+
+def test_equal_texts_are_refused() -> None:
+    with pytest.raises(ToolError, match="^No changes to apply: oldString and newString are identical.$"):
+        replace("a", "a", "a")
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        pytest.param("def area(r):\n...\n    return pi * square", id="an ellipsis does not stand for the inside"),
+        pytest.param("def area(r):\n    open(file)\n    close(file)\n    return pi * square", id="another inside"),
+        pytest.param("def area(r):\n    return pi * square\n", id="only the anchors"),
+    ],
+)
+def test_a_block_must_resemble(old: str) -> None:
+    with pytest.raises((NoMatchError, DisproportionateMatchError)):
+        replace(BLOCK, old, "Z")
+
+
+def test_the_most_similar_block_is_taken() -> None:
+    content = "begin\n  total = price * 2\nend\nbegin\n  total = price * 30\nend\n"
+    assert replace(content, "begin\n  total = price * 300\nend", "Z") == "begin\n  total = price * 2\nend\nZ\n"
+
+
+def test_a_much_larger_match_is_refused() -> None:
+    content = "call(" + " " * 3000 + "a,\n" + " " * 3000 + "b)\n"
+    with pytest.raises(DisproportionateMatchError):
+        replace(content, "call( a,\nb)", "x")
+
+
+@given(st.text("ab \n\t\\", max_size=40), st.text("ab \n\t\\", min_size=1, max_size=12))
+def test_only_the_match_changes(content: str, old: str) -> None:
+    mark = "«»"
+    try:
+        changed = replace(content, old, mark)
+    except ToolError:
+        assert content.count(old) != 1
+        return
+    head, _, tail = changed.partition(mark)
+    assert content.startswith(head) and content.endswith(tail)
+    gone = content[len(head) : len(content) - len(tail)]
+    lines = old.count("\n") + 1
+    assert gone == old or gone.count("\n") + 1 < max(lines + 3, lines * 2)
+
+
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
+def test_distance_is_levenshtein(a: str, b: str) -> None:
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        previous, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (x != y))
+    assert distance(a, b) == row[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "old"),
+    [
+        pytest.param("x = 1\n" * 170_000, "y = 1\nx = 1\nz = 2\nx = 1\n", id="alike lines"),
+        pytest.param("\n" * 1_000_000, "\n" * 2000 + "x", id="blank lines"),
+        pytest.param("a" * 1_000_000, "a" * 500_000 + "b", id="one line"),
+        pytest.param(("begin\n" + "x" * 90 + "\nend\n") * 10_000, "begin\n" + "y" * 90 + "\nend", id="many blocks"),
+        pytest.param("begin\n" + "xy" * 250_000 + "\nend\n", "begin\n" + "yz" * 250_000 + "\nend", id="long inner lines"),
+        pytest.param("a\\tb \n" * 160_000, "a b\nb a\n" * 1000, id="escapes"),
+    ],
+)
+def test_a_megabyte_takes_seconds_at_most(content: str, old: str) -> None:
+    start = time.process_time()
+    with pytest.raises(ToolError):
+        replace(content, old, "new")
+    assert time.process_time() - start < 5
