@@ -112,17 +112,18 @@ class _Parser:
         if tool is None:
             raise UnknownToolError(wanted, self.registry.names())
         self.request.tool = wanted
-        if self.request.help:
-            return self.request
-        self.spec = Spec(tool)
+        if not self.request.help:
+            self.spec = Spec(tool)
+            self._arguments()
+        return self.request
+
+    def _arguments(self) -> None:
         if self.spec.raw:
             self._command()
         else:
             self._words()
-        if self.request.help:
-            return self.request
-        self._finish()
-        return self.request
+        if not self.request.help:
+            self._finish()
 
     # ------------------------------------------------------------------ options
 

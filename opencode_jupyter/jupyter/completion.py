@@ -19,7 +19,7 @@ from ..core.errors import ToolError
 from ..core.permission import ACTIONS
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
-from .arguments_words import quote, words
+from .arguments_words import quote
 from .help import permission_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ MAX_PATHS = 500
 _TOOLS_OPTIONS = {"undo": ("--force",), "clean": ("--days", "--all"), "": ()}
 _LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|tool_awaited|tool)(?=\s)")
 _CELL = re.compile(r"%%(tool)(?=\s)")
-_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$))+$""", re.DOTALL)
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
 _VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
 
@@ -82,10 +81,7 @@ def complete(
         match = _CELL.match(until)
     if match is None:
         return {"completions": []}
-    rest = until[match.end() :].lstrip()
-    found = _WORD.search(rest)
-    word = found.group() if found else ""
-    before = _cut(rest[: len(rest) - len(word)])
+    *before, word = typed_words(until[match.end() :])
     completer = _Completer(notebook, user_ns, before, word)
     command = match.group(1)
     if command == "tools":
@@ -94,6 +90,8 @@ def complete(
         choices, fragment = completer.permissions()
     else:
         choices, fragment = completer.tool()
+    if not choices and fragment:
+        choices = [(fragment, "text")]  # IPython lets Python names in where there is no choice at all
     completions = [SimpleCompletion(text=text, type=kind) for text, kind in choices]
     return {"completions": completions, "matched_fragment": fragment, "suppress": True, "ordered": True}
 
@@ -117,9 +115,10 @@ class _Completer:
         if last in ("-o", "--output"):
             return self._variables(usable=False), self.word
         if last == "--agent":
-            return self._starting(self.workspace.agents, "agent"), self.word
+            agents = [name for name, agent in self.workspace.agents.items() if not agent.hidden]
+            return self._starting(agents, "agent"), self.word
         if last == "--timeout":
-            return [], self.word
+            return self._starting(("10", "60", "600"), "value"), self.word
         name, given = self._split()
         if name is None:
             names = self._starting(self.workspace.registry.names(), "tool")
@@ -174,22 +173,22 @@ class _Completer:
         if spec.raw:
             return self._paths(self.word), self.word
         used = {k.group(1) for k in map(_KEY.match, given) if k}
-        named = [f for f in spec.fields if f.name not in used]
-        names = [(f"{f.name}=", "param") for f in named if f.name.lower().startswith(self.word.lower())]
-        place = self._place(spec, given, used)
+        places = self._places(spec, given, used)
+        named = [f for f in spec.fields if f in places and f.name.lower().startswith(self.word.lower())]
+        names = [(f"{f.name}=", "param") for f in named]
+        place = places[0] if places else None
         values = self._values(place, self.word, "=") if place is not None else []
         return ([*values, *names] if self.word or not values else [*names, *values]), self.word
 
-    def _place(self, spec: Spec, given: list[str], used: set[str]) -> Field | None:
-        """The field that the word under the cursor would fill by its place."""
+    def _places(self, spec: Spec, given: list[str], used: set[str]) -> list[Field]:
+        """The fields that are still open; the word under the cursor would fill the first."""
         count, skip = 0, False
         for word in given:
             if skip or word in _VALUED:
                 skip = not skip
             elif not word.startswith("-") and _KEY.match(word) is None:
                 count += 1
-        places = [f for f in spec.positional if f.name not in used]
-        return places[count] if count < len(places) else None
+        return [f for f in spec.positional if f.name not in used][count:]
 
     def _values(self, field: Field, value: str, operator: str) -> list[Choice]:
         texts = [c if isinstance(c, str) and operator == "=" else _json(c) for c in field.choices]
@@ -242,12 +241,26 @@ def _folder(notebook: Notebook) -> Path:
         return notebook.workspace.directory
 
 
-def _cut(text: str) -> list[str]:
-    """Words as they are typed; blanks alone part them where a quote is open."""
-    try:
-        return [text[word.start : word.end] for word in words(text)]
-    except ToolError:
-        return text.split()
+def typed_words(text: str) -> list[str]:
+    """The words of an unfinished line as they are typed; the last is the one under the cursor, perhaps empty."""
+    found = [""]
+    mark = ""
+    escaped = False
+    for char in text:
+        if char.isspace() and not mark and not escaped:
+            if found[-1]:
+                found.append("")
+            continue
+        found[-1] += char
+        if escaped:
+            escaped = False
+        elif char == "\\" and mark != "'":
+            escaped = True
+        elif mark:
+            mark = "" if char == mark else mark
+        elif char in "'\"":
+            mark = char
+    return found
 
 
 def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:

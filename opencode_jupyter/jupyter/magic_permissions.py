@@ -61,7 +61,10 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
 
 def in_order(workspace: Workspace, agent: str | None = None) -> list[Rule]:
     """Every rule in force, approvals last."""
-    return [*rules_in_force(workspace, agent), *workspace.permissions.approved]
+    approved = workspace.permissions.approved
+    # A typed rule that was put behind the approvals too is shown there, where it decides.
+    rules = [r for r in rules_in_force(workspace, agent) if not (r.origin == TYPED and r in approved)]
+    return [*rules, *approved]
 
 
 def listed(workspace: Workspace, agent: str | None = None) -> Table:

@@ -28,10 +28,10 @@ DAYS = 7.0
 _COLUMNS = ("time", "tool", "title", "state", "outcome", "seconds", "waited", "agent", "by")
 
 USAGE = (
-    "%tools history [N]          the last calls; .df and .records for more",
-    "%tools doctor               what works here and what does not",
-    "%tools undo [N] [--force]   take back the last file changes",
-    "%tools clean [--days N] [--all]   delete old files of cut outputs",
+    "%tools history [N]               the last calls; .df and .records for more",
+    "%tools doctor                    what works here and what does not",
+    "%tools undo [N] [--force]        take back the last file changes",
+    "%tools clean [--days N] [--all]  delete old files of cut outputs",
 )
 
 

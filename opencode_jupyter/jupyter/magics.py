@@ -33,7 +33,7 @@ _CELL = ("tool", "tool_awaited")
 
 
 @magics_class
-class ToolMagics(Magics):  # type: ignore[misc]
+class ToolMagics(Magics):
     """The magics of one shell. ``%config ToolMagics`` shows and sets what can be set."""
 
     on_ask = Enum(
@@ -46,6 +46,7 @@ class ToolMagics(Magics):  # type: ignore[misc]
 
     def __init__(self, shell: Any, notebook: Notebook, **options: Any) -> None:
         super().__init__(shell, **options)
+        self._shell = shell
         self.notebook = notebook
         self._apply()
 
@@ -60,9 +61,9 @@ class ToolMagics(Magics):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ magics
 
-    @no_var_expand  # type: ignore[untyped-decorator]
-    @needs_local_scope  # type: ignore[untyped-decorator]
-    @line_cell_magic  # type: ignore[untyped-decorator]
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
     def tool(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? says what one takes."""
         request = self._read(line, cell, local_ns)
@@ -70,9 +71,9 @@ class ToolMagics(Magics):  # type: ignore[misc]
             return request
         return self._bind(request, self.notebook.run_sync(request))
 
-    @no_var_expand  # type: ignore[untyped-decorator]
-    @needs_local_scope  # type: ignore[untyped-decorator]
-    @line_cell_magic  # type: ignore[untyped-decorator]
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
     async def tool_awaited(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """What %tool becomes where a cell can await; the same but for the waiting."""
         request = self._read(line, cell, local_ns)
@@ -80,15 +81,15 @@ class ToolMagics(Magics):  # type: ignore[misc]
             return request
         return self._bind(request, await self.notebook.run_async(request))
 
-    @no_var_expand  # type: ignore[untyped-decorator]
-    @line_magic  # type: ignore[untyped-decorator]
+    @no_var_expand
+    @line_magic
     def tools(self, line: str) -> Any:
         """The tools there are; %tools history | doctor | undo | clean."""
         with plain_errors():
             return magic_tools.run(self.notebook, line, self.agent or None)
 
-    @no_var_expand  # type: ignore[untyped-decorator]
-    @line_magic  # type: ignore[untyped-decorator]
+    @no_var_expand
+    @line_magic
     def permissions(self, line: str) -> Any:
         """The rules in force; %permissions allow | ask | deny | revoke | mode | test."""
         with plain_errors():
@@ -102,7 +103,7 @@ class ToolMagics(Magics):  # type: ignore[misc]
         with plain_errors():
             if not line.strip() and not (cell or "").strip():
                 return tool_list(workspace, self.agent or None)
-            variables = ChainMap(local_ns or {}, self.shell.user_ns)
+            variables = ChainMap(local_ns or {}, self._shell.user_ns)
             try:
                 request = parse(line, cell, workspace.registry, variables)
             except ToolError as error:
@@ -120,7 +121,7 @@ class ToolMagics(Magics):  # type: ignore[misc]
 
     def _bind(self, request: CallRequest, value: Any) -> Any:
         if request.output is not None:
-            self.shell.user_ns[request.output] = value
+            self._shell.user_ns[request.output] = value
         return value
 
 
@@ -151,9 +152,10 @@ def register(shell: Any, notebook: Notebook) -> None:
 
 def unregister(shell: Any) -> None:
     """Take them out; magics of the same names that were there before come back."""
-    magics, before = getattr(shell, "_opencode_magics", None) or (None, {})
-    if magics is None:
+    installed: tuple[ToolMagics, dict[str, dict[str, Any]]] | None = getattr(shell, "_opencode_magics", None)
+    if installed is None:
         return
+    magics, before = installed
     manager = shell.magics_manager
     for kind, names in (("line", _LINE), ("cell", _CELL)):
         for name in names:

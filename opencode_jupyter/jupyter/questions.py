@@ -14,7 +14,7 @@ from IPython.core.inputtransformer2 import TokenTransformBase, assemble_continue
 NAMES = ("tool", "tool_awaited")
 
 
-class ToolQuestion(TokenTransformBase):  # type: ignore[misc]
+class ToolQuestion(TokenTransformBase):
     """Turns such a line into the magic's call before IPython's own help does."""
 
     priority = 4

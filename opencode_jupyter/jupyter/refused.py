@@ -36,6 +36,6 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
         from IPython.display import display
 
         data, metadata = settled_bundle(card_part(part))
-        display(data, metadata=metadata, raw=True)
+        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
     except Exception:  # the error itself is on its way to the cell
         log.debug("the card of a refused line could not be shown", exc_info=True)
