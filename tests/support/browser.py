@@ -32,6 +32,8 @@ ARTIFACTS = CHECKOUT / "artifacts"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 Application = Literal["lab", "notebook"]
 START_TIMEOUT = 60.0
+KNOWN_ERRORS = ("Cannot read properties of undefined (reading 'schema')",)
+"""Notebook 7.6 meets this one itself while it loads its settings, with no extension installed too."""
 
 
 def chromium() -> str:
@@ -224,8 +226,10 @@ class Notebook:
         self.page = page
         self.name = name
         self.errors: list[str] = []
-        """Errors of the page's own scripts."""
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        """Errors of the page's scripts, without `KNOWN_ERRORS`."""
+        page.on(
+            "pageerror", lambda error: self.errors.append(error.message) if error.message not in KNOWN_ERRORS else None
+        )
 
     @property
     def path(self) -> Path:
