@@ -46,11 +46,12 @@ function frontend(): string {
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const send = (message: ToKernel): void => {
     // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
+    model.send(message);
     const bridge = (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
     try {
       bridge?.send?.(model.get('kernel_id') ?? '', model.model_id ?? model.get('comm_id') ?? '', message);
-    } finally {
-      model.send(message);
+    } catch (error) {
+      console.debug('opencode-jupyter: the control channel took no message', error);
     }
   };
   const callbacks = {

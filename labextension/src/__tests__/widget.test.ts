@@ -1,0 +1,134 @@
+import widget from '../widget';
+import { createBridge, controlMessage, MESSAGE_TYPE } from '../index';
+import { CARD_MIME } from '../card';
+import mime from '../mime';
+import { VERSION } from '../version';
+import { ASK, part } from './gallery';
+import manifest from '../../package.json';
+
+/** A model as anywidget hands it to a module. */
+class Model {
+  sent: unknown[] = [];
+  private listeners = new Map<string, (...args: unknown[]) => void>();
+  constructor(readonly traits: Record<string, unknown>) {}
+  get(name: string): unknown {
+    return this.traits[name];
+  }
+  on(event: string, listener: (...args: unknown[]) => void): void {
+    this.listeners.set(event, listener);
+  }
+  off(event: string): void {
+    this.listeners.delete(event);
+  }
+  send(content: unknown): void {
+    this.sent.push(content);
+  }
+  emit(event: string, ...args: unknown[]): void {
+    this.listeners.get(event)?.(...args);
+  }
+}
+
+const page = globalThis as { __opencode_jupyter?: unknown };
+let el: HTMLElement;
+let end: (() => void) | undefined;
+
+function show(traits: Record<string, unknown>): Model {
+  const model = new Model({ kernel_id: 'k1', comm_id: 'c1', ...traits });
+  end = widget.render({ model: model as never, el });
+  return model;
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  el = document.createElement('div');
+  document.body.append(el);
+});
+
+afterEach(() => {
+  end?.();
+  el.remove();
+  delete page.__opencode_jupyter;
+  jest.useRealTimers();
+});
+
+test('says hello when it is drawn, and puts its style in once', () => {
+  const model = show({ part: part() });
+  expect(model.sent).toEqual([{ kind: 'hello', frontend: 'other', version: VERSION }]);
+  show({ part: part() });
+  expect(document.head.querySelectorAll('style')).toHaveLength(1);
+});
+
+test('draws nothing before it has a part, then every change', () => {
+  const model = show({ part: {} });
+  expect(el.textContent).toBe('');
+  model.traits.part = part({ status: 'completed', output: 'done' });
+  model.emit('change:part');
+  expect(el.querySelector('.oc-out')?.textContent).toBe('done');
+  model.traits.part = {};
+  model.emit('change:part');
+  expect(el.querySelector('.oc-out')?.textContent).toBe('done');
+});
+
+test('takes live output as custom messages', () => {
+  const model = show({ part: part() });
+  model.emit('msg:custom', { kind: 'tail', text: 'more', lines: 1, bytes: 4 });
+  expect(el.querySelector('.oc-out')?.textContent).toBe('more');
+});
+
+test('an answer goes over the widget and over the control channel', () => {
+  const send = jest.fn();
+  page.__opencode_jupyter = { send };
+  const model = show({ part: part({}, { ask: ASK }) });
+  jest.advanceTimersByTime(300);
+  (el.querySelector('[aria-label="Allow once"]') as HTMLElement).click();
+  const answer = { kind: 'reply', id: 'per_1', digest: 'sha', reply: 'once' };
+  expect(model.sent[1]).toEqual(answer);
+  expect(send).toHaveBeenLastCalledWith('k1', 'c1', answer);
+});
+
+test('a broken control channel does not keep the answer from the widget', () => {
+  page.__opencode_jupyter = {
+    send: () => {
+      throw new Error('closed');
+    }
+  };
+  const told = jest.spyOn(console, 'debug').mockImplementation(() => undefined);
+  const model = show({ part: part() });
+  expect(told).toHaveBeenCalledTimes(1);
+  told.mockRestore();
+  expect(model.sent).toHaveLength(1);
+  expect(el.querySelector('.oc-card')).not.toBeNull();
+});
+
+test('the plugin sends by the control channel of the kernel that a document has open', () => {
+  const kernel = { id: 'k1', clientId: 'me', username: 'ada', isDisposed: false, sendControlMessage: jest.fn() };
+  const document_ = { sessionContext: { session: { kernel } } };
+  const shell = { widgets: (area?: string) => (area === 'main' ? [{}, document_] : [])[Symbol.iterator]() };
+  const bridge = createBridge(shell as never);
+  expect(bridge.send('k1', 'c1', { kind: 'stop', callID: 'x' })).toBe(true);
+  const [message, expectReply] = kernel.sendControlMessage.mock.calls[0];
+  expect(expectReply).toBe(false);
+  expect(message.channel).toBe('control');
+  expect(message.header).toMatchObject({ msg_type: MESSAGE_TYPE, session: 'me', username: 'ada' });
+  expect(message.content).toEqual({ comm_id: 'c1', data: { kind: 'stop', callID: 'x' } });
+  expect(bridge.send('another', 'c1', { kind: 'stop', callID: 'x' })).toBe(false);
+  const again = controlMessage(kernel as never, message.content);
+  expect(again.header.msg_id).not.toBe(message.header.msg_id);
+});
+
+test('the renderer draws a saved card inert, and a card of another version as text', async () => {
+  const renderer = mime.rendererFactory.createRenderer({} as never);
+  const model = (data: unknown) => ({ data: { [CARD_MIME]: data, 'text/plain': 'plain' } }) as never;
+  await renderer.renderModel(model(part({ status: 'completed', output: 'done' }, { ask: ASK })));
+  expect(renderer.node.querySelector('.oc-state')?.textContent).toBe('completed');
+  expect([...renderer.node.querySelectorAll('button')].filter(button => !button.hidden)).toHaveLength(0);
+  await renderer.renderModel(model({ v: 2 }));
+  expect(renderer.node.textContent).toBe('plain');
+  renderer.dispose();
+  expect(mime.rank).toBeLessThan(60);
+  expect(mime.rendererFactory.safe).toBe(true);
+});
+
+test('the version is that of the package', () => {
+  expect(manifest.version).toBe(VERSION);
+});
