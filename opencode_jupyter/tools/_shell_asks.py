@@ -1,0 +1,62 @@
+"""The asks a shell command makes before it runs (reference: tools.md 2.4, agents.md 6.3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..core.context import ToolContext
+from .shell import Judged, ShellAsks, analyse
+from .shell.analysis import NOT_ANALYSED
+
+_STRICT = {"allow": 0, "ask": 1, "deny": 2}
+
+
+async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
+    """Go on only if the folders a command touches, and then its sub-commands, are allowed.
+
+    Raises:
+        PermissionDeniedError: and the other errors of `ToolContext.ask`.
+    """
+    asks = analyse(command, cwd, ctx.workspace.contains)
+    if asks.directories or asks.unknown:
+        globs = [str(Path(folder) / "*") for folder in asks.directories]
+        patterns = globs + [NOT_ANALYSED + path for path in asks.unknown]
+        metadata: dict[str, Any] = {"command": command, "directories": asks.directories, "patterns": patterns}
+        if asks.unknown:
+            metadata["reasons"] = asks.reasons
+        await ctx.ask("external_directory", patterns, globs, metadata)
+    if not asks.patterns:
+        return
+    stricter = _stricter(ctx, asks)
+    patterns = list(dict.fromkeys([*asks.patterns, *(reading.pattern for reading in stricter)]))
+    always = list(dict.fromkeys([*asks.always, *(rule for reading in stricter for rule in reading.always)]))
+    metadata = {"command": command}
+    if asks.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
+        metadata["reasons"] = asks.reasons
+    await ctx.ask("bash", patterns, always, metadata)
+
+
+def _stricter(ctx: ToolContext, asks: ShellAsks) -> list[Judged]:
+    """The other readings of the command that the rules treat more strictly than what OpenCode asks for.
+
+    So ``time rm x`` is asked as OpenCode asks it, but is refused where ``rm *`` is, and still asked where only
+    ``time *`` is allowed. A rule that names a sub-command exactly has the last word on its readings.
+    """
+    call = ctx.workspace.calls.get(ctx.call_id)
+    if call is None or not asks.judged:
+        return asks.judged
+    permissions, rules = ctx.workspace.permissions, call.ruleset
+    plain = permissions.check("bash", asks.patterns, rules)
+    exact = {
+        pattern
+        for pattern, rule in zip(asks.patterns, plain, strict=True)
+        if rule.action == "allow" and rule.pattern == pattern
+    }
+    limit = max(_STRICT[rule.action] for rule in plain)
+    readings = permissions.check("bash", [reading.pattern for reading in asks.judged], rules)
+    return [
+        reading
+        for reading, rule in zip(asks.judged, readings, strict=True)
+        if _STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask")
+    ]

@@ -1,0 +1,129 @@
+"""glob: files whose path fits a pattern, newest first. Reference: tools.md 4."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ._builtin import builtin
+from ._external import assert_external
+from ._ripgrep import Search, resolve_folder
+
+LIMIT = 100
+"""Files shown."""
+
+NOT_SET = 'Omit this field to use the default directory. Do not enter "undefined" or "null".'
+
+
+class Parameters(Arguments):
+    """What to look for, and where."""
+
+    pattern: str = Field(description="The glob pattern to match files against, such as **/*.py or src/*.{ts,tsx}")
+    path: str | None = Field(default=None, description="The directory to search in. " + NOT_SET)
+
+
+@builtin("glob", Parameters)
+async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Files whose path fits a pattern, newest first."""
+    if not args.pattern:
+        raise ToolError("pattern is required")
+    asked = {"pattern": args.pattern, "path": args.path}
+    await ctx.ask("glob", [args.pattern], ["*"], {k: v for k, v in asked.items() if v is not None})
+    folder = resolve_folder(ctx.directory, args.path)
+    await assert_external(ctx, folder, "directory")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"No such file or directory: '{folder}'")
+    ctx.proceed()
+
+    search = Search(
+        # .git comes last: of two globs that fit, ripgrep goes by the later
+        ["--files", "--null", "--hidden", f"--glob={args.pattern}", "--glob=!.git", "--", "./"],
+        folder,
+    )
+    newest = Newest(folder, LIMIT)
+    rest = b""
+    async for chunk in search.chunks():
+        *names, rest = (rest + chunk).split(b"\0")
+        newest.add(names)
+    if search.code not in (0, 1) and not newest.count:
+        raise ToolError(f"The pattern can't be searched for: {search.errors or f'exit code {search.code}'}")
+    return _result(ctx, folder, newest, search)
+
+
+class Newest:
+    """Keeps the newest of many files."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.count = 0
+        self._prefix = os.fsencode(folder).rstrip(b"/") + b"/"
+        self._limit = limit
+        self._heap: list[tuple[int, bytes]] = []
+        self._oldest = -1
+
+    def add(self, names: list[bytes], stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
+        """Look at files, given by their paths in the folder, each beginning with ``./``."""
+        prefix, heap, limit, oldest = self._prefix, self._heap, self._limit, self._oldest
+        self.count += len(names)
+        for name in names:
+            path = prefix + name[2:]
+            try:
+                changed = stat(path).st_mtime_ns
+            except OSError:
+                changed = 0
+            if changed <= oldest and len(heap) >= limit and (changed, _Last(path)) < heap[0]:
+                continue
+            if len(heap) < limit:
+                heapq.heappush(heap, (changed, _Last(path)))
+            else:
+                heapq.heapreplace(heap, (changed, _Last(path)))
+            oldest = heap[0][0]
+        self._oldest = oldest
+
+    def files(self) -> list[tuple[str, int]]:
+        """Path and time of change (ns), newest first; those of the same time by their path."""
+        ordered = sorted(self._heap, reverse=True)
+        return [(os.fsdecode(path), changed) for changed, path in ordered]
+
+
+class _Last(bytes):
+    """Bytes that sort backwards."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: bytes) -> bool:
+        return bytes.__gt__(self, other)
+
+    def __gt__(self, other: bytes) -> bool:
+        return bytes.__lt__(self, other)
+
+
+def _result(ctx: ToolContext, folder: Path, newest: Newest, search: Search) -> ToolResult:
+    files = newest.files()
+    truncated = newest.count > len(files)
+    lines = [path for path, _ in files] or ["No files found"]
+    if truncated:
+        lines += [
+            "",
+            f"(Results are truncated: showing first {len(files)} of {newest.count} results. "
+            "Consider using a more specific path or pattern.)",
+        ]
+    metadata: dict[str, Any] = {"count": len(files), "truncated": truncated}
+    if truncated:
+        metadata["total"] = newest.count
+    if search.engine != "ripgrep":
+        metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    return ToolResult(
+        ctx.workspace.relative(folder),
+        "\n".join(lines),
+        metadata,
+        records=[{"path": path, "mtime": changed / 1e9} for path, changed in files],
+    )
