@@ -1,0 +1,189 @@
+"""The wheel, built from a clean copy on a machine without Node.js, in an empty environment, outside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from uv import find_uv_bin
+
+pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LABEXTENSION = "share/jupyter/labextensions/opencode-jupyter"
+TIMEOUT = 900
+
+
+def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """What `command` printed on standard output; its words in the failure, if it fails."""
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the checkout that git would commit, and nothing that was built there."""
+    folder = tmp_path_factory.mktemp("clean copy")  # with a space, as people have them
+    names = run("git", "ls-files", "-co", "--exclude-standard", "-z", cwd=CHECKOUT).split("\0")
+    for name in filter(None, names):
+        if (CHECKOUT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(CHECKOUT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def without_node(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment whose PATH has a shell and git, and no Node.js."""
+    folder = tmp_path_factory.mktemp("path")
+    for tool in ("sh", "bash", "env", "git", "uname"):
+        found = shutil.which(tool)
+        if found:
+            (folder / tool).symlink_to(found)
+    environment = {**os.environ, "PATH": str(folder)}
+    assert shutil.which("node", path=environment["PATH"]) is None
+    for name in ("VIRTUAL_ENV", "PYTHONPATH"):
+        environment.pop(name, None)
+    return environment
+
+
+@pytest.fixture(scope="module")
+def built(copy: Path, without_node: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution and the wheel made from it."""
+    out = tmp_path_factory.mktemp("dist")
+    run(find_uv_bin(), "build", "--python", sys.executable, "--out-dir", out, copy, cwd=out, env=without_node)
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (path,) = built.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def venv(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and JupyterLab."""
+    folder = tmp_path_factory.mktemp("outside")
+    run(find_uv_bin(), "venv", "--python", sys.executable, folder / "venv", cwd=folder)
+    python = folder / "venv" / "bin" / "python"
+    run(find_uv_bin(), "pip", "install", "--python", python, wheel, "jupyterlab>=4.4", cwd=folder)
+    return folder / "venv"
+
+
+def ask(venv: Path, code: str) -> str:
+    """What `code` prints in `venv`, run from outside the checkout."""
+    return run(venv / "bin" / "python", "-I", "-c", code, cwd=venv.parent).strip()
+
+
+def test_the_wheel_carries_the_front_end_and_no_sources_of_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        card = archive.read("opencode_jupyter/static/card.js").decode()
+    inside = [name.split(".data/data/")[-1] for name in names]
+    for wanted in ("package.json", "install.json", "static/style.js"):
+        assert f"{LABEXTENSION}/{wanted}" in inside
+    assert any(name.startswith(f"{LABEXTENSION}/static/remoteEntry.") for name in inside)
+    assert not [name for name in names if "node_modules" in name or name.endswith((".ts", ".map"))]
+    assert not [
+        name for name in names if name.startswith(("tests/", "labextension/", "opencode_jupyter/labextension/"))
+    ]
+    assert "Allow for this session" in card
+    assert len(card.encode()) < 32_000, "every live card carries this text to the page"
+
+
+def test_the_source_distribution_carries_sources_only(built: Path) -> None:
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = [name.split("/", 1)[1] for name in archive.getnames() if "/" in name]
+    for wanted in ("pyproject.toml", "README.md", "labextension/src/widget.ts", "labextension/package-lock.json"):
+        assert wanted in names
+    built_files = ("opencode_jupyter/static/", "opencode_jupyter/labextension/", "labextension/node_modules/")
+    assert not [name for name in names if name.startswith(built_files)]
+
+
+def test_it_imports_from_outside_the_checkout(venv: Path) -> None:
+    found = ask(venv, "import opencode_jupyter as o; print(o.__file__); print(o.__version__)").split("\n")
+    assert Path(found[0]).is_relative_to(venv)
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    package = json.loads((CHECKOUT / "labextension" / "package.json").read_text())
+    assert found[1] == project["version"] == package["version"]
+
+
+def test_its_tools_descriptions_are_there(venv: Path) -> None:
+    folder = Path(ask(venv, "import opencode_jupyter.tools as t; print(t.__path__[0])"))
+    wanted = {path.name for path in (CHECKOUT / "opencode_jupyter" / "tools").rglob("*.md")}
+    assert wanted
+    assert {path.name for path in folder.rglob("*.md")} == wanted
+
+
+def test_the_extension_loads_in_a_bare_shell(venv: Path) -> None:
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "opencode_jupyter")
+print(sorted(name for name in shell.magics_manager.magics["line"] if name.startswith(("tool", "permissions"))))
+shell.run_line_magic("unload_ext", "opencode_jupyter")
+print("tool" in shell.magics_manager.magics["line"])
+"""
+    listed, left = ask(venv, code).split("\n")[-2:]
+    assert {"tool", "tools", "permissions"} <= set(json.loads(listed.replace("'", '"')))
+    assert left == "False"
+
+
+def test_a_tool_runs(venv: Path) -> None:
+    code = """
+import asyncio, pathlib, tempfile
+from opencode_jupyter import Workspace
+async def main():
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "a.txt").write_text("hello")
+        async with Workspace(folder, data_dir=pathlib.Path(folder, "data")) as workspace:
+            print("hello" in (await workspace.call("read", {"filePath": "a.txt"})).output)
+asyncio.run(main())
+"""
+    assert ask(venv, code).endswith("True")
+
+
+def test_jupyterlab_takes_the_extension(venv: Path) -> None:
+    root = venv / LABEXTENSION
+    package = json.loads((root / "package.json").read_text())
+    assert (root / package["jupyterlab"]["_build"]["load"]).is_file()
+    environment = {
+        **os.environ,
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "PATH": f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        [venv / "bin" / "jupyter", "labextension", "list"],
+        cwd=venv.parent, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=True,
+    )  # fmt: skip
+    (line,) = [line for line in (done.stdout + done.stderr).split("\n") if "opencode-jupyter v" in line]
+    assert "enabled" in line
+    assert "OK" in line
+
+
+def test_an_editable_install_builds_once(copy: Path, without_node: dict[str, str], tmp_path: Path) -> None:
+    run(find_uv_bin(), "venv", "--python", sys.executable, tmp_path / "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    install = (find_uv_bin(), "pip", "install", "--python", python, "--no-deps", "--reinstall", "-e", copy)
+    run(*install, cwd=tmp_path, env=without_node)
+    card = copy / "opencode_jupyter" / "static" / "card.js"
+    assert (tmp_path / "venv" / LABEXTENSION / "package.json").is_file()
+    before = card.stat().st_mtime_ns
+    run(*install, cwd=tmp_path, env=without_node)
+    assert card.stat().st_mtime_ns == before
+    os.utime(copy / "labextension" / "src" / "widget.ts")
+    run(*install, cwd=tmp_path, env=without_node)
+    assert card.stat().st_mtime_ns > before

@@ -1,0 +1,265 @@
+"""The settled card: text, HTML and JSON that any reader takes, whatever a tool returned."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_jupyter.jupyter import mime
+from opencode_jupyter.jupyter.render import PLAIN_COLUMNS, PLAIN_LINES, live_text, settled_bundle
+
+DIFF = """--- a/src/clean.py
++++ b/src/clean.py
+@@ -12,2 +12,3 @@
+ df = pd.read_csv(path)
+-df = df.dropna()
++df = df.dropna(subset=["price"])
++df["price"] = 1
+"""
+EVIL = "<img src=x onerror=alert(1)></style></pre><script>alert(1)</script>\x1b[31m\x1b]0;t\x07\u202e\u200b\x00&\"'"
+
+
+def part(state: dict[str, Any] | None = None, ui: dict[str, Any] | None = None, **rest: Any) -> dict[str, Any]:
+    return {
+        "v": 1, "id": "prt_1", "callID": "call_1", "sessionID": "ses_1", "messageID": "msg_1", "tool": "edit",
+        "state": {
+            "status": "completed", "input": {"filePath": "a"}, "time": {"start": 1000, "end": 1030}, **(state or {}),
+        },
+        "ui": {"label": "src/clean.py", "by": "user", "waited": 0, "decisions": [], **(ui or {})},
+        **rest,
+    }  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and all text; fails on tags that do not match."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in {"img", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+
+ALLOWED = {"style", "div", "span", "b", "small", "details", "summary", "pre", "code", "a", "br", "img"}
+
+
+def elements(card: dict[str, Any]) -> Elements:
+    """The card's HTML, checked: only known elements, no handlers, no address that runs code."""
+    read = Elements(settled_bundle(card)[0]["text/html"])
+    for tag, attributes in read.found:
+        assert tag in ALLOWED
+        assert not [name for name in attributes if name.startswith("on")]
+        assert not str(attributes.get("href", "")).lower().strip().startswith(("javascript:", "data:", "vbscript:"))
+        if tag == "img":
+            assert re.match(r"data:image/(png|jpeg|gif|webp);base64,", str(attributes["src"]))
+    assert [tag for tag, _ in read.found].count("style") == 1
+    return read
+
+
+def test_bundle_has_three_forms_and_validates() -> None:
+    data, metadata = settled_bundle(part({"output": "done\n"}, {"diff": DIFF}))
+    assert list(data) == ["text/plain", "text/html", mime.CARD_MIME]
+    output = nbformat.v4.new_output("display_data", data=data, metadata=metadata)
+    nbformat.validate(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])]))
+    assert "<details" in data["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "words"),
+    [
+        ("completed", None, "✓ edit src/clean.py (completed, 0.03 s)"),
+        ("error", None, "✗ edit src/clean.py (failed, 0.03 s)"),
+        ("error", "denied by you", "✗ edit src/clean.py (denied by you)"),
+        ("error", "denied by a rule", "✗ edit src/clean.py (denied by a rule)"),
+        ("error", "timed out", "✗ edit src/clean.py (timed out, 0.03 s)"),
+        ("error", "stopped", "■ edit src/clean.py (stopped, 0.03 s)"),
+        ("error", "interrupted", "■ edit src/clean.py (interrupted, 0.03 s)"),
+        ("error", "invalid arguments", "✗ edit src/clean.py (invalid arguments, 0.03 s)"),
+        ("running", "ended", "■ edit src/clean.py (ended, 0.03 s)"),
+    ],
+)
+def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
+    card = part({"status": status}, {"outcome": outcome} if outcome else {})
+    assert settled_bundle(card)[0]["text/plain"] == words
+    word = words.split("(")[1].split(",")[0].rstrip(")")
+    assert f"{words[0]} {word}" in elements(card).text
+
+
+def test_plain_text_tells_output_cut_and_decisions() -> None:
+    rule = {"permission": "edit", "pattern": "*", "action": "allow", "origin": "opencode.json"}
+    card = part(
+        {"output": "one\ntwo\n"},
+        {
+            "spill": {"path": "/data/tool_1", "bytes": 18432, "lines": 214, "line": 101},
+            "waited": 4000,
+            "decisions": [
+                {"permission": "edit", "patterns": ["a"], "action": "allow", "by": "rule", "rule": rule},
+                {"permission": "edit", "patterns": ["a"], "action": "allow", "by": "card", "reply": "always"},
+            ],
+        },
+    )
+    card["state"]["time"] = {"start": 0, "end": 4030}
+    assert settled_bundle(card)[0]["text/plain"].split("\n") == [
+        "✓ edit src/clean.py (completed, 0.03 s · waited 0:04)",
+        "one",
+        "two",
+        "[214 lines, 18 KB; the rest from line 101 is kept in /data/tool_1]",
+        "[rule edit *: allow from opencode.json · allowed for this session by you]",
+    ]
+
+
+def test_plain_text_is_at_most_thirty_lines() -> None:
+    lines = settled_bundle(part({"output": "\n".join(map(str, range(1000)))}))[0]["text/plain"].split("\n")
+    assert len(lines) == PLAIN_LINES
+    assert lines[1:3] == ["0", "1"]
+    assert lines[-1] == f"… {1000 - 28:,} more lines"
+
+
+def test_nested_calls_stand_inside() -> None:
+    children = [
+        part({"output": "x"}, {"label": "data/prices.csv"}, tool="read"),
+        part({"status": "error", "error": "File not found: b"}, {"label": "b"}, tool="read"),
+    ]
+    card = part({}, {"children": children, "label": "2 calls"}, tool="batch")
+    assert settled_bundle(card)[0]["text/plain"].split("\n")[1:] == [
+        "  ✓ read data/prices.csv (completed, 0.03 s)",
+        "  ✗ read b (failed, 0.03 s)",
+        "    File not found: b",
+    ]
+    assert "File not found: b" in elements(card).text
+
+
+def test_diff_is_numbered_and_coloured() -> None:
+    read = elements(part({}, {"diff": DIFF}))
+    assert '13 - df = df.dropna()\n13 + df = df.dropna(subset=["price"])\n' in read.text
+    classes = [attributes.get("class") for _, attributes in read.found]
+    assert (classes.count("oc-s-add"), classes.count("oc-s-del")) == (2, 1)
+
+
+def test_hostile_text_stays_text() -> None:
+    card = part(
+        {"output": EVIL, "error": EVIL + "!", "input": {EVIL: EVIL}, "title": EVIL},
+        {
+            "label": EVIL, "tail": EVIL, "diff": f"@@ -1 +1 @@\n-{EVIL}\n+x",
+            "decisions": [{"permission": EVIL, "patterns": [], "action": "deny", "by": EVIL, "message": EVIL}],
+            "spill": {"path": EVIL, "bytes": 1, "lines": 1, "line": 1, "url": "javascript:alert(1)"},
+        },
+        tool=EVIL,
+    )  # fmt: skip
+    card["state"]["attachments"] = [
+        {"mime": "image/svg+xml", "url": "data:image/svg+xml;base64,AAAA", "filename": EVIL},
+        {"mime": "image/png", "url": "https://example.org/a.png"},
+        {"mime": "image/png", "url": 'data:image/png;base64,AAAA" onerror="x'},
+        {"mime": "image/png", "url": "data:image/png;base64,AAAA"},
+    ]
+    read = elements(card)
+    assert [tag for tag, _ in read.found].count("img") == 1
+    assert not [tag for tag, _ in read.found if tag == "a"]
+    assert "<script>alert(1)</script>" in read.text
+    bundle = settled_bundle(card)[0]
+    for text in (read.text, bundle["text/plain"]):
+        assert not re.search("[\x00\x07\x1b\u202e]", text)
+        assert "\\u202e" in text
+
+
+def test_a_link_is_kept_where_it_is_safe() -> None:
+    spill = {"path": "/data/tool_1", "bytes": 1, "lines": 2, "line": 2, "url": "files/a%20b.txt?x=1&y=2"}
+    read = elements(part({}, {"spill": spill}))
+    assert [attributes["href"] for tag, attributes in read.found if tag == "a"] == ["files/a%20b.txt?x=1&y=2"]
+    assert "Open the whole output at line 2" in read.text
+
+
+def test_a_megabyte_on_one_line_is_cut_and_says_so() -> None:
+    card = part({"output": "x" * 1_000_000, "input": {"content": "y" * 1_000_000}}, {"diff": "z" * 1_000_000})
+    data, _ = settled_bundle(card)
+    assert len(json.dumps(data)) < 700_000
+    assert data[mime.CARD_MIME]["state"]["output"].endswith("more characters")
+    assert max(map(len, data["text/plain"].split("\n"))) <= PLAIN_COLUMNS
+    assert card["state"]["output"] == "x" * 1_000_000
+
+
+def test_deep_and_odd_json_is_made_plain() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    card = part({"input": {"deep": deep, "nan": float("nan"), "set": {1}, "lone": "\udcff", 3: b"x"}})
+    data, _ = settled_bundle(card)
+    text = json.dumps(data, allow_nan=False)
+    text.encode()
+    assert json.loads(text)[mime.CARD_MIME]["state"]["input"]["lone"] == "\\udcff"
+    elements(card)
+
+
+def test_a_saved_card_never_asks_and_carries_no_foreign_file() -> None:
+    ask = {"id": "per_1", "digest": "d", "permission": "bash", "patterns": ["ls"], "always": [], "asked": 0}
+    card = part({"status": "running"}, {"ask": ask, "children": [part({}, {"ask": ask})]})
+    card["state"]["attachments"] = [{"mime": "application/pdf", "url": "data:application/pdf;base64," + "A" * 10_000}]
+    saved = settled_bundle(card)[0][mime.CARD_MIME]
+    assert "ask" not in saved["ui"]
+    assert "ask" not in saved["ui"]["children"][0]["ui"]
+    assert saved["state"]["attachments"] == [{"mime": "application/pdf", "url": ""}]
+
+
+def test_live_text() -> None:
+    assert live_text(part({"status": "running"}, {"label": "sleep 600"}, tool="bash")) == "bash sleep 600: running"
+    assert live_text(part({"status": "pending"}, {"label": ""}, tool="bash")) == "bash: pending"
+    ask = {"permission": "bash", "patterns": ["rm\u202e *", "ls"]}
+    asking = part({"status": "running"}, {"label": "rm x", "ask": ask}, tool="bash")
+    assert live_text(asking) == "bash rm x: waiting for you: bash rm\\u202e *, ls"
+
+
+def test_words_are_those_of_the_front_end() -> None:
+    assert [mime.duration(ms) for ms in (0, 2.4, 30, 400, 3210, 9960, 12_300, 3_600_000, -5)] == [
+        "0 ms", "2 ms", "0.03 s", "0.4 s", "3.2 s", "0:10", "0:12", "1:00:00", "0 ms"
+    ]  # fmt: skip
+    assert [mime.size(n) for n in (812, 18_432, 1_258_291, 3 * 2**30)] == ["812 B", "18 KB", "1.2 MB", "3.0 GB"]
+    assert mime.visible("a\u00adb\U000e0041👩\u200d👧") == "a\\xadb\\u{e0041}👩\\u200d👧"
+    assert mime.readable("10%\r20%\ndone\r\n👩\u200d👧") == "20%\ndone\n👩\u200d👧"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=40),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    output=st.text(st.characters(), max_size=300),
+    given_input=st.dictionaries(st.text(st.characters(), max_size=8), JSON, max_size=4),
+    diff=st.text(st.sampled_from("@ -+,1234\n\r\\ax"), max_size=80),
+    metadata=JSON,
+)
+def test_whatever_a_tool_returns_is_shown(output: str, given_input: dict[str, Any], diff: str, metadata: Any) -> None:
+    card = part({"output": output, "input": given_input, "metadata": {"x": metadata}}, {"label": output, "diff": diff})
+    elements(card)
+    data, _ = settled_bundle(card)
+    json.dumps(data, allow_nan=False).encode()
+    for form in ("text/plain", "text/html"):
+        data[form].encode()
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", data[form])
+    assert data["text/plain"].count("\n") < PLAIN_LINES
