@@ -72,6 +72,7 @@ class Broker:
         self._cards: dict[str, Card] = {}
         self._asks: dict[str, Ask] = {}
         self.heard_ever = False
+        self.last_hello: float | None = None
         self.unheard = 0
         self._unsubscribe = [
             workspace.bus.subscribe("permission.asked", self._asked),
@@ -153,7 +154,7 @@ class Broker:
         kind = data.get("kind")
         if kind == "hello":
             card.hello()
-            self.heard_ever = True
+            self.heard_ever, self.last_hello = True, card.heard
         elif kind == "stop":
             card.hello()
             card.call.abort("stopped")

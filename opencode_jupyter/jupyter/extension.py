@@ -7,6 +7,7 @@ unload by a moment; if no load follows, its engine ends.
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any
 
 from ..core import tool as tool_module
@@ -26,6 +27,8 @@ def load(shell: Any) -> None:
     if notebook is None or notebook._closed or not notebook.engine.alive:
         notebook = Notebook(shell)
         shell._opencode_notebook = notebook
+        for problem in notebook.workspace.config.warnings:
+            warnings.warn(str(problem), UserWarning, stacklevel=3)
     expiry = getattr(shell, "_opencode_expiry", None)
     if expiry is not None:
         expiry.cancel()

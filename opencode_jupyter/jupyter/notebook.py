@@ -111,7 +111,11 @@ class Notebook:
         self.kernel = _kernel_compat.kernel_of(shell)
         self.settings = Settings()
         self.engine = Engine(self._on_main)
-        self.workspace: Workspace = self.engine.run(self._open_workspace)
+        try:
+            self.workspace: Workspace = self.engine.run(self._open_workspace)
+        except BaseException:
+            self.engine.close()  # a config file that can't be read must not leave threads behind
+            raise
         self.workspace.execute = self.engine.execute
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
@@ -304,6 +308,17 @@ class Notebook:
     def _attended(self, card: Card) -> bool:
         """Whether somebody may see the card: the front end takes input, or a card of this kernel was seen before."""
         return self._stdin.get(card.call.part.call_id, False) or self.broker.heard_ever
+
+    @property
+    def last_hello(self) -> float | None:
+        """Seconds from a card's display to a front end's word that it is shown; None if none was ever heard."""
+        return self.broker.last_hello
+
+    def doctor(self) -> list[dict[str, str]]:
+        """What works here: rows of check, result and advice."""
+        from .doctor import examine
+
+        return examine(self)
 
     def register(self, made: Tool) -> None:
         """Take a tool that a cell defined with ``@tool``."""

