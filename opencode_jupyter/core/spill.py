@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from .agents import Agent
 
 TAIL = 128 * 1024
-"""Bytes kept of the end, at least; twice as many at most."""
+"""Bytes kept of the end, at least; a chunk more at most."""
+COUNTED = 128 * 1024 * 1024
+"""Bytes whose lines are counted. Counting takes longer than writing, and of so much nobody needs the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Spilled:
         text: all of it, or its beginning, a marker (what is missing, where the whole is) and its end.
         truncated: whether something is missing in `text`.
         output_path: the file with the bytes as they came; None if nothing is missing or no file could be made.
-        lines: lines of the whole, as OpenCode counts: one more than there are LFs.
+        lines: lines of the whole, as OpenCode counts: one more than there are LFs; None beyond `COUNTED` bytes.
         bytes: bytes of the whole.
         cut_line: the first line, from 1, that `text` misses (or has only a part of); None if nothing is missing.
     """
@@ -34,7 +36,7 @@ class Spilled:
     text: str
     truncated: bool
     output_path: str | None
-    lines: int
+    lines: int | None
     bytes: int
     cut_line: int | None
 
@@ -47,7 +49,7 @@ class Spill:
 
     Attributes:
         bytes: how many came so far.
-        newlines: LFs among them.
+        newlines: LFs among the first `COUNTED` of them.
         problem: why the file is not complete (a full disk, say); None if all is well.
     """
 
@@ -56,7 +58,7 @@ class Spill:
     def __init__(self, truncation: Truncation) -> None:
         self._truncation = truncation
         self._head = bytearray()
-        self._tail = bytearray()
+        self._tail: bytes | bytearray = b""
         self._file: int | None = None
         self._path: str | None = None
         self.bytes = 0
@@ -68,11 +70,11 @@ class Spill:
         """Whether the limits are passed."""
         return self._path is not None or self.problem is not None
 
-    def feed(self, chunk: bytes | memoryview) -> None:
+    def feed(self, data: bytes) -> None:
         """Take the next bytes."""
-        data = bytes(chunk) if isinstance(chunk, memoryview) else chunk
         self.bytes += len(data)
-        self.newlines += data.count(b"\n")
+        if self.bytes <= COUNTED:
+            self.newlines += data.count(b"\n")
         limit = self._truncation.max_bytes
         if not self.spilling:
             if self.bytes <= limit and self.newlines < self._truncation.max_lines:
@@ -86,7 +88,7 @@ class Spill:
         self._remember(data)
 
     def live(self, length: int) -> str:
-        """What came last, for a display while it runs: at most about `length` characters, after ``...`` if more came."""
+        """What came last, for a display while it runs: at most about `length` characters, with a mark if more came."""
         source = self._tail if self.spilling else self._head
         if self.bytes <= length:
             return source.decode("utf-8", "replace")
@@ -103,11 +105,11 @@ class Spill:
             agent: who reads it: the marker's advice depends on what it may use.
         """
         self.close()
-        lines = self.newlines + 1
+        lines = self.newlines + 1 if self.bytes <= COUNTED else None
         if not self.spilling:
             return Spilled(self._head.decode("utf-8", "replace"), False, None, lines, self.bytes, None)
         head, tail, by_bytes = self._ends()
-        if by_bytes:
+        if by_bytes or lines is None:
             gap = f"...{self.bytes - len(head) - len(tail)} bytes truncated..."
         else:
             gap = f"...{lines - _lines(head) - _lines(tail)} lines truncated..."
@@ -169,11 +171,14 @@ class Spill:
 
     def _remember(self, data: bytes) -> None:
         if len(data) >= TAIL:
-            self._tail = bytearray(data[-TAIL:])
+            self._tail = data  # as it is: no copy
             return
-        self._tail += data
-        if len(self._tail) > 2 * TAIL:
-            del self._tail[:-TAIL]
+        tail = self._tail
+        if isinstance(tail, bytes):
+            tail = self._tail = bytearray(tail[-TAIL:])
+        tail += data
+        if len(tail) > 2 * TAIL:
+            del tail[:-TAIL]
 
 
 def _lines(part: bytes) -> int:
