@@ -1,4 +1,4 @@
-"""Runs ripgrep and streams what it prints; a slower search of our own where there is no ripgrep (reference: tools.md 15)."""
+"""Runs ripgrep and streams what it prints; a search of our own where there is none (reference: tools.md 15)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class Search:
             )
         except OSError as error:
             raise ToolError(f"The search could not be started: {error}") from error
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         errors = bytearray()
         loop = asyncio.get_running_loop()
         output, complaints = process.stdout.fileno(), process.stderr.fileno()

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.context import ToolContext
-from .shell import Judged, ShellAsks, analyse
-from .shell.analysis import NOT_ANALYSED
+from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse
 
 _STRICT = {"allow": 0, "ask": 1, "deny": 2}
 

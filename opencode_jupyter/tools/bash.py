@@ -55,10 +55,7 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError("The command has a NUL character, which no program can be given; write $'\\0' or use a file.")
     cwd = ctx.directory
     if args.workdir:
-        cwd = Path(os.path.normpath(ctx.resolve(args.workdir)))
-        if not cwd.is_dir():
-            what = "is not a folder" if cwd.exists() else "does not exist"
-            raise ToolError(f"workdir {what}: '{cwd}'")
+        cwd = _folder(ctx, args.workdir)
     await _shell_asks.ask(ctx, args.command, cwd)
     ctx.proceed()
 
@@ -146,6 +143,21 @@ class _Live:
         return ToolResult(self._description, output, metadata)
 
 
+def _folder(ctx: ToolContext, workdir: str) -> Path:
+    """The folder a command runs in.
+
+    Raises:
+        ToolError: there is none.
+    """
+    if "\0" in workdir:
+        raise ToolError(f"workdir can't have a NUL character: {workdir!r}")
+    folder = Path(os.path.normpath(ctx.resolve(workdir)))
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise ToolError(f"workdir {what}: '{folder}'")
+    return folder
+
+
 async def _wait(child: Child, limit: float) -> tuple[Exit, bool]:
     """The command's end, and whether it had to be ended for its time."""
     waiting = asyncio.ensure_future(child.wait())
@@ -200,6 +212,7 @@ def _signal_name(number: int) -> str:
 def _not_started(error: OSError) -> ToolError:
     if error.errno == errno.E2BIG:
         return ToolError(
-            "The command is too long for the system (about 128 kB). Write it to a file and run that, or pass its data in files."
+            "The command is too long for the system (about 128 kB). Write it to a file and run that, "
+            "or pass its data in files."
         )
     return ToolError(f"The command could not be started: {error.strerror or error}")

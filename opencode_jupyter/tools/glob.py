@@ -111,11 +111,8 @@ def _result(ctx: ToolContext, folder: Path, newest: Newest, search: Search) -> T
     truncated = newest.count > len(files)
     lines = [path for path, _ in files] or ["No files found"]
     if truncated:
-        lines += [
-            "",
-            f"(Results are truncated: showing first {len(files)} of {newest.count} results. "
-            "Consider using a more specific path or pattern.)",
-        ]
+        shown = f"showing first {len(files)} of {newest.count} results."
+        lines += ["", f"(Results are truncated: {shown} Consider using a more specific path or pattern.)"]
     metadata: dict[str, Any] = {"count": len(files), "truncated": truncated}
     if truncated:
         metadata["total"] = newest.count

@@ -106,11 +106,8 @@ def _result(pattern: str, matches: Matches, search: Search) -> ToolResult:
             lines.append(f"{current}:")
         lines.append(f"  Line {record['line']}: {record['text']}")
     if metadata["truncated"]:
-        lines += [
-            "",
-            f"(Results truncated: showing {LIMIT} of {matches.total} matches ({matches.total - LIMIT} hidden). "
-            "Consider using a more specific path or pattern.)",
-        ]
+        count = f"showing {LIMIT} of {matches.total} matches ({matches.total - LIMIT} hidden)."
+        lines += ["", f"(Results truncated: {count} Consider using a more specific path or pattern.)"]
     if search.code == 2:
         lines += ["", "(Some paths were inaccessible and skipped)"]
     return ToolResult(pattern, "\n".join(lines), metadata, records=records)

@@ -1,4 +1,7 @@
-"""A command in a process group of its own: for systems without supervisors (macOS). A daemon that leaves the group escapes."""
+"""A command in a process group of its own: for systems without supervisors (macOS).
+
+A daemon that leaves the group escapes.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +43,21 @@ class Group:
         threading.Thread(target=self._wait, name="opencode-wait", daemon=True).start()
 
     def end(self) -> None:
+        """Begin to end the group: SIGTERM, `GRACE`, SIGKILL."""
         if not self._ending:
             self._ending = True
             threading.Thread(target=self._end, name="opencode-end", daemon=True).start()
 
     def leave(self) -> None:
+        """Let what is left run on."""
         self._left = True
 
     def force(self) -> None:
+        """SIGKILL."""
         self._signal(signal.SIGKILL)
 
     def close(self) -> None:
+        """End what was not told to run on."""
         if not self._left:
             self.end()
 

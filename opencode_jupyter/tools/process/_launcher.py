@@ -15,9 +15,15 @@ from pathlib import Path
 
 _PROGRAM = Path(__file__).with_name("_supervisor.py")
 _lock = threading.Lock()
-_control: socket.socket | None = None
-_owner = 0
-_program: subprocess.Popen[bytes] | None = None
+
+
+class _Program:
+    """The running supervisor program, if there is one."""
+
+    control: socket.socket | None = None
+    process: subprocess.Popen[bytes] | None = None
+    owner = 0
+    """The process that started it."""
 
 
 def available() -> bool:
@@ -63,43 +69,38 @@ def request(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], output: in
 
 def _send(descriptors: list[int]) -> None:
     with _lock:
-        for attempt in (1, 2):
-            try:
-                socket.send_fds(_connection(), [b"r"], descriptors)
-                return
-            except OSError:
-                _forget()  # the program was killed; start another
-                if attempt == 2:
-                    raise
+        try:
+            socket.send_fds(_connection(), [b"r"], descriptors)
+        except OSError:
+            _forget()  # the program was killed; start another
+            socket.send_fds(_connection(), [b"r"], descriptors)
 
 
 def _connection() -> socket.socket:
-    global _control, _owner, _program
-    if _control is not None and _owner == os.getpid():
-        return _control
+    if _Program.control is not None and _Program.owner == os.getpid():
+        return _Program.control
     _forget()  # after a fork, the socket belongs to the parent's program
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        _program = subprocess.Popen(
+        _Program.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), str(os.getpid())],
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={},
             start_new_session=True,
         )
-    _control, _owner = ours, os.getpid()
+    _Program.control, _Program.owner = ours, os.getpid()
     atexit.unregister(_forget)
     atexit.register(_forget)
     return ours
 
 
 def _forget() -> None:
-    global _control, _program
-    if _control is not None:
+    if _Program.control is not None:
         with contextlib.suppress(OSError):
-            _control.close()
-    if _program is not None and _owner == os.getpid():
+            _Program.control.close()
+    if _Program.process is not None and _Program.owner == os.getpid():
         with contextlib.suppress(subprocess.TimeoutExpired):
-            _program.wait(1)  # its socket is closed, so it ends; nothing of it may stay as a zombie
-    _control = _program = None
+            _Program.process.wait(1)  # its socket is closed, so it ends; nothing of it may stay as a zombie
+    _Program.control = _Program.process = None

@@ -8,8 +8,8 @@ costs no more than starting the shell; starting an interpreter for each would co
 
 A request is one byte with three descriptors: the command's own socket, the writing and the reading end of its output
 pipe. On the command's socket come a length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``.
-It is answered by lines: ``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). What it
-may be told: ``K`` end everything, ``D`` let the rest run on (its output goes nowhere). End of file is ``K``.
+It is answered by lines: ``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may
+be told ``K``, end everything, or ``D``, let the rest run on (its output goes nowhere). End of file is ``K``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prctl(option: int, value: int) -> None:
-    """prctl(2) with one argument; a refusal is ignored, the other guards stay."""
+    """The system call of that name, with one argument. A refusal is ignored: the other guards stay."""
     _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
@@ -154,10 +154,10 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         os.closerange(keep + 1, 65536)
         os.chdir(request["cwd"])  # type: ignore[arg-type]
         argv = request["argv"]
-        os.execve(argv[0], argv, request["env"])  # type: ignore[index, arg-type]
+        os.execve(argv[0], argv, request["env"])  # type: ignore[index, arg-type]  # noqa: S606
     except OSError as error:
         supervisor.sendall(f"{error.errno} {error.strerror}".encode())
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - this process must end here, and say why
         supervisor.sendall(f"0 {type(error).__name__}: {error}".encode())
     os._exit(127)
 
@@ -173,7 +173,7 @@ def read_request(sock: socket.socket) -> dict[str, object] | None:
         data += chunk
         if wanted == 4 and len(data) == 4:
             wanted += int.from_bytes(data, "big")
-    request: dict[str, object] = marshal.loads(data[4:])
+    request: dict[str, object] = marshal.loads(data[4:])  # noqa: S302 - from the kernel
     return request
 
 

@@ -116,9 +116,7 @@ class Child:
                 self._handle.force()
             self._drain()
             self._stop_reading()
-            if self._handle.exited.done():
-                return self._handle.exited.result()
-            return Exit(None, 9)
+        return self._handle.exited.result() if self._handle.exited.done() else Exit(None, 9)
 
     def leave(self) -> Handle:
         """Let what the command left in the background run on; the handle can end it later."""
@@ -225,15 +223,19 @@ class Supervised:
         self._loop.add_reader(sock.fileno(), self._readable)
 
     def end(self) -> None:
+        """Begin to end every process of the command."""
         self._say(b"K")
 
     def leave(self) -> None:
+        """Let what is left run on."""
         self._say(b"D")
 
     def force(self) -> None:
-        self.close()  # the supervisor goes on trying; nothing more can be done from here
+        """Let go: the supervisor goes on trying, nothing more can be done from here."""
+        self.close()
 
     def close(self) -> None:
+        """Let go of the socket, which ends what still runs."""
         if self._sock is None:
             return
         if not self._loop.is_closed():

@@ -1,7 +1,8 @@
-"""What a shell command would do, read from its syntax tree: which folders, which commands (reference: agents.md 6.3)."""
+"""What a shell command would do, read from its syntax tree: folders, commands (reference: agents.md 6.3)."""
 
 from __future__ import annotations
 
-from .analysis import Judged, ShellAsks, analyse
+from .analysis import analyse
+from .findings import NOT_ANALYSED, Judged, ShellAsks
 
-__all__ = ["Judged", "ShellAsks", "analyse"]
+__all__ = ["NOT_ANALYSED", "Judged", "ShellAsks", "analyse"]

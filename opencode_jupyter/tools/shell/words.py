@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,14 +66,19 @@ def words(node: Node, variables: Mapping[str, str]) -> list[Word]:
         return [Word(written, None)]
     out = []
     for text in expanded:
-        if text.startswith("~"):
-            home = variables.get("HOME")
-            if home is None or text[1:2] not in ("", "/"):
-                out.append(Word(written, None))
-                continue
-            text = home + text[1:]
-        out.append(Word(written, text.translate(_SHOW), _GLOB.search(text) is not None))
+        known = _at_home(text, variables.get("HOME")) if text.startswith("~") else text
+        if known is None:
+            out.append(Word(written, None))
+        else:
+            out.append(Word(written, known.translate(_SHOW), _GLOB.search(known) is not None))
     return out
+
+
+def _at_home(text: str, home: str | None) -> str | None:
+    """``~`` and ``~/...``; other people's homes are not known."""
+    if home is None or text[1:2] not in ("", "/"):
+        return None
+    return home.translate(_HIDE) + text[1:]
 
 
 def _raw(node: Node, variables: Mapping[str, str]) -> str | None:
@@ -121,7 +127,7 @@ def _string(node: Node, variables: Mapping[str, str]) -> str | None:
     parts: list[str] = []
     at = 2 if data[:1] == b"$" else 1
     for child in node.children:
-        if child.type in ("string_content", '"', "$", "$\"", "string"):
+        if child.type in ("string_content", "string", '"', "$", '$"'):
             continue
         text = _raw(child, variables) if child.type in ("simple_expansion", "expansion") else None
         if text is None:
@@ -179,7 +185,7 @@ def _expand(text: str, budget: int = BRACES) -> list[str] | None:
             start += 1
             continue
         cuts = [start, *commas, end]
-        choices: list[str] | None = [text[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)] if commas else []
+        choices: list[str] | None = [text[a + 1 : b] for a, b in pairwise(cuts)] if commas else []
         if not commas:
             found = _RANGE.fullmatch(text[start + 1 : end])
             if not found:

@@ -1,0 +1,68 @@
+"""What the analysis of a shell command finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+NOT_ANALYSED = "(not analysed) "
+"""Begins a pattern for what only running the command can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Another reading of a command, for the rules to judge.
+
+    Attributes:
+        pattern: the reading.
+        always: what to remember if a person allows it for the session.
+        of: the sub-command it is a reading of, as it stands in `ShellAsks.patterns`. A rule for exactly that text
+            settles it.
+    """
+
+    pattern: str
+    always: tuple[str, ...] = ()
+    of: str = ""
+
+
+@dataclass(slots=True)
+class ShellAsks:
+    """What to ask for a command.
+
+    Attributes:
+        directories: folders outside the project that it touches.
+        unknown: paths that only running it can tell, as written.
+        patterns: its sub-commands, as OpenCode asks for them.
+        always: what a person may remember for them.
+        judged: other readings of the sub-commands.
+        reasons: in words, why there is more to it than the patterns show.
+    """
+
+    directories: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    patterns: list[str] = field(default_factory=list)
+    always: list[str] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def judge(self, pattern: str, always: tuple[str, ...], of: str = "") -> None:
+        """Add another reading."""
+        reading = Judged(pattern, always, of)
+        if pattern and pattern not in self.patterns and reading not in self.judged:
+            self.judged.append(reading)
+
+    def opaque(self, text: str, reason: str, of: str = "") -> None:
+        """Add a reading that no rule for a command's first word covers."""
+        pattern = NOT_ANALYSED + text
+        self.judge(pattern, exactly(pattern), of or text)
+        add(self.reasons, [reason])
+
+
+def add(target: list[str], values: Iterable[str]) -> None:
+    """Append those that are not there yet."""
+    target += [value for value in dict.fromkeys(values) if value not in target]
+
+
+def exactly(pattern: str) -> tuple[str, ...]:
+    """The pattern as a rule that covers it alone; none if it has characters that a rule reads as wildcards."""
+    return () if "*" in pattern or "?" in pattern else (pattern,)
