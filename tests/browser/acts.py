@@ -1,0 +1,70 @@
+"""What several browser tests do: a notebook with the extension loaded, in a project folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, expect
+
+from tests.support.browser import Browser, Notebook
+
+ALLOW_ONCE = "Allow once"
+SESSION = "Allow for this session…"
+DENY = "Deny"
+STOP = "Stop"
+WORD = "A word to the model (optional)"
+
+
+def project(browser: Browser, name: str, *cells: str, config: dict[str, Any] | None = None) -> Notebook:
+    """A notebook in a fresh git project whose bash asks; cell 0 has loaded the extension, `cells` follow it."""
+    folder = browser.server.root / name
+    (folder / ".git").mkdir(parents=True)
+    (folder / "a.txt").write_text("alpha\nbeta\n")
+    (folder / "opencode.json").write_text(json.dumps({"permission": {"bash": "ask"}} if config is None else config))
+    notebook = browser.notebook("%load_ext opencode_jupyter", *cells, name=f"{name}/{name}.ipynb")
+    notebook.run(0)
+    return notebook
+
+
+def button(place: Locator, name: str) -> Locator:
+    """A button by its accessible name."""
+    return place.get_by_role("button", name=name)
+
+
+def asking(notebook: Notebook, index: int) -> Locator:
+    """The card of a cell that waits for an answer, with its buttons alive."""
+    card = notebook.cards(index).filter(has_text="waiting for you").first
+    card.wait_for()
+    expect(button(card, ALLOW_ONCE)).to_be_enabled()
+    return card
+
+
+def answer(notebook: Notebook, index: int, name: str = ALLOW_ONCE, word: str = "") -> float:
+    """Click an answer; seconds from the click until the cell was over."""
+    card = asking(notebook, index)
+    if word:
+        card.get_by_placeholder(WORD).fill(word)
+    # A person takes a second; a click that comes at once would also reach a kernel that still handles messages.
+    time.sleep(1)
+    began = time.monotonic()
+    button(card, name).click()
+    notebook.wait_idle(index)
+    return time.monotonic() - began
+
+
+def processes(mark: str) -> list[int]:
+    """Processes whose command line holds `mark`, this one's own search aside."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if mark in command:
+                found.append(int(entry.name))
+    return found

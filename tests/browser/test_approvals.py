@@ -1,0 +1,131 @@
+"""A person answers while the cell runs: once, for the session, no with a word; awaited, blocking, several at once."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.acts import ALLOW_ONCE, DENY, SESSION, answer, asking, button, project
+from tests.support.browser import Browser
+
+pytestmark = pytest.mark.browser
+
+SOON = 2.0
+"""Seconds. The aim is 0.5 s on an idle machine; this one runs other tests as well."""
+
+
+def test_allow_once_awaited_and_in_a_function(browser: Browser) -> None:
+    notebook = project(
+        browser,
+        "once",
+        "r = %tool bash echo one-$((1+1))\nprint('went on', r.output)",
+        "def f():\n    r = %tool bash echo two\n    return r.output\nprint('got', f())",
+        "for i in range(2):\n    r = %tool bash echo loop\nprint('looped')",
+    )
+    for index, text in ((1, "went on one-2"), (2, "got two")):
+        notebook.run(index, wait=False)
+        seconds = answer(notebook, index)
+        notebook.wait_text(index, text)
+        assert seconds < SOON
+    notebook.run(3, wait=False)
+    button(asking(notebook, 3), ALLOW_ONCE).click()
+    expect(notebook.cards(3)).to_have_count(2)
+    answer(notebook, 3)
+    notebook.wait_text(3, "looped")
+    assert notebook.errors == []
+    notebook.close()
+
+
+def test_deny_with_a_word(browser: Browser) -> None:
+    notebook = project(
+        browser,
+        "deny",
+        "%tool bash rm -rf build",
+        "from opencode_jupyter import PermissionCorrectedError\n"
+        "try:\n    %tool bash rm -rf build\nexcept PermissionCorrectedError as e:\n    print('caught:', e.feedback)",
+        "%tool bash rm -rf build",
+    )
+    notebook.run(1, wait=False)
+    answer(notebook, 1, DENY, word="clean only build/cache")
+    notebook.wait_text(1, "PermissionCorrectedError")
+    notebook.wait_text(1, "denied by you")
+    notebook.wait_text(1, "clean only build/cache")
+    notebook.run(2, wait=False)
+    answer(notebook, 2, DENY, word="use “mv” <b>instead</b>")
+    notebook.wait_text(2, "caught: use “mv” <b>instead</b>")
+    notebook.run(3, wait=False)
+    answer(notebook, 3, DENY)
+    notebook.wait_text(3, "PermissionRejectedError")
+    notebook.close()
+
+
+def test_allow_for_this_session_shows_the_patterns_and_asks_no_more(browser: Browser) -> None:
+    notebook = project(browser, "session", "%tool bash git status --short", "%tool bash git status", "%tool bash git log")
+    notebook.run(1, wait=False)
+    card = asking(notebook, 1)
+    button(card, SESSION).click()
+    field = card.get_by_role("textbox", name="pattern").first
+    expect(field).to_have_value("git status *")
+    button(card, "Allow these for this session").click()
+    notebook.wait_idle(1)
+    notebook.run(2)
+    notebook.wait_text(2, "completed")
+    notebook.run(3, wait=False)
+    answer(notebook, 3, DENY)
+    notebook.close()
+
+
+def test_two_asks_at_once_answered_in_reverse_order(browser: Browser) -> None:
+    source = (
+        "import asyncio\n"
+        "async def one(name):\n    r = %tool bash echo done-{name}\n    return r.output\n"
+        "async def two(name):\n    r = %tool bash printf second\n    return r.output\n"
+        "print(await asyncio.gather(one('x'), two('y')))"
+    )
+    notebook = project(browser, "two", source, "print('queued cell ran')")
+    notebook.run(1, wait=False)
+    expect(notebook.cards(1).filter(has_text="waiting for you")).to_have_count(2)
+    notebook.run(2, wait=False)
+    second = notebook.cards(1).filter(has_text="printf").first
+    expect(button(second, ALLOW_ONCE)).to_be_enabled()
+    button(second, ALLOW_ONCE).click()
+    expect(notebook.cards(1).filter(has_text="completed")).to_have_count(1)
+    assert "queued cell ran" not in notebook.text(2)
+    answer(notebook, 1)
+    notebook.wait_text(1, "second")
+    notebook.wait_text(2, "queued cell ran")
+    notebook.close()
+
+
+def test_buttons_take_no_focus_and_come_alive_late(browser: Browser) -> None:
+    notebook = project(browser, "focus", "%tool bash echo x", "# typing here")
+    notebook.run(1, wait=False)
+    notebook.cell(2).locator(".cm-content").click()
+    notebook.page.keyboard.type("1 2 3")
+    asking(notebook, 1)
+    notebook.page.keyboard.type(" 1")
+    assert notebook.prompt(1).startswith("[*]"), "keys typed elsewhere must not answer"
+    # By keyboard alone: focus inside the card, then the key.
+    button(notebook.cards(1).first, ALLOW_ONCE).focus()
+    notebook.page.keyboard.press("1")
+    notebook.wait_idle(1)
+    notebook.wait_text(1, "completed")
+    notebook.close()
+
+
+def test_a_page_reload_keeps_the_ask(browser: Browser) -> None:
+    notebook = project(browser, "reload", "r = %tool bash echo after-reload", "print('next', r.output)")
+    notebook.save()
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    notebook.save()
+    notebook.close()
+    again = browser.open("reload/reload.ipynb", kernel=False)
+    card = again.cards().filter(has_text="waiting for you").first
+    card.wait_for()
+    expect(button(card, ALLOW_ONCE)).to_be_enabled()
+    button(card, ALLOW_ONCE).click()
+    again.wait_kernel("idle")
+    again.run(2)
+    again.wait_text(2, "next after-reload")
+    again.close()

@@ -1,0 +1,82 @@
+"""What is saved: settled cards, readable with no kernel, trusted or not; fifty in one cell; a cut output and its file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.acts import answer, project
+from tests.support.browser import Browser
+
+pytestmark = pytest.mark.browser
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PART = "application/vnd.opencode.toolpart.v1+json"
+
+
+def bundles(saved: nbformat.NotebookNode) -> list[dict[str, object]]:
+    return [o["data"] for c in saved.cells for o in c.get("outputs", []) if "data" in o]
+
+
+def test_fifty_calls_leave_fifty_settled_cards(browser: Browser) -> None:
+    notebook = project(browser, "fifty", "for i in range(50):\n    %tool read a.txt\nprint('done')", config={})
+    notebook.run(1, timeout=60)
+    notebook.wait_text(1, "done")
+    expect(notebook.cards(1)).to_have_count(50)
+    saved = notebook.save()
+    assert len(bundles(saved)) == 50
+    assert not any(WIDGET in b for b in bundles(saved))
+    notebook.close()
+
+
+def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
+    notebook = project(
+        browser,
+        "saved",
+        "r = %tool bash echo from-the-command",
+        "%tool edit a.txt oldString=alpha newString=ALPHA",
+        "%tool bash seq 5000",
+        "%tool read missing.txt",
+        config={"permission": {"bash": {"*": "allow", "echo *": "ask"}}},
+    )
+    notebook.run(1, wait=False)
+    answer(notebook, 1)
+    notebook.run(2)
+    expect(notebook.cell(2)).to_contain_text("must read file")
+    notebook.set_cell(2, "%tool read a.txt\n%tool edit a.txt oldString=alpha newString=ALPHA")
+    for index in (2, 3, 4):
+        notebook.run(index)
+    saved = notebook.save()
+    notebook.close()
+    data = bundles(saved)
+    assert len(data) == 5
+    for bundle in data:
+        assert set(bundle) == {"text/plain", "text/html", PART}
+        assert "<script" not in str(bundle["text/html"]).lower()
+    path = browser.server.root / "saved" / "saved.ipynb"
+    words = ["from-the-command", "allowed once by you", "+ALPHA", "File not found", "open the whole output at line"]
+    # With the kernel gone: once as the trusted file, once as a stranger's copy.
+    copy = path.with_name("copy.ipynb")
+    text = path.read_text()
+    copy.write_text(text.replace("from-the-command", "from-the-command "))
+    for name in ("saved/saved.ipynb", "saved/copy.ipynb"):
+        opened = browser.open(name, kernel=False)
+        opened.wait_text(1, "from-the-command")
+        shown = " ".join(opened.page.locator(".jp-Notebook").inner_text().split()).lower()
+        for word in words:
+            assert word.lower().replace("+alpha", "alpha") in shown, (name, word)
+        assert "model not found" not in shown and "error displaying" not in shown
+        opened.screenshot(f"saved-{browser.server.application}-{name.split('/')[1]}")
+        assert opened.errors == []
+        opened.close()
+    html = subprocess.run(
+        [sys.executable, "-m", "nbconvert", "--to", "html", "--stdout", str(path)], capture_output=True, check=True
+    ).stdout.decode()
+    for word in ("from-the-command", "allowed once by you", "ALPHA", "File not found"):
+        assert word in html
+    assert json.loads(text)["metadata"].get("widgets") is None

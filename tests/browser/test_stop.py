@@ -1,0 +1,70 @@
+"""Stop and the kernel's interrupt end a call, its processes and nothing else."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+import pytest
+
+from tests.browser.acts import STOP, asking, button, processes, project
+from tests.support.browser import Browser
+
+pytestmark = pytest.mark.browser
+
+SOON = 3.0
+"""Seconds; the aim is 1 s on an idle machine."""
+
+CELLS = {"awaited": "%tool bash sleep 600 # {mark}", "function": "def f():\n    %tool bash sleep 600 # {mark}\nf()"}
+
+
+@pytest.mark.parametrize("style", CELLS)
+@pytest.mark.parametrize("how", ["stop", "interrupt"])
+def test_a_sleeping_command_ends(browser: Browser, style: str, how: str) -> None:
+    mark = uuid.uuid4().hex
+    notebook = project(
+        browser, f"{how}-{style}", CELLS[style].format(mark=mark), "r = %tool bash echo alive\nprint(r.output)", config={}
+    )
+    notebook.run(1, wait=False)
+    card = notebook.cards(1).filter(has_text="running").first
+    card.wait_for()
+    assert processes(mark)
+    time.sleep(0.5)
+    began = time.monotonic()
+    if how == "stop":
+        button(card, STOP).click()
+    else:
+        notebook.interrupt()
+    notebook.wait_idle(1)
+    assert time.monotonic() - began < SOON
+    notebook.wait_text(1, "ToolAbortedError" if how == "stop" else "KeyboardInterrupt")
+    notebook.wait_text(1, "stopped" if how == "stop" else "interrupted")
+    assert processes(mark) == []
+    notebook.run(2)
+    notebook.wait_text(2, "alive")
+    notebook.close()
+
+
+def test_an_interrupt_while_asking_rejects_the_ask(browser: Browser) -> None:
+    notebook = project(browser, "interrupt-ask", "%tool bash echo never", "%permissions")
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    notebook.interrupt()
+    notebook.wait_idle(1)
+    notebook.wait_text(1, "interrupted")
+    assert notebook.cards(1).get_by_role("button", name="Allow once").count() == 0
+    notebook.run(2)
+    notebook.wait_text(2, "doom_loop")
+    notebook.close()
+
+
+def test_live_output_is_shown_while_it_runs(browser: Browser) -> None:
+    notebook = project(
+        browser, "live", "%tool bash for i in 1 2 3 4 5 6; do echo line-$i; sleep 0.4; done", config={}
+    )
+    notebook.run(1, wait=False)
+    notebook.wait_text(1, "line-2")
+    assert "line-6" not in notebook.text(1)
+    notebook.wait_idle(1)
+    notebook.wait_text(1, "line-6")
+    notebook.close()
