@@ -92,6 +92,8 @@ def explain(error: OSError, path: str) -> str:
         return f"{path} is on a read-only file system. Write somewhere else."
     if error.errno == errno.ENAMETOOLONG:
         return f"The file name is too long: {path}"
+    if error.errno == errno.ENOENT:
+        return f"Can't write {path}: no file can be made in that folder."
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return f"Can't write {path}: a part of its path is a file, not a folder."
     if error.errno == errno.ELOOP:

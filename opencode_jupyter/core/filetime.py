@@ -65,10 +65,12 @@ class Snapshot:
             OSError: it is not there or can't be read.
         """
         taken = time.time_ns()
-        found = Path(path).stat()
-        digest = None
-        if found.st_size <= HASH_LIMIT:
-            digest = hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()
+        # Files under /proc may make a reader wait for ever.
+        with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+            found = os.fstat(file.fileno())
+            digest = None
+            if found.st_size <= HASH_LIMIT:
+                digest = hashlib.blake2b(file.read(HASH_LIMIT + 1) or b"", digest_size=16).digest()
         return cls(taken, found.st_mtime_ns, found.st_size, digest)
 
 
@@ -144,6 +146,10 @@ class FileTimes:
                 del self._locks[real]
             else:
                 self._locks[real] = (lock, holders - 1)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
 
 
 def _iso(nanoseconds: int) -> str:

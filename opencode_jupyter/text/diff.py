@@ -197,7 +197,8 @@ def _git_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode] | None:
         # Nothing from the user's or a project's git configuration may run or change the answer.
         command = [git, "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"]
         command += ["-c", "core.autocrlf=false", "diff", "--no-index", "--no-ext-diff", "--no-textconv"]
-        command += ["--no-color", "--text", "--unified=0", "--no-indent-heuristic", "--diff-algorithm=myers", "--", "before", "after"]
+        command += ["--no-color", "--text", "--unified=0", "--no-indent-heuristic", "--diff-algorithm=myers"]
+        command += ["--", "before", "after"]
         environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_CEILING_DIRECTORIES": str(Path(folder).parent)}
         for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS"):
             environment.pop(name, None)

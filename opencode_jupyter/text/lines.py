@@ -65,7 +65,7 @@ def page(file: FileIO, first: int, limit: int, stop: Callable[[], None] | None =
 
     Args:
         file: unbuffered and at its start.
-        first: the first line wanted.
+        first: the number of the first line wanted.
         limit: at most so many lines; fewer when `PAGE_BYTES` are reached.
         stop: called for every chunk; raises to end the reading.
     """

@@ -53,4 +53,3 @@ def outside(ctx: ToolContext, path: Path) -> list[Path]:
     if not any(actual.is_relative_to(os.path.realpath(top)) for top in tops):
         places.append(actual)
     return list(dict.fromkeys(places))
-

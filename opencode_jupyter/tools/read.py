@@ -89,14 +89,16 @@ async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise _paths.not_found(path)
     title = printable(ctx.workspace.relative(path))
     if is_directory:
-        return await _in_thread(_directory, path, title, first, limit)
+        listing: ToolResult = await _in_thread(_directory, path, title, first, limit)
+        return listing
     _paths.regular(path, found)
     loaded, reminders = _instructions.resolve(ctx, path)
-    attached = await _in_thread(_attachment, path, place, found.st_size)
+    attached: Attachment | None = await _in_thread(_attachment, path, place, found.st_size)
     if attached is not None:
         kind = "PDF" if attached.mime == "application/pdf" else "Image"
         text = f"{kind} read successfully"
         return ToolResult(title, text, {"preview": text, "truncated": False, "loaded": loaded}, [attached])
+    result: ToolResult
     result, snapshot = await _in_thread(_text, path, place, title, first, limit, ctx.abort.raise_if_aborted)
     ctx.workspace.files.read(ctx.session_id, path, snapshot)
     result.metadata["loaded"] = loaded
@@ -112,16 +114,18 @@ async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
 def _text(
     path: Path, place: Path, title: str, first: int, limit: int, stop: Callable[[], None]
 ) -> tuple[ToolResult, Snapshot]:
-    with FileIO(_paths.open_regular(path, place)) as file:
-        sample = file.read(SAMPLE)
-        file.seek(0)
-        if path.suffix.lower() in BINARY or is_binary(sample):
-            raise ToolError(f"Cannot read binary file: {path}")
-        snapshot = Snapshot.of(place)
-        try:
+    try:
+        with FileIO(_paths.open_regular(path, place)) as file:
+            sample = file.read(SAMPLE)
+            if sample is None:  # type: ignore[unreachable]  # what a file gives that is not ready
+                raise ToolError(f"Not read: {path} has nothing to give now; reading it would wait, perhaps for ever.")
+            if path.suffix.lower() in BINARY or is_binary(sample):
+                raise ToolError(f"Cannot read binary file: {path}")
+            file.seek(0)
+            snapshot = Snapshot.of(place)
             found = page(file, first, limit, stop)
-        except OSError as error:
-            raise ToolError(_paths.explain(error, path)) from error
+    except OSError as error:
+        raise ToolError(_paths.explain(error, path)) from error
     if found.total < first and not (found.total == 0 and first == 1):
         raise ToolError(f"Offset {first} is out of range for this file ({found.total} lines)")
     if found.capped:

@@ -40,7 +40,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     for name in ("HOME", "OPENCODE_TEST_HOME"):
         monkeypatch.setenv(name, str(home))
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT"):
+    for name in (
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "OPENCODE_CONFIG",
+        "OPENCODE_CONFIG_DIR",
+        "OPENCODE_CONFIG_CONTENT",
+    ):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()

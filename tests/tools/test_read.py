@@ -88,7 +88,8 @@ async def test_suggestions(workspace: Workspace) -> None:
     folder = workspace.directory
     names = ["config.yml.1", "config.yml.2", "config.yml.bak"]
     assert str(raised.value) == (
-        f"File not found: {folder}/config.yml\n\nDid you mean one of these?\n" + "\n".join(f"{folder}/{n}" for n in names)
+        f"File not found: {folder}/config.yml\n\nDid you mean one of these?\n"
+        + "\n".join(f"{folder}/{n}" for n in names)
     )
 
 
@@ -111,7 +112,10 @@ async def test_directory(workspace: Workspace) -> None:
     result = await workspace.call("read", {"filePath": "d"})
     names = ["_x", ".hidden", "a10", "B.py", "b.txt", "broken", "é", "f", "link/", "sub/"]
     shown = "\n".join(names)
-    assert result.output == f"<path>{folder}</path>\n<type>directory</type>\n<entries>\n{shown}\n\n(10 entries)\n</entries>"
+    assert (
+        result.output
+        == f"<path>{folder}</path>\n<type>directory</type>\n<entries>\n{shown}\n\n(10 entries)\n</entries>"
+    )
     assert result.title == "d"
     assert result.metadata["preview"] == shown and result.metadata["truncated"] is False
     assert result.records is not None
@@ -133,7 +137,9 @@ async def test_directory_page(workspace: Workspace) -> None:
 async def test_byte_cap(workspace: Workspace) -> None:
     (workspace.directory / "f").write_text(("0" * 99 + "\n") * 1000)
     result = await workspace.call("read", {"filePath": "f"})
-    assert result.output.endswith("\n\n(Output capped at 50 KB. Showing lines 1-512. Use offset=513 to continue.)\n</content>")
+    assert result.output.endswith(
+        "\n\n(Output capped at 50 KB. Showing lines 1-512. Use offset=513 to continue.)\n</content>"
+    )
     assert result.metadata["truncated"] and result.metadata["display"]["totalLines"] == 1000
 
 
@@ -160,7 +166,9 @@ async def test_images_and_pdf(workspace: Workspace) -> None:
     for name, mime in (("a.PNG", "image/png"), ("b.jpeg", "image/jpeg"), ("c.pdf", "application/pdf")):
         (workspace.directory / name).write_bytes(b"\x89\0data")
         result = await workspace.call("read", {"filePath": name})
-        assert result.output == result.metadata["preview"] == ("PDF" if "pdf" in name else "Image") + " read successfully"
+        assert (
+            result.output == result.metadata["preview"] == ("PDF" if "pdf" in name else "Image") + " read successfully"
+        )
         (attachment,) = result.attachments
         assert (attachment.mime, attachment.data) == (mime, b"\x89\0data")
         assert attachment.url.startswith(f"data:{mime};base64,")
@@ -214,7 +222,8 @@ async def test_no_permission_is_said(workspace: Workspace, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("arguments", "field"), [({}, "filePath"), ({"filePath": 5}, "filePath"), ({"filePath": "f", "limit": "x"}, "limit")]
+    ("arguments", "field"),
+    [({}, "filePath"), ({"filePath": 5}, "filePath"), ({"filePath": "f", "limit": "x"}, "limit")],
 )
 async def test_wrong_arguments_name_the_field(workspace: Workspace, arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidArgumentsError, match=f'"{field}"'):
@@ -235,7 +244,8 @@ async def test_instructions_come_once_a_message(workspace: Workspace) -> None:
     first = await workspace.call("read", {"filePath": "a/b/f.txt"})
     assert first.output.endswith(
         "</content>\n\n<system-reminder>\n"
-        f"Instructions from: {root}/a/b/AGENTS.md\ninner\n\nInstructions from: {root}/a/AGENTS.md\nouter\n</system-reminder>"
+        f"Instructions from: {root}/a/b/AGENTS.md\ninner\n\n"
+        f"Instructions from: {root}/a/AGENTS.md\nouter\n</system-reminder>"
     )
     assert first.metadata["loaded"] == [f"{root}/a/b/AGENTS.md", f"{root}/a/AGENTS.md"]
     again = await workspace.call("read", {"filePath": "a/b/f.txt"})
@@ -256,3 +266,11 @@ async def test_a_read_is_remembered_for_edit(workspace: Workspace) -> None:
         await workspace.call("write", {"filePath": "f", "content": "y"})
     await workspace.call("read", {"filePath": "f"})
     await workspace.call("write", {"filePath": "f", "content": "y"})
+
+
+@pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="Linux only")
+async def test_files_that_make_a_reader_wait_are_refused(workspace: Workspace) -> None:
+    with pytest.raises(ToolError):
+        await workspace.call("read", {"filePath": "/proc/kmsg"}, timeout=5)
+    with pytest.raises(ToolError, match="Can't read /proc/self/mem"):
+        await workspace.call("read", {"filePath": "/proc/self/mem"}, timeout=5)

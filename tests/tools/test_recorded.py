@@ -54,4 +54,4 @@ def test_tables_name_recorded_cases() -> None:
     names = {case["name"] for case in recorded.cases()}
     tools = {case["tool"] for case in recorded.cases()}
     assert set(DECIDED) <= names
-    assert NOT_BUILT <= tools
+    assert tools >= NOT_BUILT

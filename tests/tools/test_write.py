@@ -39,7 +39,7 @@ async def test_a_new_file(workspace: Workspace, approver: Approver) -> None:
 async def test_an_existing_file_must_have_been_read(workspace: Workspace, approver: Approver) -> None:
     path = workspace.directory / "f"
     path.write_text("precious\n")
-    with pytest.raises(ToolError, match="You must read file .* before overwriting it"):
+    with pytest.raises(ToolError, match=r"You must read file .* before overwriting it"):
         await workspace.call("write", {"filePath": "f", "content": "x"})
     await workspace.call("read", {"filePath": "f"})
     path.write_text("changed\n")
@@ -131,7 +131,9 @@ async def test_a_full_disk_leaves_the_old_file(
 
 async def test_a_project_reached_through_a_link(tmp_path: Path, project: Path, approver: Approver) -> None:
     (tmp_path / "door").symlink_to(project)
-    async with Workspace(tmp_path / "door", {"permission": {"*": "ask"}}, data_dir=tmp_path / "d", approve=approver) as ws:
+    async with Workspace(
+        tmp_path / "door", {"permission": {"*": "ask"}}, data_dir=tmp_path / "d", approve=approver
+    ) as ws:
         await ws.call("write", {"filePath": "f", "content": "x"})
         await ws.call("read", {"filePath": "f"})
     assert [(a.permission, a.patterns) for a in approver.asks] == [("edit", ["f"]), ("read", ["f"])]

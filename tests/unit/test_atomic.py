@@ -60,7 +60,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         os, "open", lambda p, flags, *a, **k: _full(real_open, p, flags, *a, **k) if str(p).endswith(".tmp") else
         real_open(p, flags, *a, **k)
     )  # fmt: skip
-    with pytest.raises(ToolError, match="No space left .* The file is unchanged"):
+    with pytest.raises(ToolError, match=r"No space left .* The file is unchanged"):
         atomic.write(path, b"new" * 1000)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["f"]

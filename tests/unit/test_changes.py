@@ -46,7 +46,7 @@ def test_a_file_changed_since_is_not_touched(changes: Changes, tmp_path: Path) -
     change(changes, mine, b"1")
     change(changes, other, b"1")
     mine.write_bytes(b"by hand")
-    with pytest.raises(ToolError, match="mine has changed since the edit call.*force"):
+    with pytest.raises(ToolError, match=r"mine has changed since the edit call.*force"):
         changes.undo(2)
     assert other.exists() and mine.read_bytes() == b"by hand" and len(changes.entries()) == 2
     changes.undo(2, force=True)
@@ -68,9 +68,7 @@ def test_nothing_to_undo(changes: Changes) -> None:
         changes.undo()
 
 
-def test_contents_are_private_and_bounded(
-    changes: Changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contents_are_private_and_bounded(changes: Changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes_module, "MAX_BYTES", 1000)
     file = tmp_path / "f"
     file.write_bytes(b"x" * 200)
@@ -83,9 +81,7 @@ def test_contents_are_private_and_bounded(
     assert len(changes.entries()) == 5
 
 
-def test_a_content_too_large_to_keep_says_so(
-    changes: Changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_content_too_large_to_keep_says_so(changes: Changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes_module, "MAX_BYTES", 1000)
     file = tmp_path / "f"
     file.write_bytes(b"x" * 300)

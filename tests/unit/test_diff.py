@@ -16,7 +16,9 @@ from opencode_jupyter.text import _myers
 from opencode_jupyter.text import diff as diff_module
 from opencode_jupyter.text.diff import diff, shorten, trim_diff
 
-TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "-x\n", "@@ -1,1 +1,1 @@\n", "d"]), max_size=30).map("".join)
+TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "-x\n", "@@ -1,1 +1,1 @@\n", "d"]), max_size=30).map(
+    "".join
+)
 
 
 def body(patch: str) -> str:
@@ -90,7 +92,9 @@ def test_the_shortest_diff_is_found(old: str, new: str) -> None:
 
 
 def test_form() -> None:
-    assert body(diff("f", "one\ntwo\nthree\n", "one\nTWO\nthree\n").patch) == "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
+    assert (
+        body(diff("f", "one\ntwo\nthree\n", "one\nTWO\nthree\n").patch) == "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
+    )
     assert body(diff("f", "", "n\n").patch) == "@@ -0,0 +1,1 @@\n+n\n"
     assert body(diff("f", "n\n", "").patch) == "@@ -1,1 +0,0 @@\n-n\n"
     assert body(diff("f", "a", "b").patch) == (

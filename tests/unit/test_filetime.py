@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -88,10 +89,8 @@ async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
                 raise KeyError
 
     async def guarded(name: str, path: Path) -> None:
-        try:
+        with contextlib.suppress(KeyError):
             await work(name, path)
-        except KeyError:
-            pass
 
     link = file.parent / "link"
     link.symlink_to(file)

@@ -21,7 +21,9 @@ def read(folder: Path, data: bytes, first: int = 1, limit: int = 2000) -> Page:
 
 
 @given(
-    data=st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\r", "é🙂".encode(), b"\xff", b"x" * 30])).map(b"".join),
+    data=st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\r", "é🙂".encode(), b"\xff", b"x" * 30])).map(
+        b"".join
+    ),
     first=st.integers(1, 12),
     limit=st.integers(1, 6),
     chunk=st.integers(1, 40),
@@ -38,7 +40,7 @@ def test_equals_a_plain_split(
         got = read(tmp_path_factory.getbasetemp(), data, first, limit)
     assert got.lines == wanted[first - 1 : first - 1 + limit]
     assert got.total == len(wanted)
-    assert got.more == (bool(wanted) and first - 1 + limit < len(wanted) or not got.lines and first <= len(wanted))
+    assert got.more == ((bool(wanted) and first - 1 + limit < len(wanted)) or (not got.lines and first <= len(wanted)))
 
 
 def test_a_line_is_cut_at_2000_units(tmp_path: Path) -> None:
@@ -80,7 +82,13 @@ def test_reading_can_be_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sample", "binary"),
-    [(b"", False), (b"text\n", False), (b"a\0b", True), (b"\x01" * 31 + b"a" * 69, True), (b"\x01" * 30 + b"a" * 70, False)],
+    [
+        (b"", False),
+        (b"text\n", False),
+        (b"a\0b", True),
+        (b"\x01" * 31 + b"a" * 69, True),
+        (b"\x01" * 30 + b"a" * 70, False),
+    ],
 )
 def test_binary(sample: bytes, binary: bool) -> None:
     assert is_binary(sample) is binary

@@ -64,26 +64,29 @@ def test_replace_all() -> None:
     assert replace("aaa", "aa", "b", replace_all=True) == "ba"
 
 
+NOT_FOUND = (
+    "Could not find oldString in the file. It must match exactly, including whitespace, indentation, and line endings."
+)
+MANY = "Found multiple matches for oldString. Provide more surrounding context to make the match unique."
+
+
 @pytest.mark.parametrize(
     ("content", "old", "error", "message"),
-    [
-        ("abc", "x", NoMatchError, "Could not find oldString in the file. It must match exactly, including whitespace, "
-         "indentation, and line endings."),
-        ("a a", "a", AmbiguousMatchError, "Found multiple matches for oldString. Provide more surrounding context to "
-         "make the match unique."),
-        ("a", "b", NoMatchError, None),
-        ("a", "", ToolError, None),
-    ],
-)  # fmt: skip
-def test_errors(content: str, old: str, error: type[ToolError], message: str | None) -> None:
+    [("abc", "x", NoMatchError, NOT_FOUND), ("a a", "a", AmbiguousMatchError, MANY)],
+)
+def test_errors(content: str, old: str, error: type[ToolError], message: str) -> None:
     with pytest.raises(error) as raised:
         replace(content, old, "new")
-    if message:
-        assert str(raised.value) == message
+    assert str(raised.value) == message
+
+
+def test_an_empty_old_text_is_refused() -> None:
+    with pytest.raises(ToolError, match="must not be empty"):
+        replace("a", "", "b")
 
 
 def test_equal_texts_are_refused() -> None:
-    with pytest.raises(ToolError, match="^No changes to apply: oldString and newString are identical.$"):
+    with pytest.raises(ToolError, match=r"^No changes to apply: oldString and newString are identical\.$"):
         replace("a", "a", "a")
 
 
@@ -143,7 +146,9 @@ def test_distance_is_levenshtein(a: str, b: str) -> None:
         pytest.param("\n" * 1_000_000, "\n" * 2000 + "x", id="blank lines"),
         pytest.param("a" * 1_000_000, "a" * 500_000 + "b", id="one line"),
         pytest.param(("begin\n" + "x" * 90 + "\nend\n") * 10_000, "begin\n" + "y" * 90 + "\nend", id="many blocks"),
-        pytest.param("begin\n" + "xy" * 250_000 + "\nend\n", "begin\n" + "yz" * 250_000 + "\nend", id="long inner lines"),
+        pytest.param(
+            "begin\n" + "xy" * 250_000 + "\nend\n", "begin\n" + "yz" * 250_000 + "\nend", id="long inner lines"
+        ),
         pytest.param("a\\tb \n" * 160_000, "a b\nb a\n" * 1000, id="escapes"),
     ],
 )
