@@ -260,15 +260,17 @@ class _Parser:
     def _positional(self, loose: list[Word]) -> None:
         body = self.spec.body if self.cell is not None and self.cell.strip() else None
         places = [f for f in self.spec.positional if f is not body]
+        # A list takes all the words that are left, unless something required stands behind it.
+        lists = [i for i, f in enumerate(places) if f.takes("array") and not any(g.required for g in places[i + 1 :])]
+        last = lists[0] if lists else len(places)
         for i, word in enumerate(loose):
-            gathers = places and i >= len(places) - 1 and places[-1].takes("array")
-            if i >= len(places) and not gathers:
+            if min(i, last) >= len(places):
                 usage = " ".join(f.name for f in places) or "no arguments"
                 raise line_error(
                     f"{self.spec.tool.id} takes {usage}; there is no place for this. Text with blanks goes in quotes.",
                     self.line, word.start, self.spec.tool.id,
                 )
-            self._give(places[-1] if gathers else places[i], word, "a word without a name")
+            self._give(places[min(i, last)], word, "a word without a name")
 
     def _give(self, found: Field, word: Word, how: str) -> None:
         if word.kind == "json":

@@ -66,7 +66,8 @@ def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str,
     out = dict(arguments)
     for name in texts & out.keys():
         value = getattr(validated, spec.attributes.get(name, name), None)
-        if isinstance(value, bool | int | float):
+        items = value if isinstance(value, list) else [value]
+        if items and all(isinstance(item, bool | int | float) for item in items):
             out[name] = value
     return out
 

@@ -15,7 +15,7 @@ from ..core.errors import InvalidArgumentsError
 
 _KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
 _FSTRING = re.compile(r"[fF](['\"])")
-_BLANK = " \t\r\n"
+BLANK = " \t\r\n"
 _SHOWN = 100
 """Characters of a line that an error shows around the place it speaks of."""
 
@@ -84,7 +84,7 @@ def words(line: str, position: int = 0) -> list[Word]:
 
 def skip_blanks(line: str, position: int) -> int:
     """Where the next word begins."""
-    while position < len(line) and line[position] in _BLANK:
+    while position < len(line) and line[position] in BLANK:
         position += 1
     return position
 
@@ -114,19 +114,19 @@ def _value(line: str, start: int, position: int, key: str | None) -> Word:
     fstring = _FSTRING.match(line, position)
     if fstring is not None:
         end = _end_of_quote(line, fstring.end() - 1, python=True)
-        if end >= len(line) or line[end] in _BLANK:
+        if end >= len(line) or line[end] in BLANK:
             raw = line[position:end]
             return Word(raw, raw, start, end, key, None, "fstring", quoted=True)
     pieces: list[str] = []
     at = position
-    while at < len(line) and line[at] not in _BLANK:
+    while at < len(line) and line[at] not in BLANK:
         char = line[at]
         if char in "'\"":
             end = _end_of_quote(line, at)
             inner = line[at + 1 : end - 1]
             pieces.append(inner if char == "'" else re.sub(r'\\(["\\])', r"\1", inner))
             at = end
-        elif char == "\\" and at + 1 < len(line) and line[at + 1] in _BLANK + "'\"\\":
+        elif char == "\\" and at + 1 < len(line) and line[at + 1] in BLANK + "'\"\\":
             pieces.append(line[at + 1])
             at += 2
         else:
@@ -156,10 +156,10 @@ def _json(line: str, start: int, position: int, key: str) -> Word:
         if line[stop : end - 1].strip():
             raise line_error("The JSON value ends before this.", line, stop)
     else:
-        if position >= len(line) or line[position] in _BLANK:
+        if position >= len(line) or line[position] in BLANK:
             raise line_error(f"{key}:= wants a JSON value behind it, such as {key}:=[1,2].", line, start)
         value, end = _decode(line, position)
-        if end < len(line) and line[end] not in _BLANK:
+        if end < len(line) and line[end] not in BLANK:
             raise line_error("The JSON value ends before this.", line, end)
     return Word(line[position:end], line[position:end], start, end, key, value, "json", quoted=True)
 

@@ -19,7 +19,7 @@ from ..core.errors import ToolError
 from ..core.permission import ACTIONS
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
-from .arguments_words import quote
+from .arguments_words import BLANK, quote
 from .help import permission_of
 
 if TYPE_CHECKING:
@@ -170,14 +170,16 @@ class _Completer:
         if key is not None:
             field, value = spec.find(key.group(1)), self.word[key.end() :]
             return (self._values(field, value, key.group(2)) if field else []), value
-        if spec.raw:
-            return self._paths(self.word), self.word
         used = {k.group(1) for k in map(_KEY.match, given) if k}
         places = self._places(spec, given, used)
+        if spec.raw:  # in front of the command its other parameters may stand
+            front = all(_KEY.match(word) or word.startswith("-") for word in given)
+            places = [f for f in places if f != spec.body] if front else []
         named = [f for f in spec.fields if f in places and f.name.lower().startswith(self.word.lower())]
         names = [(f"{f.name}=", "param") for f in named]
-        place = places[0] if places else None
-        values = self._values(place, self.word, "=") if place is not None else []
+        values = self._values(places[0], self.word, "=") if places else []
+        if spec.raw:
+            return [*names, *self._paths(self.word)], self.word
         return ([*values, *names] if self.word or not values else [*names, *values]), self.word
 
     def _places(self, spec: Spec, given: list[str], used: set[str]) -> list[Field]:
@@ -247,7 +249,7 @@ def typed_words(text: str) -> list[str]:
     mark = ""
     escaped = False
     for char in text:
-        if char.isspace() and not mark and not escaped:
+        if char in BLANK and not mark and not escaped:
             if found[-1]:
                 found.append("")
             continue

@@ -48,7 +48,12 @@ class ToolHelp:
         known = EXAMPLES.get(self.spec.tool.id) if self.spec.tool.builtin else None
         if known is not None:
             return known
-        pieces = [_example(f) for f in self.spec.positional if f.required]
+        pieces: list[str] = []
+        for field in (f for f in self.spec.positional if f.required):
+            word = _example(field)
+            # Behind a value that has to be named, places would be counted wrongly: the others are named too.
+            named = any("=" in piece for piece in pieces) and not word.startswith(field.name)
+            pieces.append(f"{field.name}={word}" if named else word)
         return " ".join(["%tool", self.spec.tool.id, *pieces])
 
     @property

@@ -69,7 +69,8 @@ class ToolMagics(Magics):
         request = self._read(line, cell, local_ns)
         if not isinstance(request, CallRequest):
             return request
-        return self._bind(request, self.notebook.run_sync(request))
+        with plain_errors():
+            return self._bind(request, self.notebook.run_sync(request))
 
     @no_var_expand
     @needs_local_scope
@@ -79,7 +80,8 @@ class ToolMagics(Magics):
         request = self._read(line, cell, local_ns)
         if not isinstance(request, CallRequest):
             return request
-        return self._bind(request, await self.notebook.run_async(request))
+        with plain_errors():
+            return self._bind(request, await self.notebook.run_async(request))
 
     @no_var_expand
     @line_magic

@@ -18,7 +18,12 @@ class ToolQuestion(TokenTransformBase):
     """Turns such a line into the magic's call before IPython's own help does."""
 
     priority = 4
-    """Before ``HelpEnd`` (5)."""
+    """Before ``HelpEnd`` (5), which begins at the line's first token too: the earlier column would come first."""
+
+    def __init__(self, start: tuple[int, int], magic: int) -> None:
+        super().__init__(start)  # type: ignore[no-untyped-call]
+        self.magic = magic
+        """Column of the ``%``."""
 
     @classmethod
     def find(cls, tokens_by_line: list[list[Any]]) -> ToolQuestion | None:
@@ -30,14 +35,14 @@ class ToolQuestion(TokenTransformBase):
             for i in range(at, len(line) - 3):
                 first = i == at or line[i - 1].string == "="
                 if first and line[i].string == "%" and line[i + 1].string in NAMES and line[i + 2].string != "?":
-                    return cls(line[i].start)
+                    return cls(line[at].start, line[i].start[1])
         return None
 
     def transform(self, lines: list[str]) -> list[str]:
         """The cell with that line as a call."""
         end = find_end_of_continued_line(lines, self.start_line)
-        text = assemble_continued_line(lines, (self.start_line, self.start_col), end)
+        text = assemble_continued_line(lines, (self.start_line, self.magic), end)
         name, _, rest = text[1:].strip().partition(" ")
-        head = lines[self.start_line][: self.start_col]
+        head = lines[self.start_line][: self.magic]
         call = f"{head}get_ipython().run_line_magic({name!r}, {rest.strip()!r})\n"
         return [*lines[: self.start_line], call, *lines[end + 1 :]]

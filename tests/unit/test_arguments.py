@@ -1,0 +1,361 @@
+"""A magic's line becomes a tool's arguments, or an error that says what to do."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from opencode_jupyter import InvalidArgumentsError, Tool, ToolError, UnknownToolError, Workspace, tool
+from opencode_jupyter.jupyter.arguments import CallRequest, parse
+from opencode_jupyter.jupyter.arguments_words import next_word, quote, words
+
+SEARCH = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "top": {"type": "integer"}, "exact": {"type": "boolean"}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+class Style(BaseModel):
+    colour: Literal["red", "green"]
+    width: float = 1.0
+
+
+class Plot(BaseModel):
+    data: list[float]
+    style: Style | None = None
+    title: str | None = Field(None, description="above the plot")
+
+
+@tool
+def note(title: str, text: str, copies: int = 1, loud: bool = False) -> str:
+    """Write a note."""
+    return title + text * copies
+
+
+@tool
+def tagged(files: list[str], level: Literal["low", "high"] = "low") -> str:
+    """Tag files."""
+    return level
+
+
+@tool("plot", parameters=Plot)
+def plot(arguments: Plot) -> str:
+    """Draw."""
+    return str(arguments)
+
+
+@tool
+def letter(to: str, body: str) -> str:
+    """Write a letter."""
+    return body
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    folder = tmp_path_factory.mktemp("project")
+    with Workspace(folder, data_dir=folder / "data", store=False) as ws:
+        for made in (note, tagged, plot, letter):
+            ws.registry.register(made)
+        definition = {"description": "remote", "parameters": SEARCH, "execute": lambda a, c: "x"}
+        ws.registry.register(Tool.define("search", definition))
+        yield ws
+
+
+@pytest.fixture
+def read(workspace: Workspace) -> Any:
+    def read(line: str, cell: str | None = None, **variables: Any) -> CallRequest:
+        return parse(line, cell, workspace.registry, variables)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("read a.txt", {"filePath": "a.txt"}),
+        ("read 'my file.txt' limit=5", {"filePath": "my file.txt", "limit": 5}),
+        ('read "my file.txt" 3', {"filePath": "my file.txt", "offset": 3}),
+        ("read file_path=x offset:=3", {"filePath": "x", "offset": 3}),
+        (r"read my\ file.txt", {"filePath": "my file.txt"}),
+        ("read a{i}$HOME.txt", {"filePath": "a{i}$HOME.txt"}),
+        ("read 'it{}s'", {"filePath": "it{}s"}),
+        ("read a.txt;", {"filePath": "a.txt"}),
+        ("read a.txt ;", {"filePath": "a.txt"}),
+        ("read 'a.txt;'", {"filePath": "a.txt;"}),
+        ("read what?", {"filePath": "what?"}),
+        ("read -- -x", {"filePath": "-x"}),
+        ("read '-q'", {"filePath": "-q"}),
+        (r"grep \d+ include=*.py", {"pattern": r"\d+", "include": "*.py"}),
+        (r'grep "\bTODO\b"', {"pattern": r"\bTODO\b"}),
+        ("grep 'a=b'", {"pattern": "a=b"}),
+        ("grep pattern='a=\"b\"'", {"pattern": 'a="b"'}),
+        ('grep {"pattern": "a b", "path": "src"}', {"pattern": "a b", "path": "src"}),
+        ('grep {"pattern": "a"} path=src', {"pattern": "a", "path": "src"}),
+        (r"grep {\w+}", {"pattern": r"{\w+}"}),
+        ("write a.txt 'some text'", {"filePath": "a.txt", "content": "some text"}),
+        ("edit f a b replaceAll=true", {"filePath": "f", "oldString": "a", "newString": "b", "replaceAll": True}),
+        ("edit f a b replace_all=no", {"filePath": "f", "oldString": "a", "newString": "b", "replaceAll": False}),
+        ("note t 5 3", {"title": "t", "text": "5", "copies": 3}),
+        ("note t -1 copies=-1", {"title": "t", "text": "-1", "copies": -1}),
+        ("note 'true' x loud=true", {"title": "true", "text": "x", "loud": True}),
+        ("tagged a b c level=high", {"files": ["a", "b", "c"], "level": "high"}),
+        ("tagged a", {"files": ["a"]}),
+        ("tagged files=a files=b", {"files": ["a", "b"]}),
+        ('tagged files=["a","b"]', {"files": ["a", "b"]}),
+        ('tagged files:=["a b", "c"]', {"files": ["a b", "c"]}),
+        ("tagged 'files:=[1]'", {"files": ["files:=[1]"]}),
+        ('plot data:=[1, 2.5] style:={"colour": "red"}', {"data": [1, 2.5], "style": {"colour": "red"}}),
+        ("plot 1 2.5 3", {"data": [1, 2.5, 3]}),
+        ("plot data:='[1, 2]'", {"data": [1, 2]}),
+        ("search x top=3 exact=yes", {"query": "x", "top": 3, "exact": True}),
+        ("search 5", {"query": "5"}),
+    ],
+)
+def test_line_becomes_arguments(read: Any, line: str, arguments: dict[str, Any]) -> None:
+    assert read(line).arguments == arguments
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("bash ls -la | head", "ls -la | head"),
+        ("bash --timeout 5 sleep 10", "sleep 10"),
+        ("bash -q -o r FOO=1 echo \"$X {a}\" 'b c'", "FOO=1 echo \"$X {a}\" 'b c'"),
+        ("bash echo 'unclosed", "echo 'unclosed"),
+        ("bash { ls; }", "{ ls; }"),
+        ("bash ls a?", "ls a?"),
+        ("bash timeout=5; echo $timeout", "timeout=5; echo $timeout"),
+        ("bash ls --help", "ls --help"),
+        ("bash -- -odd", "-odd"),
+        (r"bash grep '\bx\b' *.py; echo done;", r"grep '\bx\b' *.py; echo done;"),
+        ('bash {"command": "ls", "description": "look"}', "ls"),
+    ],
+)
+def test_bash_takes_the_line_as_it_stands(read: Any, line: str, command: str) -> None:
+    assert read(line).arguments["command"] == command
+
+
+def test_bash_describes_itself_by_its_command(read: Any) -> None:
+    assert read("bash ls").arguments["description"] == "ls"
+    assert read("bash", "\nfirst line\nsecond\n").arguments["description"] == "first line"
+    assert len(read("bash echo " + "x" * 100).arguments["description"]) == 60
+    assert read('bash description="what for" ls').arguments == {"command": "ls", "description": "what for"}
+
+
+def test_bash_takes_its_own_parameters_in_front(read: Any) -> None:
+    request = read("bash workdir=sub timeout=500 ls 'a b'")
+    assert request.arguments == {"workdir": "sub", "timeout": 500, "command": "ls 'a b'", "description": "ls 'a b'"}
+    assert request.timeout is None
+
+
+def test_options_stand_before_and_after_the_name(read: Any) -> None:
+    for line in ("-q --timeout 2.5 -o hits --agent plan grep x", "grep x -q --timeout=2.5 -o hits --agent plan"):
+        request = read(line)
+        assert (request.tool, request.arguments) == ("grep", {"pattern": "x"})
+        assert (request.quiet, request.timeout, request.output, request.agent) == (True, 2.5, "hits", "plan")
+    assert read("--dry-run read a").dry_run
+    assert read("read a --bg").background
+    assert read("read --help").help
+    assert read("read?").help
+    assert read("bash --help").help
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "arguments"),
+    [
+        ("write a.txt", "x\ny\n", {"filePath": "a.txt", "content": "x\ny\n"}),
+        ("write a.txt", "", {"filePath": "a.txt", "content": ""}),
+        ("write filePath=a.txt", "{x} $y `z`\n", {"filePath": "a.txt", "content": "{x} $y `z`\n"}),
+        ("edit a.txt old", "new\n", {"filePath": "a.txt", "oldString": "old", "newString": "new"}),
+        ("edit a.txt old", "two\n\n", {"filePath": "a.txt", "oldString": "old", "newString": "two\n"}),
+        ("bash workdir=w", "ls\npwd\n", {"workdir": "w", "command": "ls\npwd", "description": "ls"}),
+        ("letter Ann", "Dear Ann\n", {"to": "Ann", "body": "Dear Ann"}),
+        ("note hi", "text\n", {"title": "hi", "text": "text"}),
+        ("tagged", '{"files": ["a"]}\n', {"files": ["a"]}),
+        ("read a.txt", "  \n", {"filePath": "a.txt"}),
+    ],
+)
+def test_body_fills_the_tools_body_field(read: Any, line: str, cell: str, arguments: dict[str, Any]) -> None:
+    assert read(line, cell).arguments == arguments
+
+
+def test_from_takes_dicts_models_dataclasses_and_strings(read: Any) -> None:
+    @dataclass
+    class Where:
+        pattern: str
+        path: str | None = None
+
+    class Holder:
+        args: dict[str, Any] = {"file_path": "x", "limit": 2}
+
+    assert read("grep --from d", d={"pattern": "p"}).arguments == {"pattern": "p"}
+    assert read("grep q --from d", d={"pattern": "p", "path": "src"}).arguments == {"pattern": "q", "path": "src"}
+    assert read("plot --from m", m=Plot(data=[1.0])).arguments == {"data": [1.0]}
+    assert read("grep --from w", w=Where("p")).arguments == {"pattern": "p"}
+    assert read("write a.txt --from text", text="{x}\n").arguments == {"filePath": "a.txt", "content": "{x}\n"}
+    assert read("bash --from cmd", cmd="ls | wc").arguments["command"] == "ls | wc"
+    assert read("read --from h.args", h=Holder()).arguments == {"filePath": "x", "limit": 2}
+
+
+def test_fstrings_name_variables_and_nothing_else_does(read: Any) -> None:
+    assert read('read f"a {i + 1}.txt"', i=1).arguments == {"filePath": "a 2.txt"}
+    assert read("write filePath=f'{n}.txt' content=f", n="b").arguments == {"filePath": "b.txt", "content": "f"}
+    assert read("read a{i}.txt", i=1).arguments == {"filePath": "a{i}.txt"}
+    with pytest.raises(InvalidArgumentsError, match=r"NameError.*nothere"):
+        read('read f"{nothere}"')
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "said"),
+    [
+        ("", "x", "name of a tool"),
+        ("read", None, "filePath (string) is missing: "),
+        ("edit a.txt", None, "oldString and newString are missing:"),
+        ("read a.txt b", None, "offset wants a number, not 'b'"),
+        ("note t x copies=many", None, "copies wants a whole number, not 'many'"),
+        ("note t x loud=perhaps", None, "loud wants true or false, not 'perhaps'"),
+        ("tagged a level=middle", None, 'level wants "low" or "high", not \'middle\''),
+        ("search x top=many", None, "top wants a whole number, not 'many'"),
+        ('plot data:=["a"]', None, "data.0"),
+        ('plot data:=[1] style:={"colour": "blue"}', None, "style.colour"),
+        ('read {"filePath": 5}', None, "filePath wants text, not 5"),
+        ("grep x inclde=y", None, "no parameter inclde. Did you mean include?"),
+        ("grep a=b", None, "Text with = in it goes in quotes"),
+        ('grep {"patern": "x"}', None, "Did you mean pattern or path?"),
+        ("read a filePath=b", None, "filePath is given twice"),
+        ("read filePath=a filePath=b", None, "filePath is given twice"),
+        ("write a.txt content=x", "y\n", "content is given twice"),
+        ("bash ls", "pwd\n", "command is given twice"),
+        ("read a 1 2 3", None, "no place for this"),
+        ("read --timout 3 a", None, "Did you mean --timeout?"),
+        ("read -x", None, "no option -x. A value that begins with -"),
+        ("read a --timeout soon", None, "number of seconds"),
+        ("read a --timeout -1", None, "number of seconds"),
+        ("read a --timeout", None, "--timeout wants a value"),
+        ("read a --timeout=", None, "--timeout wants a value"),
+        ("read a -o 1x", None, "name of a variable"),
+        ("read a --bg=3", None, "--bg takes no value"),
+        ("read a --bg --dry-run", None, "do not go together"),
+        ("read --from nowhere", None, "no variable nowhere"),
+        ("read --from number", None, "wants a dict"),
+        ("read a", "body\n", "no one field for the cell's body"),
+        ("note", "body\n", "title, text"),
+        ("read offset:=True a", None, "JSON wants true, not True"),
+        ("read offset:= a", None, "wants a JSON value"),
+        ("read offset:=[1]x a", None, "ends before this"),
+    ],
+)
+def test_errors_say_what_to_do(read: Any, line: str, cell: str | None, said: str) -> None:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        read(line, cell, number=3)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [
+        ('read "a b', 5),
+        ("read a filePath='b", 16),
+        ('grep {"pattern": "x', 17),
+        ('grep {"pattern":', 16),
+        ("tagged files:=[1, 2", 19),
+        ("grep x inclde=y", 7),
+    ],
+)
+def test_errors_point_at_the_place(read: Any, line: str, column: int) -> None:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        read(line)
+    shown, caret = str(caught.value).splitlines()[-2:]
+    assert shown == "  " + line
+    assert caret.index("^") == column + 2
+
+
+def test_long_lines_are_cut_around_the_place(read: Any) -> None:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        read("read " + "x " * 500 + '"' + "y" * 1000)
+    shown, caret = str(caught.value).splitlines()[-2:]
+    assert len(shown) < 120
+    assert shown[caret.index("^")] == '"'
+
+
+def test_unknown_tools_suggest_near_names(read: Any) -> None:
+    with pytest.raises(UnknownToolError) as caught:
+        read("raed a.txt")
+    assert caught.value.suggestions[0] == "read"
+    with pytest.raises(UnknownToolError):
+        read("raed?")
+
+
+def test_tools_with_an_own_formatter_speak_for_themselves(workspace: Workspace) -> None:
+    @tool("strict", format_validation_error=lambda e: f"strictly {e.error_count()}")
+    def strict(n: int) -> str:
+        return str(n)
+
+    workspace.registry.register(strict)
+    with pytest.raises(InvalidArgumentsError, match="strictly 1"):
+        parse("strict n=x", None, workspace.registry, {})
+
+
+def test_tools_that_describe_themselves_late_are_read_too(workspace: Workspace) -> None:
+    async def init(context: Any) -> dict[str, Any]:
+        return {"description": "late", "parameters": SEARCH, "execute": lambda a, c: "x"}
+
+    async def broken(context: Any) -> dict[str, Any]:
+        raise ToolError("no server")
+
+    workspace.registry.register(Tool.define("late", init))
+    workspace.registry.register(Tool.define("broken", broken))
+    assert parse("late x top=2", None, workspace.registry, {}).arguments == {"query": "x", "top": 2}
+    with pytest.raises(ToolError, match="no server"):
+        parse("broken x", None, workspace.registry, {})
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1), max_size=5))
+def test_quoted_texts_are_read_back(texts: list[str]) -> None:
+    assert [w.text for w in words(" ".join(map(quote, texts)))] == texts
+
+
+@settings(deadline=None)
+@given(st.text(max_size=40))
+def test_any_line_gives_words_or_a_clear_error(line: str) -> None:
+    try:
+        found = words(line)
+    except InvalidArgumentsError as error:
+        assert "^" in str(error)  # noqa: PT017 - most lines raise nothing
+    else:
+        assert all(a.end <= b.start for a, b in itertools.pairwise(found))
+        if not line.strip(" \t\r\n"):
+            assert next_word(line) is None
+
+
+@settings(deadline=None)
+@given(line=st.text(max_size=60), cell=st.none() | st.text(max_size=40))
+def test_any_line_gives_a_call_or_a_tool_error(tmp_path_factory: Any, line: str, cell: str | None) -> None:
+    registry = _registry(tmp_path_factory)
+    for name in ("read ", "bash ", "write ", ""):
+        try:
+            request = parse(name + line, cell, registry, {})
+        except ToolError:
+            continue
+        assert request.help or request.tool in registry.names()
+
+
+_made: list[Workspace] = []
+
+
+def _registry(factory: Any) -> Any:
+    if not _made:
+        folder: Path = factory.mktemp("any")
+        _made.append(Workspace(folder, data_dir=folder / "data", store=False))
+    return _made[0].registry

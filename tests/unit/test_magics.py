@@ -1,0 +1,325 @@
+"""The magics in a plain IPython shell, from the line to the value and the card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import (
+    InvalidArgumentsError,
+    PermissionDeniedError,
+    Rule,
+    ToolError,
+    ToolTimeoutError,
+    UnknownToolError,
+)
+from tests.support.shells import Shell, shell
+
+CARD = "application/vnd.opencode.toolpart.v1+json"
+
+
+@pytest.fixture
+def ip(tmp_path: Path) -> Iterator[Shell]:
+    with shell(tmp_path) as made:
+        Path("a.txt").write_text("one\nTODO two\n")
+        yield made
+
+
+def cards(ip: Shell) -> list[dict[str, Any]]:
+    return [data[CARD] for data in ip.shown if CARD in data]
+
+
+def test_a_line_gives_a_value_and_one_card(ip: Shell) -> None:
+    result = ip.run("r = %tool read a.txt\nr")
+    assert "1: one" in result.output
+    assert ip["r"] is result
+    assert [c["tool"] for c in cards(ip)] == ["read"]
+
+
+def test_results_in_loops_and_functions(ip: Shell) -> None:
+    for i in range(3):
+        Path(f"f{i}.txt").write_text(f"text {i}")
+    assert ip.run(
+        'found = []\nfor i in range(3):\n    r = %tool read f"f{i}.txt"\n    found.append(r.output)\nfound[2]'
+    ).count("text 2")
+    assert "text 1" in ip.run(
+        "def show(n):\n    where = f'f{n}.txt'\n    r = %tool read f'{where}'\n    return r.output\nshow(1)"
+    )
+
+
+def test_a_body_is_written_as_it_stands(ip: Shell) -> None:
+    ip.run("x = 1\n")
+    ip.run("%%tool write out.txt\n{x} $x `x`\n  end?\n")
+    assert Path("out.txt").read_text() == "{x} $x `x`\n  end?\n"
+    ip.run("%%tool edit out.txt 'end?'\nstop")
+    assert Path("out.txt").read_text() == "{x} $x `x`\n  stop\n"
+
+
+def test_bash_gets_its_line_untouched(ip: Shell) -> None:
+    ip.run("x = 5")
+    assert ip.run("r = %tool -q bash echo '{x}' \"$((1+1))\" | tr 2 3\nr.output").strip() == "{x} 3"
+    Path("b1").write_text("")
+    assert ip.run("r = %tool -q bash ls b?\nr.output").strip() == "b1"
+    assert ip.run("%tool -q bash ls b?").output.strip() == "b1"
+    assert ip.run("%%tool -q bash\nfor i in 1 2; do\n  echo $i\ndone").output.split() == ["1", "2"]
+
+
+def test_quiet_and_output(ip: Shell) -> None:
+    ip.run("%tool -q -o hits grep TODO\nhits.title")
+    assert cards(ip) == []
+    assert ip["hits"].records[0]["line"] == 2
+
+
+def test_question_and_help(ip: Shell) -> None:
+    assert "filePath" in repr(ip.run("%tool read?"))
+    assert "filePath" in repr(ip.run("h = %tool read --help\nh"))
+    assert "filePath" in repr(ip.run("%%tool read?\nx"))
+    assert "read" in [row["tool"] for row in ip.run("%tool")]
+    with pytest.raises(UnknownToolError):
+        ip.run("%tool raed?")
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "said"),
+    [
+        ("%tool raed a.txt", UnknownToolError, "Did you mean read"),
+        ("%tool read", InvalidArgumentsError, "filePath (string) is missing"),
+        ("%tool read 'a", InvalidArgumentsError, "Unclosed quote"),
+        ("%tool read limit=x a.txt", InvalidArgumentsError, "limit wants a number"),
+        ("%tool read --agent nobody a.txt", ToolError, "no agent 'nobody'"),
+        ("%tools histroy", InvalidArgumentsError, "Did you mean %tools history?"),
+        ("%tools history many", InvalidArgumentsError, "whole number"),
+        ("%tools undo", ToolError, "no change to undo"),
+        ("%tools clean --days soon", InvalidArgumentsError, "number of days"),
+        ("%tools clean now", InvalidArgumentsError, "--days N or --all"),
+        ("%tools doctor now", InvalidArgumentsError, "takes nothing"),
+        ("%permissions alow bash", InvalidArgumentsError, "Did you mean %permissions allow?"),
+        ("%permissions allow", InvalidArgumentsError, "wants a permission"),
+        ("%permissions allow bsh", InvalidArgumentsError, "Did you mean bash?"),
+        ("%permissions allow bash 'git *' ls", InvalidArgumentsError, "in quotes, each"),
+        ("%permissions mode plam", InvalidArgumentsError, "Did you mean plan?"),
+        ("%permissions mode bypass", ToolError, "allow_bypass"),
+        ("%permissions revoke", InvalidArgumentsError, "wants a rule's number"),
+        ("%permissions revoke 1", ToolError, "was not added here"),
+        ("%permissions revoke 999", ToolError, "There is no rule 999"),
+        ("%permissions revoke webfetch", ToolError, "No rule of this session"),
+        ("%permissions test bash", InvalidArgumentsError, "what for"),
+    ],
+)
+def test_errors_are_one_clear_sentence(ip: Shell, line: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as caught:
+        ip.run(line)
+    assert said in str(caught.value)
+    shown = ip.printed
+    assert "Traceback" not in shown
+    assert said in shown
+
+
+def test_a_line_that_is_no_call_leaves_a_card_too(ip: Shell) -> None:
+    with pytest.raises(InvalidArgumentsError):
+        ip.run("%tool read limit=x a.txt")
+    (card,) = cards(ip)
+    assert card["state"]["status"] == "error"
+    assert "limit wants a number" in card["state"]["error"]
+    assert ip.run("r = %tool -q read a.txt\nr.title")
+
+
+def test_dry_run_says_what_would_be_asked_and_does_nothing(ip: Shell) -> None:
+    ip.run("%permissions deny edit *.env")
+    ip.run("%permissions ask bash 'rm *'")
+    rows = ip.run("%tool --dry-run write x.env y").records
+    assert [(r["permission"], r["action"], r["origin"]) for r in rows] == [("edit", "deny", "this session")]
+    rows = ip.run("t = %tool --dry-run bash ls && rm x\nt").records
+    assert {(r["pattern"], r["action"]) for r in rows} == {("ls", "allow"), ("rm x", "ask")}
+    assert not Path("x.env").exists()
+    assert cards(ip) == []
+
+
+def test_background_gives_a_handle(ip: Shell) -> None:
+    ip.run("h = %tool --bg bash sleep 0.3; echo done")
+    assert not ip["h"].done()
+    assert ip["h"].result(timeout=10).output.strip() == "done"
+    ip.run("%tool --bg -o slow bash sleep 60")
+    ip["slow"].cancel()
+    with pytest.raises(ToolError):
+        ip["slow"].result(timeout=10)
+
+
+def test_timeout_ends_the_call(ip: Shell) -> None:
+    with pytest.raises(ToolTimeoutError):
+        ip.run("%tool --timeout 0.3 bash sleep 60")
+
+
+def test_history_has_rows_and_a_frame(ip: Shell) -> None:
+    ip.run("%tool -q read a.txt")
+    ip.run("%tool -q grep TODO")
+    table = ip.run("%tools history 5")
+    assert [row["tool"] for row in table] == ["grep", "read"]
+    assert list(table.df["state"]) == ["completed", "completed"]
+    assert len(ip.run("%tools history 1")) == 1
+
+
+def test_undo_says_what_it_took_back(ip: Shell) -> None:
+    ip.run("%tool -q write new.txt x")
+    ip.run("%tool -q read a.txt")
+    ip.run("%tool -q edit a.txt one 1")
+    table = ip.run("%tools undo 2")
+    assert [(row["file"], row["tool"]) for row in table] == [("a.txt", "edit"), ("new.txt", "write")]
+    assert Path("a.txt").read_text() == "one\nTODO two\n"
+    assert not Path("new.txt").exists()
+
+
+def test_undo_of_a_file_changed_since_needs_force(ip: Shell) -> None:
+    ip.run("%tool -q write new.txt x")
+    Path("new.txt").write_text("mine")
+    with pytest.raises(ToolError, match="%tools undo --force"):
+        ip.run("%tools undo")
+    assert Path("new.txt").read_text() == "mine"
+    ip.run("%tools undo --force")
+    assert not Path("new.txt").exists()
+
+
+def test_clean_says_how_much(ip: Shell) -> None:
+    result = ip.run("r = %tool -q bash seq 1 5000\nr")
+    spill = Path(result.output_path)
+    assert spill.exists()
+    assert ip.run("%tools clean").records[0]["count"] == 0
+    table = ip.run("%tools clean --all")
+    assert table.records[0]["count"] == 1
+    assert table.records[0]["size"].endswith("KB")
+    assert not spill.exists()
+
+
+def test_rules_are_listed_in_order_with_their_origin(ip: Shell) -> None:
+    ip.run("%permissions deny edit *.env")
+    ip.notebook.workspace.permissions.remember(Rule("bash", "ls *", "allow", "this session"))
+    rows = ip.run("%permissions").records
+    assert [row["n"] for row in rows] == list(range(1, len(rows) + 1))
+    assert rows[0]["origin"] == "OpenCode's defaults"
+    assert [(r["permission"], r["pattern"], r["action"]) for r in rows[-2:]] == [
+        ("edit", "*.env", "deny"),
+        ("bash", "ls *", "allow"),
+    ]
+    ip.run(f"%permissions revoke {rows[-1]['n']} {rows[-2]['n']}")
+    assert len(ip.run("%permissions")) == len(rows) - 2
+    assert ip.notebook.workspace.permissions.approved == []
+
+
+def test_a_command_pattern_without_quotes_stays_one(ip: Shell) -> None:
+    ip.run("%permissions deny bash git push *")
+    assert ip.notebook.workspace.rules == [Rule("bash", "git push *", "deny")]
+    ip.run("%permissions ask bash 'a *' 'b *'")
+    assert [r.pattern for r in ip.notebook.workspace.rules] == ["git push *", "a *", "b *"]
+    assert ip.run("%permissions test bash git push origin").records[0]["action"] == "deny"
+    ip.run("%permissions revoke bash git push *")
+    assert [r.pattern for r in ip.notebook.workspace.rules] == ["a *", "b *"]
+    ip.run("%permissions revoke bash")
+    assert ip.notebook.workspace.rules == []
+
+
+def test_writing_tools_are_ruled_by_edit(ip: Shell) -> None:
+    table = ip.run("%permissions deny write")
+    assert "write asks for edit" in repr(table)
+    with pytest.raises(PermissionDeniedError):
+        ip.run("%tool write x y")
+
+
+def decides(ip: Shell, permission: str, pattern: str) -> str:
+    return str(ip.run(f"%permissions test {permission} '{pattern}'").records[0]["action"])
+
+
+def test_modes(ip: Shell) -> None:
+    ip.notebook.workspace.permissions.approved.append(Rule("edit", "old/*", "allow", "this session"))
+    ip.run("%permissions deny edit secret/*")
+    assert "default" in repr(ip.run("%permissions mode"))
+
+    ip.run("%permissions mode ask")
+    assert [decides(ip, p, "x") for p in ("edit", "bash", "webfetch", "read")] == ["ask", "ask", "ask", "allow"]
+    assert decides(ip, "edit", "secret/a") == "deny"
+
+    assert "It was ask" in repr(ip.run("%permissions mode plan"))
+    assert [decides(ip, p, "x") for p in ("edit", "bash", "read")] == ["deny", "deny", "allow"]
+    assert decides(ip, "edit", "old/a") == "deny"
+
+    ip.run("%permissions mode accept-edits")
+    assert [decides(ip, p, "x") for p in ("edit", "bash")] == ["allow", "allow"]
+    assert decides(ip, "edit", "secret/a") == "deny"
+    ip.run("%permissions ask edit 'src/*'")  # typed later, so it wins over the mode
+    assert decides(ip, "edit", "src/a") == "ask"
+
+    ip.run("%permissions mode default")
+    assert decides(ip, "edit", "src/a") == "ask"
+    assert not any("mode" in r["origin"] for r in ip.run("%permissions").records)
+
+
+def test_mode_accept_edits_keeps_another_agents_denies(ip: Shell) -> None:
+    ip.run("%permissions mode accept-edits")
+    with pytest.raises(PermissionDeniedError):
+        ip.run("%tool --agent plan write x.txt y")
+
+
+def test_bypass_needs_the_config_and_is_red(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "opencode.json").write_text(json.dumps({"experimental": {"allow_bypass": True}}))
+    with shell(tmp_path) as own:
+        said = own.run("%permissions mode bypass")
+        assert "error-color" in said._repr_html_()
+        assert decides(own, "external_directory", "/x/*") == "allow"
+        own.run("%permissions mode default")
+        assert decides(own, "external_directory", "/x/*") == "ask"
+
+
+def test_config_sets_agent_and_policy(ip: Shell) -> None:
+    ip.run("%config ToolMagics.agent = 'plan'")
+    assert "agent plan" in ip.run("%permissions").title
+    with pytest.raises(PermissionDeniedError):
+        ip.run("%tool write x.txt y")
+    ip.run("%config ToolMagics.on_ask = 'allow'")
+    assert ip.notebook.settings.on_ask == "allow"
+    ip.run("%config ToolMagics.cards = False")
+    assert ip.notebook.settings.cards is False
+
+
+def test_a_tool_of_the_notebook_is_there_at_once(ip: Shell) -> None:
+    ip.run("from opencode_jupyter import tool\n@tool\ndef twice(n: int) -> str:\n    'Twice.'\n    return str(2 * n)\n")
+    assert ip.run("%tool -q twice 21").output == "42"
+    assert [r["source"] for r in ip.run("%tool") if r["tool"] == "twice"] == ["this notebook"]
+
+
+def test_unload_takes_back_exactly_what_load_added(tmp_path: Path) -> None:
+    with shell(tmp_path) as own:
+        ip = own.ip
+        own.run("%unload_ext opencode_jupyter")
+        ip.register_magic_function(lambda line: "mine", "line", "tool")
+
+        def state() -> Any:
+            manager = ip.magics_manager
+            transformers = ip.input_transformer_manager
+            return (
+                {kind: dict(found) for kind, found in manager.magics.items()},
+                dict(manager.registry),
+                list(ip.configurables),
+                list(transformers.token_transformers),
+                list(ip.input_transformers_post),
+                list(ip.Completer.custom_matchers),
+            )
+
+        before = state()
+        own.run("%load_ext opencode_jupyter")
+        own.run("%reload_ext opencode_jupyter")
+        assert state() != before
+        assert own.run("%tool").title == ""
+        assert len([c for c in ip.configurables if type(c).__name__ == "ToolMagics"]) == 1
+        own.run("%unload_ext opencode_jupyter")
+        assert state() == before
+        assert own.run("%tool") == "mine"
+
+
+def test_reload_keeps_rules(ip: Shell) -> None:
+    ip.run("%permissions deny edit *.env")
+    ip.run("%reload_ext opencode_jupyter")
+    assert ip.run("%permissions").records[-1]["pattern"] == "*.env"
