@@ -93,6 +93,22 @@ describe('body', () => {
     expect(text('.oc-out')).toBe('one\ntwo');
   });
 
+  test('a whole update is newer than the tail before it, also where no bytes are counted', () => {
+    renderCard(root, part({}, { tail: 'a' }));
+    updateTail(root, { text: 'a b' });
+    renderCard(root, part({}, { tail: 'a b c' }));
+    expect(text('.oc-out')).toBe('a b c');
+    // one without output leaves it be
+    updateTail(root, { text: 'a b c d' });
+    renderCard(root, part({}, { progress: { value: 1 } }));
+    expect(text('.oc-out')).toBe('a b c d');
+  });
+
+  test('what there was of an output stays when the call did not end well', () => {
+    renderCard(root, part({ status: 'running' }, { outcome: 'ended', tail: 'half' }));
+    expect(text('.oc-out')).toBe('half');
+  });
+
   test('the whole output takes the place of the tail', () => {
     renderCard(root, part({}, { tail: 'tail' }));
     renderCard(root, part({ status: 'completed', output: 'all of it' }, { tail: 'tail' }));

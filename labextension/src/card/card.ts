@@ -101,7 +101,9 @@ class CardView {
     this.part = part;
     const { state, ui } = part;
     const running = live(part);
-    if (part.callID !== before?.callID || !running) {
+    // messages come in order, so a whole update is newer than the tail before it, unless it counts fewer bytes
+    const newer = ui.tail !== undefined && (ui.bytes ?? 0) >= (this.liveTail?.bytes ?? 0);
+    if (part.callID !== before?.callID || !running || newer) {
       this.liveTail = undefined;
     }
     this.drawHead(running);
@@ -189,8 +191,8 @@ class CardView {
 
   private drawOutput(running: boolean): void {
     const { state, ui } = this.part;
-    const tail = this.liveTail && (this.liveTail.bytes ?? Infinity) >= (ui.bytes ?? 0) ? this.liveTail.text : ui.tail;
-    let content = running ? (tail ?? '') : (state.output ?? (state.status === 'error' ? ui.tail : '') ?? '');
+    const tail = this.liveTail?.text ?? ui.tail ?? '';
+    let content = running ? tail : state.output || (state.status === 'completed' ? '' : tail);
     if (!running && content === state.error) {
       content = '';
     }
