@@ -262,13 +262,14 @@ def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:
         after = at + len(wanted)
         first = bisect_right(content.starts, at) - 1
         last = bisect_right(content.starts, after) - 1
-        low = high = last - count + 1
-        while high < first and not content.trimmed[high + count]:  # blank lines below
+        # Windows of as many lines as `find` has, with nothing but blank lines around the match.
+        high = last - count + 1
+        while high < first and high + count < len(content.lines) and not content.trimmed[high + count]:
             high += 1
         low = first
-        while low > max(0, last - count + 1) and not content.trimmed[low - 1]:  # blank lines above
+        while low > max(0, last - count + 1) and not content.trimmed[low - 1]:
             low -= 1
-        for start in range(max(0, low, last - count + 1), min(high, first, len(content.lines) - count) + 1):
+        for start in range(low, min(high, first, len(content.lines) - count) + 1):
             window = content.span(start, start + count - 1)
             if _trim(window) == wanted:
                 yield window

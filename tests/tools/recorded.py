@@ -107,7 +107,7 @@ def judge(case: dict[str, Any], outcome: Outcome, folder: Path, allowed: dict[st
         case: the recorded call.
         outcome: ours.
         folder: where it ran.
-        allowed: fields in which ours differs by decision, with what they must be instead.
+        allowed: fields in which ours differs by decision, with what they must be instead (a text may be a pattern).
     """
     answers = [here(answer, folder) for answer in case["answers"]]
     wanted = [{**answer, **(allowed or {})} for answer in answers]
@@ -137,6 +137,7 @@ def _differences(answer: dict[str, Any], outcome: Outcome) -> list[str]:
         got = getattr(outcome, key)
         if key == "metadata_keys" and want is not None:
             want = sorted(name for name in want if name != "outputPath")
-        if (want or None) != (got or None):
+        same = bool(want.fullmatch(got or "")) if isinstance(want, re.Pattern) else (want or None) == (got or None)
+        if not same:
             out.append(f"{key}:\n  wanted {want!r}\n  got    {got!r}")
     return out

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.text import replace as module
 from opencode_jupyter.text.replace import (
     AmbiguousMatchError,
     DisproportionateMatchError,
@@ -127,6 +128,38 @@ def test_only_the_match_changes(content: str, old: str) -> None:
     gone = content[len(head) : len(content) - len(tail)]
     lines = old.count("\n") + 1
     assert gone == old or gone.count("\n") + 1 < max(lines + 3, lines * 2)
+
+
+def _windows(content: str, count: int) -> list[list[str]]:
+    lines = content.split("\n")
+    return [lines[at : at + count] for at in range(len(lines) - count + 1)]
+
+
+@given(st.text("ab \n\\", max_size=25), st.text("ab \n\\", min_size=1, max_size=10))
+def test_fast_strategies_find_what_a_plain_reading_of_their_rules_finds(content: str, find: str) -> None:
+    text, count = module._Content(content), find.count("\n") + 1
+    wanted = find.split("\n")[: -1 if find.endswith("\n") else None]
+    assert list(module._line_trimmed(text, find)) == [
+        "\n".join(window)
+        for window in _windows(content, len(wanted))
+        if [line.strip() for line in window] == [line.strip() for line in wanted]
+    ]
+    assert list(module._indentation_flexible(text, find)) == [
+        "\n".join(window)
+        for window in _windows(content, count)
+        if module._dedented(window) == module._dedented(find.split("\n"))
+    ]
+    plain = module._unescaped(find)
+    escaped = [
+        "\n".join(window)
+        for window in _windows(content, plain.count("\n") + 1)
+        if module._unescaped("\n".join(window)) == plain and "\\" in content
+    ]
+    assert list(module._escape_normalised(text, find)) == ([plain] if plain in content else []) + escaped
+    trimmed = find.strip()
+    if trimmed and trimmed != find:
+        blocks = {"\n".join(window) for window in _windows(content, count) if "\n".join(window).strip() == trimmed}
+        assert set(module._trimmed_boundary(text, find)) == blocks | ({trimmed} if trimmed in content else set())
 
 
 @given(st.text("abc", max_size=12), st.text("abc", max_size=12))
