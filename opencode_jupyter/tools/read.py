@@ -117,7 +117,7 @@ def _text(
     try:
         with FileIO(_paths.open_regular(path, place)) as file:
             sample = file.read(SAMPLE)
-            if sample is None:  # type: ignore[unreachable]  # what a file gives that is not ready
+            if sample is None:  # what a file gives that is not ready
                 raise ToolError(f"Not read: {path} has nothing to give now; reading it would wait, perhaps for ever.")
             if path.suffix.lower() in BINARY or is_binary(sample):
                 raise ToolError(f"Cannot read binary file: {path}")

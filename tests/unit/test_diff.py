@@ -137,7 +137,7 @@ def test_huge_and_repetitive_texts_take_seconds_at_most(git: bool, monkeypatch: 
     new = "".join(f"{n * 3 % 7}\n" for n in range(60_000))
     start = time.process_time()
     assert apply(diff("f", old, new).patch, old) == new
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 15
 
 
 def test_git_configuration_is_not_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

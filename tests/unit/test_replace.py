@@ -189,4 +189,4 @@ def test_a_megabyte_takes_seconds_at_most(content: str, old: str) -> None:
     start = time.process_time()
     with pytest.raises(ToolError):
         replace(content, old, "new")
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 15
