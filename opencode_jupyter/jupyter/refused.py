@@ -20,6 +20,9 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
         return
     name = error.name if isinstance(error, UnknownToolError) else getattr(error, "tool", "")
     outcome = "invalid arguments" if isinstance(error, InvalidArgumentsError) else "failed"
+    typed = line.strip()
+    tool = name or (typed.split() or ["tool"])[0]
+    rest = typed.removeprefix(tool).strip()
     now = now_ms()
     part_id = ids.create("part")
     session = workspace.sessions.default
@@ -28,8 +31,8 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
         session.id,
         session.message_id or ids.create("message"),
         part_id,
-        name or (line.split() or ["tool"])[0],
-        Failed({"line": line.strip()}, now, now, str(error)),
+        tool,
+        Failed({"line": rest} if rest else {}, now, now, str(error)),
         outcome=outcome,
     )
     try:

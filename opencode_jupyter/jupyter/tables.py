@@ -14,7 +14,8 @@ CELL_CHARS = 160
 TEXT_CHARS = 60
 """The same for the text form, whose lines should fit a terminal."""
 
-_ACTION_COLOURS = {"deny": "var(--jp-error-color1, #b3261e)", "ask": "var(--jp-warn-color1, #9a6700)"}
+_RED, _AMBER = "#d6453a", "#a67200"  # readable on white and on black; JupyterLab's sanitizer drops var()
+_ACTION_COLOURS = {"deny": _RED, "ask": _AMBER}
 
 
 class Table:
@@ -106,7 +107,7 @@ class Warned(Message):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return f'<div style="color:var(--jp-error-color1, #b3261e);font-weight:600">{escape(str(self))}</div>'
+        return f'<div style="color:{_RED};font-weight:600">{escape(str(self))}</div>'
 
 
 def cell(value: Any, limit: int = CELL_CHARS) -> str:

@@ -267,7 +267,7 @@ def test_bypass_needs_the_config_and_is_red(tmp_path: Path) -> None:
     (tmp_path / "work" / "opencode.json").write_text(json.dumps({"experimental": {"allow_bypass": True}}))
     with shell(tmp_path) as own:
         said = own.run("%permissions mode bypass")
-        assert "error-color" in said._repr_html_()
+        assert "color:#d6453a" in said._repr_html_()
         assert decides(own, "external_directory", "/x/*") == "allow"
         own.run("%permissions mode default")
         assert decides(own, "external_directory", "/x/*") == "ask"
