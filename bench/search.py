@@ -42,7 +42,8 @@ async def _run(tree: Path, options: Options) -> list[Row]:
             ours, bare = [], []
             for _ in range(ROUNDS):  # turn about, so that both meet the same disturbances
                 bare.append(best(1, lambda c=command: subprocess.run(c, stdout=subprocess.PIPE, check=True)))
-                ours.append(await timed(lambda t=tool, a=arguments: ws.call(t, a)))
+                session = ws.sessions.create()  # in one session the same call thrice is a doom loop
+                ours.append(await timed(lambda t=tool, a=arguments, s=session: ws.call(t, a, session=s)))
             ratio = min(ours) / min(bare)
             rows.append(
                 Row(

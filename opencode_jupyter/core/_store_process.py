@@ -38,11 +38,12 @@ def start_time(pid: int) -> str | None:
     """When process `pid` began, as a string to compare; None if there is no such process."""
     if sys.platform == "linux":
         return _start_linux(pid)
-    if sys.platform == "win32":
+    elif sys.platform == "win32":  # noqa: RET505  (mypy reads one chain of platforms)
         return _start_windows(pid)
-    command = ["ps", "-o", "lstart=", "-p", str(pid)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
-    return done.stdout.strip() or None
+    else:
+        command = ["ps", "-o", "lstart=", "-p", str(pid)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+        return done.stdout.strip() or None
 
 
 def is_alive(writer: Writer) -> bool:
