@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ def kernel_of(shell: Any) -> Any:
 
 
 def version() -> tuple[int, ...]:
-    """ipykernel's version; empty when it is not installed."""
+    """Version of ipykernel; empty when it is not installed."""
     try:
         import ipykernel
     except ImportError:
@@ -36,8 +37,22 @@ def version() -> tuple[int, ...]:
 
 
 def can_await(kernel: Any) -> bool:
-    """Whether an awaiting cell hears clicks: 7.x. On 6.x it does not, and a blocking cell does (it can pump)."""
-    return getattr(kernel, "shell_channel_thread", None) is not None
+    """Whether an awaiting cell hears clicks: where the tap can be laid."""
+    return _channel_thread(kernel) is not None or _reads_shell_on_main(kernel)
+
+
+def _channel_thread(kernel: Any) -> Any:
+    """The thread that reads the shell socket in 7.x; None in 6.x."""
+    return getattr(kernel, "shell_channel_thread", None)
+
+
+def _reads_shell_on_main(kernel: Any) -> bool:
+    """Whether the main thread's event loop reads the shell socket: 6.x."""
+    return (
+        _channel_thread(kernel) is None
+        and getattr(kernel, "shell_stream", None) is not None
+        and all(hasattr(kernel, name) for name in ("schedule_dispatch", "dispatch_shell", "session", "io_loop"))
+    )
 
 
 def allows_stdin(kernel: Any) -> bool:
@@ -46,25 +61,32 @@ def allows_stdin(kernel: Any) -> bool:
 
 
 def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
-    """See widget messages in the shell-channel thread (7.x), before they queue behind the running cell."""
-    thread = getattr(kernel, "shell_channel_thread", None)
-    handler = getattr(kernel, "shell_channel_thread_main", None)
-    stream = getattr(kernel, "shell_stream", None)
-    session = getattr(kernel, "session", None)
-    loop = getattr(thread, "io_loop", None)
-    if thread is None or handler is None or stream is None or session is None or loop is None:
+    """See widget messages when they are read off the shell socket, before they queue behind the running cell.
+
+    In 7.x a thread of its own reads them, so a blocked cell is reached too. In 6.x the main thread's loop does, which
+    runs while a cell awaits; a blocked cell needs `make_pump`.
+    """
+    stream, session = getattr(kernel, "shell_stream", None), getattr(kernel, "session", None)
+    if stream is None or session is None:
         return None
 
-    async def look(message: Any) -> Any:
+    def look(message: Any) -> None:
         try:
-            _, frames = session.feed_identities(message, copy=False)
-            # content=False leaves the signature unused: the real handler checks each one only once.
-            head = session.deserialize(frames, content=False, copy=False)
+            head = _head(session, message)
             if head["header"]["msg_type"] == "comm_msg":
-                content = session.unpack(head["content"])
-                _hand_on(content, on_comm, "tap")
+                _hand_on(session.unpack(head["content"]), on_comm, "tap")
         except Exception:
             log.debug("a message could not be looked at", exc_info=True)
+
+    if _reads_shell_on_main(kernel):
+        return _tap_main_loop(kernel, look)
+    handler = getattr(kernel, "shell_channel_thread_main", None)
+    loop = getattr(_channel_thread(kernel), "io_loop", None)
+    if handler is None or loop is None:
+        return None
+
+    async def look_first(message: Any) -> Any:
+        look(message)
         return await handler(message)
 
     def set_callback(callback: Any) -> None:
@@ -77,8 +99,23 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
         loop.add_callback(apply)
         done.wait(1)
 
-    set_callback(look)
+    set_callback(look_first)
     return lambda: set_callback(handler)
+
+
+def _tap_main_loop(kernel: Any, look: Callable[[Any], None]) -> Callable[[], None]:
+    def look_first(message: Any) -> None:
+        look(message)
+        kernel.schedule_dispatch(kernel.dispatch_shell, message)
+
+    def set_callback(callback: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            kernel.shell_stream.on_recv(callback, copy=False)
+        else:
+            kernel.io_loop.add_callback(kernel.shell_stream.on_recv, callback, copy=False)
+
+    set_callback(look_first)
+    return lambda: set_callback(partial(kernel.schedule_dispatch, kernel.dispatch_shell))
 
 
 def install_control(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
@@ -124,7 +161,7 @@ def make_pump(kernel: Any) -> Callable[[], None] | None:
     Widget messages are handled at once; all others are put in the kernel's queue, so that their order stays.
     """
     stream = getattr(kernel, "shell_stream", None)
-    if can_await(kernel) or stream is None or not hasattr(kernel, "schedule_dispatch"):
+    if stream is None or not _reads_shell_on_main(kernel):
         return None
     import zmq
 
@@ -140,9 +177,7 @@ def make_pump(kernel: Any) -> Callable[[], None] | None:
                 message = socket.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 return
-            _, frames = session.feed_identities(message, copy=False)
-            head = session.deserialize(frames, content=False, copy=False)
-            if head["header"]["msg_type"] in ("comm_msg", "comm_close", "comm_open"):
+            if _message_type(session, message) in ("comm_msg", "comm_close", "comm_open"):
                 _dispatch_comm(kernel, stream, message)
             else:
                 kernel.schedule_dispatch(kernel.dispatch_shell, message)
@@ -158,6 +193,20 @@ def make_pump(kernel: Any) -> Callable[[], None] | None:
             stream.flush()
 
     return pump
+
+
+def _head(session: Any, message: Any) -> dict[str, Any]:
+    _, frames = session.feed_identities(message, copy=False)
+    # content=False leaves the signature unused: the real handler checks each one only once.
+    return dict(session.deserialize(frames, content=False, copy=False))
+
+
+def _message_type(session: Any, message: Any) -> str:
+    try:
+        return str(_head(session, message)["header"]["msg_type"])
+    except Exception:  # not signed, or not a message: the kernel says so when its turn comes
+        log.debug("a message could not be looked at", exc_info=True)
+        return ""
 
 
 def _dispatch_comm(kernel: Any, stream: Any, message: Any) -> None:

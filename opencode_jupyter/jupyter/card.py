@@ -221,10 +221,14 @@ class Card:
             return
         from IPython.display import display
 
-        data, metadata = self.bundle()
-        display(data, metadata=metadata, raw=True, display_id=self.display_id, update=widget is not None)
-        if widget is not None:
-            widget.close()
+        try:
+            data, metadata = self.bundle()
+            display(data, metadata=metadata, raw=True, display_id=self.display_id, update=widget is not None)
+        finally:
+            if widget is not None:
+                layout = widget.layout  # a widget of its own, which nobody else would close
+                widget.close()
+                layout.close()
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The settled card's MIME bundle."""
