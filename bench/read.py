@@ -30,10 +30,10 @@ async def _run(options: Options) -> list[Row]:
     async with Workspace(project, data_dir=options.folder / "read-data", store=False) as ws:
         arguments = {"filePath": str(path), "offset": first, "limit": PAGE}
         sed = best(ROUNDS, lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True))
-        result = await ws.call("read", {**arguments, "limit": PAGE - 1})
-        if f"{lines - 2:012d} the quick" not in result.output:
-            raise RuntimeError("read does not show the last page")
         with Memory() as memory:
+            result = await ws.call("read", {**arguments, "limit": PAGE - 1})
+            if f"{lines - 2:012d} the quick" not in result.output:
+                raise RuntimeError("read does not show the last page")
             ours = min(
                 [await timed(lambda n=n: ws.call("read", {**arguments, "limit": PAGE + n})) for n in range(ROUNDS)]
             )
