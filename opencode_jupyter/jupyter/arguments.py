@@ -99,11 +99,11 @@ class _Parser:
     def parse(self) -> CallRequest:
         self._options()
         name = next_word(self.line, self.at)
-        if name is None or name.key is not None:
+        if name is None or name.key is not None or name.raw.startswith("{"):
             if self.request.help:
                 return self.request
             said = "Give the name of a tool: %tool NAME ... (%tool alone lists them)."
-            raise line_error(said, self.line, len(self.line))
+            raise line_error(said, self.line, name.start if name else len(self.line))
         self.at = name.end
         wanted = name.text
         if wanted.endswith("?") and self.registry.get(wanted) is None:

@@ -46,6 +46,8 @@ class Word:
 
 def line_error(message: str, line: str, position: int, tool: str = "") -> InvalidArgumentsError:
     """An error that shows the line and points at a place in it."""
+    if not line.strip():
+        return InvalidArgumentsError(message, tool=tool)
     first = max(0, position - _SHOWN // 2)
     shown = re.sub(r"\s", " ", line[first : first + _SHOWN])
     before = "..." if first else ""

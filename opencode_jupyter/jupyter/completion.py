@@ -50,7 +50,9 @@ def install(shell: Any, notebook: Notebook) -> None:
 
     @context_matcher()  # type: ignore[untyped-decorator]
     def opencode_matcher(context: CompletionContext) -> dict[str, Any]:
-        return complete(notebook, shell.user_ns, context.full_text, context.cursor_line, context.text_until_cursor)
+        hidden = shell.user_ns_hidden
+        own = {name: value for name, value in shell.user_ns.items() if hidden.get(name, hidden) is not value}
+        return complete(notebook, own, context.full_text, context.cursor_line, context.text_until_cursor)
 
     shell._opencode_matcher = opencode_matcher
     shell.Completer.custom_matchers.append(opencode_matcher)

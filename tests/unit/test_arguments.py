@@ -219,6 +219,8 @@ def test_fstrings_name_variables_and_nothing_else_does(read: Any) -> None:
     ("line", "cell", "said"),
     [
         ("", "x", "name of a tool"),
+        ('{"pattern": "x"}', None, "name of a tool"),
+        ("pattern=x", None, "name of a tool"),
         ("read", None, "filePath (string) is missing: "),
         ("edit a.txt", None, "oldString and newString are missing:"),
         ("read a.txt b", None, "offset wants a number, not 'b'"),

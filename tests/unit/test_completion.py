@@ -81,6 +81,7 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%tool edit 'my dir/b c.txt' ", ["oldString=", "newString=", "replaceAll="]),
         ("%tool grep --from ar", [f"%tool grep --from {name}" for name in ("arg_text", "args", "argument_model")]),
         ("%tool -o ar", [f"%tool -o {name}" for name in ("arg_text", "argh", "args", "argument_model")]),
+        ("%tool grep --from O", ["%tool grep --from O"]),
         ("%tools ", ["history", "doctor", "undo", "clean"]),
         ("%tools undo --", ["%tools undo --force"]),
         ("%permissions a", ["%permissions allow", "%permissions ask"]),
