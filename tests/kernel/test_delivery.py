@@ -1,0 +1,150 @@
+"""An answer reaches a cell that waits, however the cell waits and however the answer travels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kernel import acts
+from tests.support.kernels import Execution, Kernel
+
+BOUND = 2.0
+"""Seconds; generous, for a loaded machine. What is aimed at is 0.5."""
+
+STYLES = {
+    "top": "r = %tool read .env\nprint('went on', r.output.count('A=1'))",
+    "echo": "%tool read .env",
+    "loop": "for i in range(1):\n    r = %tool read .env\nprint('went on', r.output.count('A=1'))",
+    "def": "def f():\n    r = %tool read .env\n    return r\nprint('went on', f().output.count('A=1'))",
+    "async def": (
+        "async def f():\n    r = %tool read .env\n    return r\nprint('went on', (await f()).output.count('A=1'))"
+    ),
+    "gather": (
+        "async def f():\n    r = %tool read .env\n    return r\n"
+        "a, b = await asyncio.gather(f(), f())\nprint('went on', (a.output + b.output).count('A=1'))"
+    ),
+    "background": "h = %tool --bg read .env\nprint('went on', h.result().output.count('A=1'))",
+    "background awaited": "h = %tool --bg read .env\nprint('went on', (await h).output.count('A=1'))",
+    "cell magic": "%%tool read\n.env",
+    "thread": (
+        "def f():\n    r = %tool read .env\n    return r\nimport concurrent.futures as cf\n"
+        "print('went on', (await asyncio.get_running_loop().run_in_executor(None, f)).output.count('A=1'))"
+    ),
+}
+ENDINGS = {
+    "reject": ("PermissionRejectedError", None),
+    "why": ("PermissionCorrectedError", "use the sample file"),
+    "stop": ("ToolAbortedError", None),
+}
+
+
+@pytest.fixture(autouse=True)
+def _loaded(shared_kernel: Kernel) -> Iterator[None]:
+    if not hasattr(shared_kernel, "test_ready"):
+        acts.prepare(shared_kernel)
+        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    yield
+    shared_kernel.run("from opencode_jupyter.jupyter.notebook import current; "
+                      "current().workspace.permissions.approved.clear()")
+
+
+def begin(kernel: Kernel, code: str, route: str, asks: int = 1) -> tuple[Execution, list[dict]]:
+    """Run a cell up to its asks, seen by a front end."""
+    cell = kernel.submit(code)
+    parts = acts.asking(kernel, asks, cell=cell)
+    for part in parts:
+        acts.see(kernel, part, route)
+    assert not cell.done
+    return cell, parts
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_allowed_once(shared_kernel: Kernel, version: str, style: str) -> None:
+    for route in acts.routes(version):
+        asks = 2 if style == "gather" else 1
+        cell, parts = begin(shared_kernel, STYLES[style], route, asks)
+        clicked = time.monotonic()
+        for part in reversed(parts):
+            acts.click(shared_kernel, part, "once", route=route)
+        shared_kernel.finish(cell, BOUND + 8).check()
+        took = time.monotonic() - clicked
+        print(f"MEASURED {version} {style} {route} once {took:.3f}")
+        if style not in ("echo", "cell magic"):
+            assert cell.stdout == f"went on {asks}\n"
+        assert took < BOUND, route
+        assert not shared_kernel.inputs
+        acts.settled(shared_kernel)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("style", ["top", "def", "gather", "background"])
+def test_refused_or_stopped(shared_kernel: Kernel, version: str, style: str, ending: str) -> None:
+    name, word = ENDINGS[ending]
+    for route in acts.routes(version):
+        asks = 2 if style == "gather" else 1
+        cell, parts = begin(shared_kernel, STYLES[style], route, asks)
+        clicked = time.monotonic()
+        reply = "stop" if ending == "stop" else "reject"
+        acts.click(shared_kernel, parts[0], reply, word, route=route)
+        shared_kernel.finish(cell, BOUND + 8)
+        took = time.monotonic() - clicked
+        print(f"MEASURED {version} {style} {route} {ending} {took:.3f}")
+        assert cell.error is not None
+        assert cell.error.startswith(name + ": ")
+        if word:
+            assert word in cell.error
+        assert took < BOUND
+        shared_kernel.run("1")
+        if style == "gather":  # gather leaves the other one running: it is told off, or answered now
+            for comm in list(shared_kernel.comms):
+                acts.send(shared_kernel, comm, {"kind": "stop"}, route)
+        acts.settled(shared_kernel)
+
+
+@pytest.mark.parametrize("style", ["top", "def"])
+def test_allowed_for_the_session(shared_kernel: Kernel, version: str, style: str) -> None:
+    for route in acts.routes(version):
+        cell, (part,) = begin(shared_kernel, STYLES[style], route)
+        acts.click(shared_kernel, part, "always", route=route)
+        shared_kernel.finish(cell, BOUND).check()
+        again = shared_kernel.run(STYLES[style], BOUND)  # asks no more
+        assert again.stdout == "went on 1\n"
+        shared_kernel.run("current().workspace.permissions.approved.clear()")
+    acts.settled(shared_kernel)
+
+
+def test_edited_patterns_are_what_is_remembered(shared_kernel: Kernel) -> None:
+    cell, (part,) = begin(shared_kernel, STYLES["top"], "shell")
+    acts.click(shared_kernel, part, "always", patterns=["*.env", "x y"])
+    shared_kernel.finish(cell, BOUND).check()
+    rules = shared_kernel.run("[r.pattern for r in current().workspace.permissions.approved]").result
+    assert rules == "['*.env', 'x y']"
+
+
+def test_an_answer_to_something_else_is_none(shared_kernel: Kernel) -> None:
+    """A stale card, another ask's id, a wrong word, a comm nobody made: the ask goes on waiting."""
+    cell, (part,) = begin(shared_kernel, STYLES["top"], "shell")
+    comm = shared_kernel.card_comm(part["callID"])
+    ask = part["ui"]["ask"]
+    for content in (
+        {"kind": "reply", "id": ask["id"], "digest": "0" * 16, "reply": "once"},
+        {"kind": "reply", "id": "per_other", "digest": ask["digest"], "reply": "once"},
+        {"kind": "reply", "id": ask["id"], "digest": ask["digest"], "reply": "maybe"},
+        {"kind": "reply", "id": ask["id"], "digest": ask["digest"], "reply": ["once"]},
+        {"kind": "reply", "id": ask["id"], "digest": ask["digest"], "reply": "always", "patterns": [1]},
+        {"kind": "reply", "id": {}, "digest": [], "reply": None, "message": 7},
+        {"kind": 7},
+        {"other": "x"},
+    ):
+        for route in ("shell", "control", "own"):
+            acts.send(shared_kernel, comm, content, route)
+    acts.send(shared_kernel, "nobody", {"kind": "reply", "reply": "once"}, "shell")
+    shared_kernel.send("control", "opencode_jupyter", {"comm_id": comm, "data": "text"})
+    shared_kernel.send("control", "opencode_jupyter", {"nothing": 1})
+    shared_kernel.comm_msg(comm, {"method": "update", "state": {"kind": "reply"}})
+    shared_kernel.idle_for(0.4)
+    assert not cell.done
+    acts.click(shared_kernel, part, "once")
+    assert shared_kernel.finish(cell, BOUND).check().stdout == "went on 1\n"
