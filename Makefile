@@ -59,7 +59,7 @@ $(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json $(VENV)/dev
 	@touch $@
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)/python
-	$(PIP) -e ".[lab]"
+	[ $(VENV)/dev.stamp -nt pyproject.toml ] || $(PIP) -e ".[lab]"
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 from pathlib import Path
 
@@ -70,4 +69,3 @@ def _make(tree: Path, files: int) -> None:
         name = f"file{number}.rst" if rare else f"file{number}.py" if number % 2 else f"file{number}.txt"
         with open(folder / name, "w") as sink:
             sink.write(body + (f"needle {number}\n" if rare else ""))
-    os.sync()
