@@ -243,9 +243,24 @@ class Workspace:
 
         return within(directory) or (worktree != os.sep and within(worktree))
 
-    def relative(self, path: str | os.PathLike[str]) -> str:
-        """A path as titles show it: relative to the worktree (to ``/`` when there is none)."""
-        shown = os.path.relpath(path, self.worktree)
+    def relative(self, path: str | os.PathLike[str], *, follow: bool = False) -> str:
+        """A path as titles show it and as rules judge it: relative to the worktree.
+
+        With no git around, OpenCode shows a path without its leading slash, which no rule of a project could mean; here
+        it is then relative to the folder the workspace was opened in, and absolute outside it.
+
+        Args:
+            path: absolute.
+            follow: compare real paths, with links followed on both sides.
+        """
+        versioned = str(self.worktree) != self.worktree.anchor
+        base = str(self.worktree if versioned else self.directory)
+        text = os.fspath(path)
+        if follow:
+            base, text = os.path.realpath(base), os.path.realpath(text)
+        if not versioned and text != base and not text.startswith(base.rstrip(os.sep) + os.sep):
+            return text
+        shown = os.path.relpath(text, base)
         return "" if shown == "." else shown
 
     def publish(self, event: str, payload: Callable[[], dict[str, Any]]) -> None:

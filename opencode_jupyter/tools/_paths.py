@@ -52,8 +52,7 @@ def status(path: Path) -> os.stat_result | None:
 def patterns(ctx: ToolContext, path: Path) -> list[str]:
     """What rules judge a file by: its path from the worktree, and that of the file it leads to if it is a link."""
     shown = ctx.workspace.relative(path)
-    actual = os.path.relpath(real(path), real(ctx.worktree))
-    actual = "" if actual == "." else actual
+    actual = ctx.workspace.relative(path, follow=True)
     return [shown] if actual == shown else [shown, actual]
 
 

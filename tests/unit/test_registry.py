@@ -113,7 +113,8 @@ async def test_tools_are_initialised_for_the_agent_all_at_once_and_hooks_see_the
 
 def without_descriptions(node: Any) -> Any:
     if isinstance(node, dict):
-        return {k: without_descriptions(v) for k, v in node.items() if k not in ("description", "$schema")}
+        kept = {k: v for k, v in node.items() if k != "$schema" and not (k == "description" and isinstance(v, str))}
+        return {k: without_descriptions(v) for k, v in kept.items()}
     return [without_descriptions(v) for v in node] if isinstance(node, list) else node
 
 
@@ -134,3 +135,13 @@ async def test_a_function_can_take_the_context(ws: Workspace) -> None:
 
     ws.registry.register(who)
     assert (await ws.call("who", agent="plan")).output == "plan True"
+
+
+@pytest.mark.anyio
+async def test_paths_without_git_start_at_the_folder(ws: Workspace) -> None:
+    assert ws.relative(ws.directory / "a" / "b.txt") == "a/b.txt"
+    assert ws.relative(ws.directory) == ""
+    assert ws.relative("/elsewhere/x") == "/elsewhere/x"
+    (ws.directory / ".git").mkdir()
+    ws.change_directory(ws.directory)
+    assert ws.relative("/elsewhere/x").startswith("../")
