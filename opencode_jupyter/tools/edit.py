@@ -29,7 +29,7 @@ class Parameters(Arguments):
     file_path: str = Field(description="The absolute path to the file to modify")
     old_string: str = Field(description="The text to replace")
     new_string: str = Field(description="The text to replace it with (must be different from oldString)")
-    replace_all: bool = Field(False, description="Replace all occurrences of oldString (default false)")
+    replace_all: bool | None = Field(None, description="Replace all occurrences of oldString (default false)")
 
 
 @builtin("edit", Parameters, body="newString")
@@ -83,7 +83,7 @@ def _changed(path: Path, before: bytes | None, args: Parameters) -> tuple[Text, 
     uniform = text.count("\n") == text.count("\r\n")
     newline = "\n" if uniform else old.newline
     wanted, given = to_newline(args.old_string, newline), to_newline(args.new_string, newline)
-    changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, args.replace_all)
+    changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, bool(args.replace_all))
     if uniform:
         changed = to_newline(changed, old.newline)
     return old, Text(changed, old.bom, old.exact)
