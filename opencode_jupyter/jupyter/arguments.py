@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, UnknownToolError
-from .arguments_schema import Field, Spec
+from .arguments_schema import Field, spec_of
 from .arguments_values import checked, from_text
 from .arguments_variables import evaluate, lookup, mapping_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
@@ -113,7 +113,7 @@ class _Parser:
             raise UnknownToolError(wanted, self.registry.names())
         self.request.tool = wanted
         if not self.request.help:
-            self.spec = Spec(tool)
+            self.spec = spec_of(tool)
             self._arguments()
         return self.request
 
@@ -268,7 +268,9 @@ class _Parser:
                 usage = " ".join(f.name for f in places) or "no arguments"
                 raise line_error(
                     f"{self.spec.tool.id} takes {usage}; there is no place for this. Text with blanks goes in quotes.",
-                    self.line, word.start, self.spec.tool.id,
+                    self.line,
+                    word.start,
+                    self.spec.tool.id,
                 )
             self._give(places[min(i, last)], word, "a word without a name")
 
@@ -358,7 +360,8 @@ class _Parser:
             if target is None:
                 raise InvalidArgumentsError(
                     f"--from {source}: {source} is a string and {self.spec.tool.id} has no body field; "
-                    "use a dict of names and values.", tool=self.spec.tool.id,
+                    "use a dict of names and values.",
+                    tool=self.spec.tool.id,
                 )
             self._put(target, value, f"--from {source}")
             return

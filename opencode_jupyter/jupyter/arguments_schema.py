@@ -7,7 +7,7 @@ import json
 import threading
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -127,6 +127,20 @@ class Spec:
         close = get_close_matches(plain, lowered, n=2, cutoff=0.6)
         close += [k for k in lowered if plain and (k.startswith(plain) or k.endswith(plain)) and k not in close]
         return [lowered[k] for k in close[:3]]
+
+
+def spec_of(tool: Tool) -> Spec:
+    """A tool's parameters; kept for tools whose definition depends on nothing, since making a schema takes a while.
+
+    Raises:
+        ToolError: it does not describe itself in time.
+    """
+    return Spec(tool) if tool.static is None else _kept(tool)
+
+
+@lru_cache(maxsize=256)
+def _kept(tool: Tool) -> Spec:
+    return Spec(tool)
 
 
 def bound_of(tool: Tool) -> Bound:

@@ -10,11 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..core.errors import InvalidArgumentsError
 from .arguments_schema import Field, Spec, kinds
 
-_SCALARS: dict[str, TypeAdapter[Any]] = {
-    "integer": TypeAdapter(int),
-    "number": TypeAdapter(float),
-    "boolean": TypeAdapter(bool),
-}
+_SCALARS: dict[str, type[Any]] = {"integer": int, "number": float, "boolean": bool}
 _WRONG_TYPE = ("_type", "_parsing", "enum", "literal_error")
 """How pydantic's names end for errors that say no more than the wanted type does."""
 
@@ -88,10 +84,10 @@ def _scalar(spec: Spec, name: str, value: Any) -> Any:
     wanted = kinds(found.schema) if found is not None else set()
     if not isinstance(value, str) or found is None or not wanted or "string" in wanted:
         return value
-    for kind, adapter in _SCALARS.items():
+    for kind, plain in _SCALARS.items():
         if kind in wanted:
             try:
-                return adapter.validate_python(value)
+                return TypeAdapter(plain).validate_python(value)
             except ValidationError:
                 continue
     said = f"{spec.tool.id}: {name} wants {a_type(found)}, not {_shown(value)}\n{usage(spec)}"

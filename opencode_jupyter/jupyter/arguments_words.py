@@ -140,14 +140,12 @@ def _value(line: str, start: int, position: int, key: str | None) -> Word:
 def _end_of_quote(line: str, position: int, *, python: bool = False) -> int:
     """Just behind the quote that closes the one at `position`. Single quotes know escapes in Python only."""
     mark = line[position]
-    at = position + 1
-    while at < len(line):
-        if line[at] == "\\" and (mark == '"' or python):
-            at += 2
-            continue
-        if line[at] == mark:
-            return at + 1
-        at += 1
+    stop = re.compile(rf"\\|{mark}" if mark == '"' or python else mark)
+    found = stop.search(line, position + 1)
+    while found is not None:
+        if found.group() == mark:
+            return found.end()
+        found = stop.search(line, found.end() + 1)
     raise line_error(f"Unclosed quote: this {mark} has no partner.", line, position)
 
 

@@ -18,9 +18,8 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from ..core.errors import ToolError
 from ..core.permission import ACTIONS
 from .arguments import OPTIONS
-from .arguments_schema import Field, Spec
+from .arguments_schema import Field, Spec, spec_of
 from .arguments_words import BLANK, quote
-from .help import permission_of
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
@@ -129,7 +128,7 @@ class _Completer:
         if tool is None:
             return [], self.word
         try:
-            spec = Spec(tool)
+            spec = spec_of(tool)
         except ToolError:
             return [], self.word
         return self._arguments(spec, given)
@@ -147,6 +146,8 @@ class _Completer:
             return self._starting(MODES, "keyword"), self.word
         if command in (*ACTIONS, "test", "revoke"):
             if position == 1:
+                from .help import permission_of
+
                 names = [*PERMISSIONS, *map(permission_of, self.workspace.registry.names())]
                 return self._starting(dict.fromkeys(names), "keyword"), self.word
             if self.before[1] in ("edit", "read", "external_directory"):

@@ -143,9 +143,7 @@ def mode(workspace: Workspace, rest: list[str]) -> Message:
         )
     before = mode_now(workspace)
     workspace.rules[:] = [r for r in workspace.rules if not r.origin.startswith(MODE)]
-    workspace.permissions.approved[:] = [
-        r for r in workspace.permissions.approved if not r.origin.startswith(MODE)
-    ]
+    workspace.permissions.approved[:] = [r for r in workspace.permissions.approved if not r.origin.startswith(MODE)]
     entries, said = _MODES[name]
     for permission, action in entries:
         rule = Rule(permission, "*", action, MODE + name)

@@ -1,4 +1,7 @@
-"""``%tool``, ``%%tool``, ``%tools`` and ``%permissions``: thin faces of the modules beside this one."""
+"""``%tool``, ``%%tool``, ``%tools`` and ``%permissions``: thin faces of the modules beside this one.
+
+What not every notebook uses (help, rules, history, dry runs) is imported at its first use, so that loading is quick.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,8 @@ from IPython.core.magic import (
 from traitlets import Bool, Enum, Unicode, observe
 
 from ..core.errors import ToolError
-from . import magic_permissions, magic_tools
 from .arguments import CallRequest, parse
-from .arguments_schema import Spec
-from .help import ToolHelp, tool_list
 from .questions import ToolQuestion
-from .refused import show_refusal
 
 if TYPE_CHECKING:
     from .notebook import Notebook
@@ -87,6 +86,8 @@ class ToolMagics(Magics):
     @line_magic
     def tools(self, line: str) -> Any:
         """The tools there are; %tools history | doctor | undo | clean."""
+        from . import magic_tools
+
         with plain_errors():
             return magic_tools.run(self.notebook, line, self.agent or None)
 
@@ -94,6 +95,8 @@ class ToolMagics(Magics):
     @line_magic
     def permissions(self, line: str) -> Any:
         """The rules in force; %permissions allow | ask | deny | revoke | mode | test."""
+        from . import magic_permissions
+
         with plain_errors():
             return magic_permissions.run(self.notebook, line, self.agent or None)
 
@@ -104,18 +107,27 @@ class ToolMagics(Magics):
         workspace = self.notebook.workspace
         with plain_errors():
             if not line.strip() and not (cell or "").strip():
+                from .help import tool_list
+
                 return tool_list(workspace, self.agent or None)
             variables = ChainMap(local_ns or {}, self._shell.user_ns)
             try:
                 request = parse(line, cell, workspace.registry, variables)
             except ToolError as error:
+                from .refused import show_refusal
+
                 show_refusal(workspace, line, error)
                 raise
             request.agent = request.agent or self.agent or None
             if request.help:
+                from .arguments_schema import spec_of
+                from .help import ToolHelp, tool_list
+
                 found = workspace.registry.get(request.tool)
-                return ToolHelp(Spec(found)) if found is not None else tool_list(workspace, request.agent)
+                return ToolHelp(spec_of(found)) if found is not None else tool_list(workspace, request.agent)
             if request.dry_run:
+                from . import magic_tools
+
                 return self._bind(request, magic_tools.dry_run(self.notebook, request))
             if request.background:
                 return self._bind(request, self.notebook.start_background(request))
