@@ -12,10 +12,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .core.context import ToolContext
+    from .core.context import InitContext, ToolContext
+    from .core.errors import (
+        ConfigError,
+        InvalidArgumentsError,
+        PermissionCorrectedError,
+        PermissionDeniedError,
+        PermissionRejectedError,
+        QuestionRejectedError,
+        ToolAbortedError,
+        ToolError,
+        ToolTimeoutError,
+        UnknownToolError,
+    )
     from .core.permission import PermissionRequest, Reply, Rule
     from .core.result import Attachment, ToolResult
-    from .core.tool import Tool, tool
+    from .core.tool import Definition, Tool, tool
     from .core.workspace import Workspace
 
 _HOMES = {
@@ -47,7 +59,32 @@ _HOMES = {
     ),
 }
 
-__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_HOMES]  # noqa: PLE0604
+__all__ = [
+    "Attachment",
+    "ConfigError",
+    "Definition",
+    "InitContext",
+    "InvalidArgumentsError",
+    "PermissionCorrectedError",
+    "PermissionDeniedError",
+    "PermissionRejectedError",
+    "PermissionRequest",
+    "QuestionRejectedError",
+    "Reply",
+    "Rule",
+    "Tool",
+    "ToolAbortedError",
+    "ToolContext",
+    "ToolError",
+    "ToolResult",
+    "ToolTimeoutError",
+    "UnknownToolError",
+    "Workspace",
+    "__version__",
+    "load_ipython_extension",
+    "tool",
+    "unload_ipython_extension",
+]
 
 
 def __getattr__(name: str) -> Any:

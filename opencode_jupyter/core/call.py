@@ -28,7 +28,7 @@ from .errors import (
     UnknownToolError,
 )
 from .hooks import AFTER, BEFORE
-from .permission import Decision, Rule
+from .permission import Action, Decision, Rule
 from .result import ToolResult
 from .schema import Arguments
 from .sessions import Session
@@ -281,7 +281,7 @@ class Call:
     def _note(self, permission: str, patterns: list[str]) -> Decision:
         rules = self._workspace.permissions.check(permission, patterns, self.ruleset)
         actions = {rule.action for rule in rules}
-        action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
+        action: Action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
         decision = Decision(permission, patterns, action, rules, None, "dry run", None, 0.0, now_ms())
         self.part.decisions.append(decision)
         return decision

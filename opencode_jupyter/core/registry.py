@@ -119,7 +119,7 @@ class Registry:
             began = time.perf_counter()
             made = await one.init(context)
             if self._workspace.hooks.wanted(DEFINITION):
-                output = {"description": made.description, "parameters": made.definition.parameters}
+                output: dict[str, Any] = {"description": made.description, "parameters": made.definition.parameters}
                 await self._workspace.hooks.trigger(DEFINITION, {"toolID": one.id}, output)
                 definition = replace(
                     made.definition, description=output["description"], parameters=output["parameters"]

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
+from importlib import metadata
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -30,10 +31,10 @@ def kernel_of(shell: Any) -> Any:
 def version() -> tuple[int, ...]:
     """Version of ipykernel; empty when it is not installed."""
     try:
-        import ipykernel
-    except ImportError:
+        found = metadata.version("ipykernel")
+    except metadata.PackageNotFoundError:
         return ()
-    return tuple(int(n) for n in ipykernel.__version__.split(".")[:3] if n.isdigit())
+    return tuple(int(n) for n in found.split(".")[:3] if n.isdigit())
 
 
 def can_await(kernel: Any) -> bool:

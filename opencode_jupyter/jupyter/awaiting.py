@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable
+from types import FrameType
 
 AWAITED = {"tool": "tool_awaited"}
 """Magic -> the magic that gives an awaitable."""
@@ -33,14 +34,14 @@ def await_magics(lines: list[str]) -> list[str]:
 
 def _nested() -> bool:
     """Whether a magic or `run_cell` inside a running cell asked for the transformation."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_name
         if name == "do_execute":
             return False
         if name in NESTED:
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return True  # no kernel above: a terminal, whose loop does not run between cells
 
 

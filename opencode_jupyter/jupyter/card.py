@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.state import Running, ToolPart
+from ._show import show_bundle, show_object
 from .render import live_text, settled_bundle
 from .view import AskView, Extras, card_part, tail
 
@@ -48,7 +49,7 @@ def widget_class() -> type[Any] | None:
         if not ESM.is_file():
             return None
 
-        class LiveCard(anywidget.AnyWidget):  # type: ignore[misc]
+        class LiveCard(anywidget.AnyWidget):
             """The widget of a call in progress."""
 
             _esm = ESM.read_text(encoding="utf-8")
@@ -57,7 +58,7 @@ def widget_class() -> type[Any] | None:
 
             def _repr_mimebundle_(self, **options: Any) -> Any:
                 bundle = super()._repr_mimebundle_(**options)
-                data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+                data, metadata = bundle if bundle is not None else ({}, {})
                 # What a front end without widgets shows, and what is left if the kernel dies in the middle.
                 data["text/plain"] = live_text(dict(self.part))
                 return data, metadata
@@ -192,13 +193,11 @@ class Card:
         made = widget_class()
         if made is None:
             return
-        from IPython.display import display
-
         widget = made(part=self.json(live=True), kernel_id=self._kernel_id)
         self.comm_id = widget.comm.comm_id if widget.comm is not None else ""
         widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
         self._shown_at = time.monotonic()
-        display(widget, display_id=self.display_id)
+        show_object(widget, self.display_id)
         self._widget = widget
 
     def hello(self) -> None:
@@ -219,11 +218,8 @@ class Card:
         widget, self._widget = self._widget, None
         if widget is None and self.quiet:
             return
-        from IPython.display import display
-
         try:
-            data, metadata = self.bundle()
-            display(data, metadata=metadata, raw=True, display_id=self.display_id, update=widget is not None)
+            show_bundle(self.bundle(), display_id=self.display_id, update=widget is not None)
         finally:
             if widget is not None:
                 layout = widget.layout  # a widget of its own, which nobody else would close

@@ -85,14 +85,13 @@ class PromptChannel:
     def _take(self, ask: Ask, answer: str) -> None:
         if self.broker is None:
             return
-        parsed = parse_answer(answer)
-        if parsed is None:
+        reply, message = parse_answer(answer) or (None, None)
+        if reply is None:
             # VS Code sends an empty text for Escape: ask once more, then take it for a no.
             self._tries[ask.id] = self._tries.get(ask.id, 0) + 1
             if self._tries[ask.id] < 2:
                 return
-            parsed = ("reject", None)
-        reply, message = parsed
+            reply = "reject"
         self.broker.resolve(ask.id, reply, message, by="prompt")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.result import ToolResult
+from ._show import show_bundle
 
 
 @dataclass(repr=False)
@@ -27,13 +28,8 @@ class CellResult(ToolResult):
 
     def _ipython_display_(self) -> None:
         from IPython import get_ipython
-        from IPython.display import display
 
         shell = get_ipython()
         if shell is not None and shell.execution_count == self.cell:
             return
-        data, metadata = self.bundle
-        if data:
-            display(data, metadata=metadata, raw=True)
-        else:
-            display({"text/plain": repr(self)}, raw=True)
+        show_bundle(self.bundle if self.bundle[0] else ({"text/plain": repr(self)}, {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .rules import Rule
+from .rules import Action, Rule
 
 Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]
 """An answer. The tuple carries a word to the model about why not."""
@@ -75,7 +75,7 @@ class Decision:
 
     permission: str
     patterns: list[str]
-    action: Literal["allow", "deny"]
+    action: Action
     rules: list[Rule]
     reply: Literal["once", "always", "reject"] | None = None
     by: str = "rule"
