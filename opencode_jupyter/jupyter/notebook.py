@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -48,10 +49,13 @@ class Settings:
 class CallHandle:
     """A call in the background: ``handle.result()``, ``handle.cancel()``, ``await handle``."""
 
-    def __init__(self, notebook: Notebook, future: concurrent.futures.Future[ToolResult], call: Call) -> None:
+    def __init__(
+        self, notebook: Notebook, future: concurrent.futures.Future[ToolResult], call: Call, card: Card
+    ) -> None:
         self._notebook = notebook
         self._future = future
         self._call = call
+        self._card = card
 
     def done(self) -> bool:
         """Whether the call has ended."""
@@ -68,29 +72,44 @@ class CallHandle:
             TimeoutError: it is not there after `timeout` seconds.
             ToolError: the call's error.
         """
-        waiter = Waiter(lambda reason: None, self._notebook.beat)
-        if timeout is None:
-            return waiter.wait(self._future)
-        timer: concurrent.futures.Future[None] = concurrent.futures.Future()
-        first: concurrent.futures.Future[None] = concurrent.futures.Future()
+        ended: concurrent.futures.Future[None] = concurrent.futures.Future()
 
-        def finish(_: Any) -> None:
+        def finish(_: Any = None) -> None:
             with contextlib.suppress(concurrent.futures.InvalidStateError):
-                first.set_result(None)
+                ended.set_result(None)
 
-        clock = threading.Timer(timeout, timer.set_result, [None])
-        clock.daemon = True
-        clock.start()
         self._future.add_done_callback(finish)
-        timer.add_done_callback(finish)
-        waiter.wait(first)
-        clock.cancel()
+        clock = threading.Timer(timeout, finish) if timeout is not None else None
+        if clock is not None:
+            clock.daemon = True
+            clock.start()
+        try:
+            self._waiter().wait(ended)
+        finally:
+            if clock is not None:
+                clock.cancel()
         if not self._future.done():
             raise TimeoutError(f"the {self._call.part.tool} call has not ended after {timeout:g} s; it goes on")
-        return self._future.result()
+        return self._outcome()
 
     def __await__(self) -> Generator[Any, None, ToolResult]:
-        return Waiter(lambda reason: None, self._notebook.beat).wait_async(self._future).__await__()
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> ToolResult:
+        ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._future.add_done_callback(lambda _: ended.set_result(None))
+        await self._waiter().wait_async(ended)
+        return self._outcome()
+
+    def _waiter(self) -> Waiter:
+        return Waiter(lambda reason: None, self._notebook.beat, grace=0)
+
+    def _outcome(self) -> ToolResult:
+        self._notebook.settle(self._card)
+        error = self._future.exception()
+        if error is not None:
+            raise self._notebook.for_cell(error) from None
+        return self._future.result()
 
     def __repr__(self) -> str:
         part = self._call.part
@@ -123,6 +142,7 @@ class Notebook:
         self.prompt.broker = self.policy.broker = self.broker
         self._pump: Callable[[], None] | None = None
         self._cards: dict[str, Card] = {}
+        self._main_jobs: deque[Callable[[], None]] = deque()
         self._stdin: dict[str, bool] = {}
         self.routes: dict[str, bool] = {}
         self._undo: list[Callable[[], None]] = []
@@ -177,7 +197,7 @@ class Notebook:
             result = waiter.wait(future)
         except BaseException as error:
             self._end(card)
-            raise self._for_cell(error, card) from None
+            raise self.for_cell(error) from None
         self._end(card)
         return self._cell_result(result, card)
 
@@ -188,7 +208,7 @@ class Notebook:
             result = await waiter.wait_async(future)
         except BaseException as error:
             self._end(card)
-            raise self._for_cell(error, card) from None
+            raise self.for_cell(error) from None
         self._end(card)
         return self._cell_result(result, card)
 
@@ -203,11 +223,12 @@ class Notebook:
         def ended(_: Any) -> None:
             self.broker.detach(card)
             self._cards.pop(call.part.call_id, None)
+            self._stdin.pop(call.part.call_id, None)
             if not _kernel_compat.call_later_on_main(self.kernel, card.settle):
                 card.settle()
 
         future.add_done_callback(ended)
-        return CallHandle(self, future, call)
+        return CallHandle(self, future, call, card)
 
     def _begin(self, request: CallRequest) -> tuple[Waiter, Card, concurrent.futures.Future[ToolResult]]:
         call = self._start(request)
@@ -251,6 +272,10 @@ class Notebook:
         self.broker.detach(card)
         self._cards.pop(card.call.part.call_id, None)
         self._stdin.pop(card.call.part.call_id, None)
+        self.settle(card)
+
+    def settle(self, card: Card) -> None:
+        """Put the finished card in place of the live one; on the thread that waits."""
         try:
             card.settle()
         except Exception:  # a card that can't be drawn must not hide the call's result
@@ -261,7 +286,7 @@ class Notebook:
         shown = -1 if card.quiet else self.shell.execution_count
         return CellResult(**values, tool=card.call.part.tool, cell=shown, bundle=card.bundle())
 
-    def _for_cell(self, error: BaseException, card: Card) -> BaseException:
+    def for_cell(self, error: BaseException) -> BaseException:
         """The error as the cell raises it: our own without the engine's frames; a tool's own as it is."""
         if isinstance(error, ToolError):
             error.__traceback__ = None
@@ -275,6 +300,8 @@ class Notebook:
         """What a waiting cell does at every heartbeat: read the socket (6.x), look at the prompt."""
         if self._pump is not None:
             self._pump()
+        if self._main_jobs:
+            self._serve_main()
         self.prompt.beat(waiter)
 
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
@@ -288,14 +315,23 @@ class Notebook:
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
         def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
             try:
                 future.set_result(fn())
             except BaseException as error:
                 future.set_exception(error)
 
-        if not _kernel_compat.call_later_on_main(self.kernel, run):
+        self._main_jobs.append(run)
+        # Whichever comes first: an idle kernel, or a cell that waits (for this call's handle, or another call).
+        if not _kernel_compat.call_later_on_main(self.kernel, self._serve_main):
             future.set_exception(RuntimeError("this tool needs the main thread, which no cell lends it now"))
         return future
+
+    def _serve_main(self) -> None:
+        while self._main_jobs and threading.current_thread() is threading.main_thread():
+            with contextlib.suppress(IndexError):
+                self._main_jobs.popleft()()
 
     def _stdin_now(self) -> bool:
         if self.kernel is not None:

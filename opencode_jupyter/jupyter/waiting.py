@@ -19,7 +19,7 @@ T = TypeVar("T")
 HEARTBEAT = 0.05
 """Seconds; an interrupt is noticed at the next beat. Work and endings wake the waiter at once."""
 GRACE = 3.0
-"""Seconds that an interrupted call may take to end its children before the cell goes on without it."""
+"""Seconds; a call ends its children in one."""
 
 
 class Waiter:
@@ -28,11 +28,19 @@ class Waiter:
     Args:
         abort: called with ``interrupted`` when the person interrupts the kernel.
         on_beat: called on the waiting thread at every beat: the prompt and the socket pump look there.
+        grace: seconds that an interrupted call may take to end its children before the cell goes on without it.
     """
 
-    def __init__(self, abort: Callable[[str], None], on_beat: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        abort: Callable[[str], None],
+        on_beat: Callable[[], None] | None = None,
+        *,
+        grace: float = GRACE,
+    ) -> None:
         self._abort = abort
         self._on_beat = on_beat
+        self._grace = grace
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], concurrent.futures.Future[Any]] | None]
         self._jobs = queue.SimpleQueue()
         self._wake: Callable[[], None] | None = None
@@ -70,7 +78,7 @@ class Waiter:
                     self._on_beat()
         except KeyboardInterrupt:
             self._abort("interrupted")
-            deadline = time.monotonic() + GRACE
+            deadline = time.monotonic() + self._grace
             with contextlib.suppress(KeyboardInterrupt):  # pressed again: don't wait for the children
                 while not future.done() and time.monotonic() < deadline:
                     self._serve_one(HEARTBEAT)
@@ -101,7 +109,7 @@ class Waiter:
                 await self._beat(bell)
         except (asyncio.CancelledError, KeyboardInterrupt) as error:
             self._abort("interrupted")
-            deadline = time.monotonic() + GRACE
+            deadline = time.monotonic() + self._grace
             while not future.done() and time.monotonic() < deadline:
                 try:
                     await self._beat(bell)
@@ -115,8 +123,12 @@ class Waiter:
         return future.result()
 
     async def _beat(self, bell: asyncio.Event) -> None:
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(bell.wait(), HEARTBEAT)
+        # Not asyncio.wait_for: before Python 3.12 it swallows a cancel that comes together with the bell.
+        timer = asyncio.get_running_loop().call_later(HEARTBEAT, bell.set)
+        try:
+            await bell.wait()
+        finally:
+            timer.cancel()
         bell.clear()
         self._serve_all()
         if self._on_beat is not None:
