@@ -1,0 +1,168 @@
+"""When no card says hello: the front end's input box; when there is none either: the policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kernel import acts
+from tests.support.kernels import Kernel
+
+CELL = "r = %tool read .env\nprint('went on', r.output.count('A=1'))"
+FRESH = """
+from opencode_jupyter.jupyter.notebook import current
+current().workspace.permissions.approved.clear()
+current().broker.heard_ever, current().broker.unheard = False, 0
+os.environ.pop('OPENCODE_JUPYTER_ON_ASK', None)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _loaded(shared_kernel: Kernel) -> Iterator[None]:
+    if not hasattr(shared_kernel, "test_ready"):
+        acts.prepare(shared_kernel)
+        shared_kernel.run("%tool glob *.none")  # what is imported at the first call is there
+        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    shared_kernel.run(FRESH)
+    yield
+
+
+ANSWERS = {
+    "1": None,
+    "2": None,
+    "n": "PermissionRejectedError",
+    "n: use the sample": "PermissionCorrectedError",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("style", ["top", "def"])
+def test_the_box_comes_when_no_card_is_seen(shared_kernel: Kernel, answer: str, style: str) -> None:
+    code = CELL if style == "top" else "def f():\n    %tool read .env\nf()\nprint('went on', 1)"
+    if style == "def":
+        shared_kernel.run("current().broker.unheard = 1")  # a console: no card was ever seen, so it is asked sooner
+    start = time.monotonic()
+    cell = shared_kernel.submit(code, allow_stdin=True)
+    asked = shared_kernel.answer(answer, timeout=8)
+    took = time.monotonic() - start
+    shared_kernel.finish(cell)
+    assert "Allow read of" in asked["prompt"]
+    assert "[1] once [2] for this session" in asked["prompt"]
+    assert (1.9 < took < 4) if style == "top" else took < 2
+    print(f"MEASURED prompt {style} {took:.2f}")
+    if ANSWERS[answer] is None:
+        assert cell.check().stdout == "went on 1\n"
+    else:
+        assert cell.error is not None
+        assert cell.error.startswith(str(ANSWERS[answer]))
+        assert answer[3:] in cell.error
+    if answer == "2":
+        assert shared_kernel.run(CELL).stdout == "went on 1\n"
+    acts.settled(shared_kernel)
+
+
+@pytest.mark.parametrize("answers", [["", ""], ["what?", "hm"]])
+def test_no_answer_twice_is_a_no(shared_kernel: Kernel, answers: list[str]) -> None:
+    shared_kernel.run("current().broker.unheard = 1")
+    cell = shared_kernel.submit(CELL, allow_stdin=True)
+    for text in answers:
+        shared_kernel.answer(text)
+    shared_kernel.finish(cell)
+    assert cell.error is not None
+    assert cell.error.startswith("PermissionRejectedError")
+
+
+def test_asked_again_after_nonsense(shared_kernel: Kernel) -> None:
+    shared_kernel.run("current().broker.unheard = 1")
+    cell = shared_kernel.submit(CELL, allow_stdin=True)
+    shared_kernel.answer("hm")
+    shared_kernel.answer("1")
+    assert shared_kernel.finish(cell).check().stdout == "went on 1\n"
+
+
+@pytest.mark.parametrize("code", [CELL, "def f():\n    %tool read .env\nf()\nprint('went on', 1)"])
+def test_a_click_beats_the_open_box_and_its_late_answer_is_dropped(shared_kernel: Kernel, code: str) -> None:
+    cell = shared_kernel.submit(code, allow_stdin=True)
+    (part,) = acts.asking(shared_kernel, cell=cell)
+    shared_kernel.pump(lambda: bool(shared_kernel.inputs), 8)
+    clicked = time.monotonic()
+    acts.click(shared_kernel, part, "once")
+    assert shared_kernel.finish(cell).check().stdout == "went on 1\n"
+    assert time.monotonic() - clicked < 2
+    shared_kernel.run("current().broker.heard_ever = False; current().broker.unheard = 1")
+    # The person only now answers the box that is still open: a no, to nothing.
+    shared_kernel.answer("n")
+    second = shared_kernel.submit(CELL, allow_stdin=True)
+    shared_kernel.answer("1")
+    assert shared_kernel.finish(second).check().stdout == "went on 1\n"
+    assert not shared_kernel.inputs
+
+
+def test_several_asks_come_to_the_box_one_after_another(shared_kernel: Kernel) -> None:
+    shared_kernel.run("current().broker.unheard = 1\npathlib.Path('b.env').write_text('A=1')")
+    code = (
+        "async def f(name):\n    r = %tool read --from name\n    return r\n"
+        "a, b = await asyncio.gather(f('.env'), f('b.env'))\nprint('went on', (a.output + b.output).count('A=1'))"
+    )
+    cell = shared_kernel.submit(code, allow_stdin=True)
+    prompts = [shared_kernel.answer("1")["prompt"] for _ in range(2)]
+    assert shared_kernel.finish(cell).check().stdout == "went on 2\n"
+    assert ["b.env" in p for p in prompts] == [False, True]
+
+
+def test_input_works_beside_a_waiting_call(shared_kernel: Kernel) -> None:
+    """A cell's own ``input()`` after a call that asked: it gets its own answer."""
+    shared_kernel.run("current().broker.unheard = 1")
+    cell = shared_kernel.submit(CELL + "\nprint(input('name? '))", allow_stdin=True)
+    shared_kernel.answer("1")
+    assert shared_kernel.answer("Ada")["prompt"] == "name? "
+    assert shared_kernel.finish(cell).check().stdout == "went on 1\nAda\n"
+
+
+def test_nobody_there_is_refused_at_once(shared_kernel: Kernel) -> None:
+    for code in (CELL, "def f():\n    %tool read .env\nf()"):
+        cell = shared_kernel.execute(code, allow_stdin=False)
+        print(f"MEASURED policy {cell.elapsed:.3f}")
+        assert cell.error is not None
+        assert cell.error.startswith("PermissionRejectedError: read of ")
+        assert "%permissions allow read" in cell.error
+        assert "opencode.json" in cell.error
+        assert "OPENCODE_JUPYTER_ON_ASK=allow" in cell.error
+        assert cell.elapsed < 1
+        shown = cell.contents("display_data", "update_display_data")
+        assert not any("widget-view" in mime for d in shown for mime in d["data"])
+    cell = shared_kernel.execute(f"try:\n    {acts.SECRET}\nexcept Exception as e:\n    print(type(e).__name__)",
+                                 allow_stdin=False)
+    assert cell.check().stdout == "PermissionRejectedError\n"
+    assert shared_kernel.run("6 * 7").result == "42"
+
+
+def test_what_the_error_says_helps(shared_kernel: Kernel) -> None:
+    cell = shared_kernel.execute(CELL, allow_stdin=False)
+    assert cell.error is not None
+    line = cell.error.split("or %permissions ", 1)[1].split(", or ", 1)[0]
+    shared_kernel.run(f"%permissions {line}")
+    assert shared_kernel.execute(CELL, allow_stdin=False).check().stdout == "went on 1\n"
+    shared_kernel.run("current().workspace.rules.clear()")
+    assert shared_kernel.execute(CELL, allow_stdin=False).error is not None
+
+
+def test_policy_allow(shared_kernel: Kernel) -> None:
+    shared_kernel.run("os.environ['OPENCODE_JUPYTER_ON_ASK'] = 'allow'")
+    assert shared_kernel.execute(CELL, allow_stdin=False).check().stdout == "went on 1\n"
+    shared_kernel.run("del os.environ['OPENCODE_JUPYTER_ON_ASK']\n%config ToolMagics.on_ask = 'allow'")
+    assert shared_kernel.execute(CELL, allow_stdin=False).check().stdout == "went on 1\n"
+    shared_kernel.run("%config ToolMagics.on_ask = 'deny'")
+    assert shared_kernel.execute(CELL, allow_stdin=False).error is not None
+
+
+def test_several_at_once_with_nobody_there(shared_kernel: Kernel) -> None:
+    code = (
+        "async def f():\n    r = %tool read .env\n    return r\n"
+        "print([type(e).__name__ for e in await asyncio.gather(*[f() for _ in range(5)], return_exceptions=True)])"
+    )
+    cell = shared_kernel.execute(code, allow_stdin=False)
+    assert cell.check().stdout == str(["PermissionRejectedError"] * 5) + "\n"
+    assert cell.elapsed < 1.5
