@@ -156,7 +156,7 @@ def bound_of(tool: Tool) -> Bound:
     def run() -> None:
         try:
             outcome.append(asyncio.run(tool.init()))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+        except BaseException as error:
             outcome.append(error)
 
     thread = threading.Thread(target=run, name="opencode-describe", daemon=True)

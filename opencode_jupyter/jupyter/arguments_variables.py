@@ -29,7 +29,7 @@ def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
             # It is the user's own expression, typed in the user's own cell: the same as an f-string in Python.
             return str(eval(compile(tree, "<%tool>", "eval"), dict(user_ns)))  # noqa: S307
         said = "it is not one f-string"
-    except Exception as error:  # noqa: BLE001 - whatever the expression raises is the user's to see
+    except Exception as error:
         said = f"{type(error).__name__}: {error}"
     raise line_error(f"This f-string can't be evaluated ({said}).", line, word.start)
 
