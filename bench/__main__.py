@@ -73,7 +73,10 @@ def table(rows: list[Row]) -> list[str]:
 
 def document(lines: list[str]) -> str:
     """The page of the docs."""
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    load = f"; load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    machine = (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}{load}"
+    )
     return (
         "# Benchmarks\n\n"
         "Made by `make bench ARGS=--write`. Every row is held against a peer or a limit of the machine,\n"

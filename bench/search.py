@@ -31,7 +31,8 @@ async def _run(tree: Path, options: Options) -> list[Row]:
     cases = [
         ("grep, 500 hits", "grep", {"pattern": "needle [0-9]+"}, ["-nH", "--no-heading", "-e", "needle [0-9]+"]),
         ("glob, 500 hits", "glob", {"pattern": "**/*.rst"}, ["--files", "--glob=**/*.rst"]),
-        ("glob, half of the tree", "glob", {"pattern": "**/*.py"}, ["--files", "--glob=**/*.py"]),
+        # Newest first over this many is a look at each file; rg sorting them does the same work.
+        ("glob, half of the tree", "glob", {"pattern": "**/*.py"}, ["--files", "--sortr=modified", "--glob=**/*.py"]),
     ]
     rows = []
     async with Workspace(tree, data_dir=options.folder / "search-data", store=False) as ws:
@@ -48,7 +49,7 @@ async def _run(tree: Path, options: Options) -> list[Row]:
                 Row(
                     f"{name} ({options.files:,} files)",
                     f"{min(ours) * 1000:.0f} ms",
-                    f"rg: {min(bare) * 1000:.0f} ms",
+                    f"{'rg --sortr=modified' if '--sortr=modified' in flags else 'rg'}: {min(bare) * 1000:.0f} ms",
                     ratio,
                     f"<= {LIMIT}x",
                     ratio <= LIMIT,
