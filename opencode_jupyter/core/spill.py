@@ -31,6 +31,7 @@ class Spilled:
         lines: lines of the whole, as OpenCode counts: one more than there are LFs; None beyond `COUNTED` bytes.
         bytes: bytes of the whole.
         cut_line: the first line, from 1, that `text` misses (or has only a part of); None if nothing is missing.
+        text_lines: lines as a person counts them: a final LF ends a line and starts none; None as for `lines`.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Spilled:
     lines: int | None
     bytes: int
     cut_line: int | None
+    text_lines: int | None = None
 
 
 class Spill:
@@ -106,8 +108,10 @@ class Spill:
         """
         self.close()
         lines = self.newlines + 1 if self.bytes <= COUNTED else None
+        ended = (self._tail if self.spilling else self._head)[-1:] in (b"\n", b"")
+        text_lines = None if lines is None else lines - ended
         if not self.spilling:
-            return Spilled(self._head.decode("utf-8", "replace"), False, None, lines, self.bytes, None)
+            return Spilled(self._head.decode("utf-8", "replace"), False, None, lines, self.bytes, None, text_lines)
         head, tail, by_bytes = self._ends()
         if by_bytes or lines is None:
             gap = f"...{self.bytes - len(head) - len(tail)} bytes truncated..."
@@ -123,7 +127,7 @@ class Spill:
         text = "\n\n".join((head.decode("utf-8", "replace"), f"{gap}\n\n{note}", tail.decode("utf-8", "replace")))
         whole_lines = self._head[len(head) : len(head) + 1] == b"\n"
         cut = head.count(b"\n") + (2 if whole_lines and head else 1)
-        return Spilled(text, True, self._path, lines, self.bytes, cut)
+        return Spilled(text, True, self._path, lines, self.bytes, cut, text_lines)
 
     def close(self) -> None:
         """Close the file, if one is open. `finish` does; call it alone when the outcome is not wanted."""

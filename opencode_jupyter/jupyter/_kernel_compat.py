@@ -21,6 +21,10 @@ OnComm = Callable[[str, dict[str, Any], str], None]
 """``(comm id, the message's data, route)``; called on whatever thread saw the message; must not print or display."""
 CONTROL_TYPE = "opencode_jupyter"
 """Message type of our own on the control channel; content: ``{"comm_id": ..., "data": {...}}``."""
+CONTROL_REPLY = "opencode_jupyter_reply"
+"""Type of the reply to a request of that type; content: what the request's handler gave."""
+Requests = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
+"""By the request's ``kind``: what answers it. Called on the control channel's thread; must be quick."""
 
 
 def kernel_of(shell: Any) -> Any:
@@ -119,14 +123,20 @@ def _tap_main_loop(kernel: Any, look: Callable[[Any], None]) -> Callable[[], Non
     return lambda: set_callback(partial(kernel.schedule_dispatch, kernel.dispatch_shell))
 
 
-def install_control(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
-    """Take answers on the control channel, which a busy kernel always hears (6.17 to 7.x)."""
+def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callable[[], None] | None:
+    """Take answers and requests on the control channel, which a busy kernel always hears (6.17 to 7.x)."""
     handlers = getattr(kernel, "control_handlers", None)
     if not isinstance(handlers, dict):
         return None
 
     def handle(stream: Any, ident: Any, message: dict[str, Any]) -> None:
-        _hand_on(message.get("content", {}), on_comm, "control")
+        content = message.get("content", {})
+        data = content.get("data")
+        answer = requests.get(str(data.get("kind"))) if isinstance(data, dict) else None
+        if answer is None:
+            _hand_on(content, on_comm, "control")
+        else:
+            kernel.session.send(stream, CONTROL_REPLY, answer(data), parent=message, ident=ident)
 
     before = {name: handlers.get(name) for name in (CONTROL_TYPE, "comm_msg")}
     handlers[CONTROL_TYPE] = handle

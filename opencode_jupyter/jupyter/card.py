@@ -12,12 +12,13 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.state import Running, ToolPart
+from ..core.state import Failed, Running, ToolPart, now_ms
 from ._show import show_bundle, show_object
-from .render import live_text, settled_bundle
+from .render import live_text, lost_bundle, settled_bundle
 from .view import AskView, Extras, card_part, tail
 
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ def widget_class() -> type[Any] | None:
             _esm = ESM.read_text(encoding="utf-8")
             part = traitlets.Dict().tag(sync=True)
             kernel_id = traitlets.Unicode("").tag(sync=True)
+            comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
 
             def _repr_mimebundle_(self, **options: Any) -> Any:
                 bundle = super()._repr_mimebundle_(**options)
                 data, metadata = bundle if bundle is not None else ({}, {})
                 # What a front end without widgets shows, and what is left if the kernel dies in the middle.
                 data["text/plain"] = live_text(dict(self.part))
+                data.update(lost_bundle(dict(self.part)))
                 return data, metadata
 
         _widget_class = LiveCard
@@ -195,6 +198,7 @@ class Card:
             return
         widget = made(part=self.json(live=True), kernel_id=self._kernel_id)
         self.comm_id = widget.comm.comm_id if widget.comm is not None else ""
+        widget.comm_id = self.comm_id
         widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
         self._shown_at = time.monotonic()
         show_object(widget, self.display_id)
@@ -228,4 +232,10 @@ class Card:
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The settled card's MIME bundle."""
-        return settled_bundle(self.json(live=False))
+        part = self.call.part
+        if not part.outcome:  # the cell went on without it: a second interrupt
+            state = part.state
+            start = state.start if isinstance(state, Running) else now_ms()
+            words = "The cell was interrupted and did not wait for the call's end."
+            part = replace(part, state=Failed(state.input, start, now_ms(), words), outcome="interrupted")
+        return settled_bundle(card_part(part))

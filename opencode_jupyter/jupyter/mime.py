@@ -152,10 +152,19 @@ def _decision(decision: dict[str, Any]) -> str:
     if rule and not decision.get("reply"):
         origin = f" from {visible_line(rule['origin'])}" if rule.get("origin") else ""
         return visible_line(f"rule {rule['permission']} {rule['pattern']}: {rule['action']}") + origin + message
+    if decision.get("by") == "policy":
+        word = "denied" if decision.get("action") == "deny" else "allowed"
+        return f"{word} by policy (nobody was there to ask){message}"
     if decision.get("action") == "deny":
         return f"denied by {by}{message}"
     scope = {"always": " for this session", "once": " once"}.get(str(decision.get("reply")), "")
     return f"allowed{scope} by {by}{message}"
+
+
+def output_of(part: dict[str, Any]) -> str:
+    """What of a call's output a person is shown: `ui.shown` leaves out what only the model needs."""
+    output, shown = str(part["state"].get("output") or ""), part["ui"].get("shown")
+    return "\n".join(output.split("\n")[shown[0] : shown[1]]) if shown else output
 
 
 def saved_part(part: dict[str, Any]) -> dict[str, Any]:

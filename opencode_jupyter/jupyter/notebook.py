@@ -27,6 +27,7 @@ from .arguments import CallRequest
 from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine
+from .lab import SpillPages
 from .result import CellResult
 from .waiting import Waiter
 
@@ -136,6 +137,7 @@ class Notebook:
             self.engine.close()  # a config file that can't be read must not leave threads behind
             raise
         self.workspace.execute = self.engine.execute
+        self.spills = SpillPages(self.workspace.truncation.directory)
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
         self.broker = Broker(self.workspace, [self.prompt, self.policy], self._attended)
@@ -159,7 +161,7 @@ class Notebook:
         if self.kernel is None or self._undo:
             return
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
-        control = _kernel_compat.install_control(self.kernel, self.broker.on_message)
+        control = _kernel_compat.install_control(self.kernel, self.broker.on_message, {"page": self._page})
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
         self._undo = [undo for undo in (tap, control) if undo is not None]
@@ -167,6 +169,9 @@ class Notebook:
         timer.daemon = True
         timer.start()
         self._undo.append(timer.cancel)
+
+    def _page(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return self.spills.page(asked.get("path"), asked.get("line"), asked.get("count"))
 
     def disconnect(self) -> None:
         """Take the ways back."""

@@ -22,6 +22,7 @@ from .mime import (
     decision_words,
     extent,
     is_picture,
+    output_of,
     readable,
     saved_part,
     state_words,
@@ -36,6 +37,8 @@ PLAIN_COLUMNS = 200
 """Most characters of one of its lines."""
 OPEN_LINES = 100
 """Outputs with more lines are folded where no style sheet gives them a scroll bar."""
+
+LOST = "State unknown: the kernel ended before the call did."
 
 _TONES = {"ok": "#2b9348", "run": "#2f7de1", "ask": "#a67200", "err": "#d6453a", "off": "#808890"}
 """Accents that are readable on white and on black, for readers that drop the style sheet."""
@@ -76,6 +79,17 @@ def settled_bundle(part: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     saved = saved_part(part)
     data = {"text/plain": plain_text(saved), "text/html": html(saved), CARD_MIME: saved}
     return data, {}
+
+
+def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:
+    """What a live card's display holds beside the widget, and what is left of it if the kernel dies in the middle.
+
+    The widget comes first wherever it can be shown; without its model this says that nobody knows how the call went.
+    """
+    saved = saved_part(part)
+    saved["state"] |= {"status": "error", "error": LOST}
+    saved["ui"]["outcome"] = "ended"
+    return {"text/html": html(saved), CARD_MIME: saved}
 
 
 def live_text(part: dict[str, Any]) -> str:
@@ -134,7 +148,7 @@ def _clip(line: str, most: int = PLAIN_COLUMNS) -> str:
 def _bodies(part: dict[str, Any]) -> list[str]:
     """What stands in the body, apart from the diff: the output (or what there was of it), then the error."""
     state, ui = part["state"], part["ui"]
-    output = state.get("output") or (ui.get("tail") if state.get("status") != "completed" else "") or ""
+    output = output_of(part) or (ui.get("tail") if state.get("status") != "completed" else "") or ""
     error = state.get("error") or ""
     shown = [output if output.strip("\n") and output != error else "", error]
     if ui.get("diff") and not error:
@@ -168,7 +182,7 @@ def _card(part: dict[str, Any], *, nested: bool = False) -> str:
     blocks = [f'<div style="display:flex;gap:8px;padding:6px 10px">{" ".join(head)}</div>']
     if ui.get("diff"):
         blocks.append(_block(_diff(ui["diff"])))
-    output = "" if state.get("error") == state.get("output") else state.get("output") or ""
+    output = "" if state.get("error") == state.get("output") else output_of(part)
     if state.get("status") != "completed" and not output:
         output = ui.get("tail") or ""
     if output.strip("\n"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.permission import Decision, PermissionRequest, Rule
 from ..core.state import Completed, Failed, Running, ToolPart
+from .served import files_url
 
 VERSION = 1
 TAIL_CHARS = 16_000
@@ -18,6 +20,8 @@ VALUE_CHARS = 2_000
 DIFF_CHARS = 200_000
 COUNT_LINES_UP_TO = 64 * 1024 * 1024
 """Bytes; the lines of a bigger spill file are not counted."""
+
+_WRAPPER = re.compile(r"<path>[^\n]*</path>\n<type>\w+</type>\n<(content|entries)>\n")
 
 
 @dataclass(slots=True)
@@ -76,6 +80,10 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         spill = spill_of(metadata, state.output)
         if spill is not None:
             ui["spill"] = spill
+        shown = shown_lines(part.tool, state.output)
+        if shown is not None:
+            ui["shown"] = shown
+            metadata.pop("display", None)  # the same lines once more
     if extras.ask is not None:
         ui["ask"] = ask_json(extras.ask)
     if extras.children:
@@ -170,9 +178,28 @@ def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
         spill["bytes"] = os.stat(path).st_size
     except OSError:
         spill["bytes"] = 0
+    url = files_url(path)
+    if url is not None:
+        spill["url"] = url
     lines = metadata.get("lines")
     spill["lines"] = lines if isinstance(lines, int) else _count_lines(path, spill["bytes"])
     return spill
+
+
+def shown_lines(tool: str, output: str) -> list[int] | None:
+    """Which lines of `read`'s output a person wants: those inside its ``<content>`` or ``<entries>``.
+
+    Returns:
+        The first line's index and the index after the last one; None to show all.
+    """
+    if tool != "read":
+        return None
+    head = _WRAPPER.match(output)
+    if head is None:
+        return None
+    # A line of a file has its number in front, and no name has a slash inside: the first such line is the end.
+    end = output.find(f"\n</{head[1]}>", head.end() - 1)
+    return None if end < 0 else [output.count("\n", 0, head.end()), output.count("\n", 0, end) + 1]
 
 
 def _first_cut_line(metadata: dict[str, Any], output: str) -> int:

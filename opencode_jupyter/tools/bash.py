@@ -133,7 +133,7 @@ class _Live:
             "truncated": whole.truncated,
         }
         if whole.truncated:
-            metadata |= {"lines": whole.lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
+            metadata |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
             if whole.output_path is not None:
                 metadata["outputPath"] = whole.output_path
         if outcome.signal is not None:
