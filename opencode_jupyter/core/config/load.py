@@ -83,6 +83,7 @@ def load_config(
     overrides: Mapping[str, Any] | None = None,
     home: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
+    texts: Mapping[Path, str] | None = None,
 ) -> Config:
     """Read and merge every configuration that holds for a directory. No file is ever written.
 
@@ -93,6 +94,7 @@ def load_config(
             administrator's files nor ``OPENCODE_PERMISSION``.
         home: the user's home; ``OPENCODE_TEST_HOME``, else the real one, if left out.
         env: environment variables; the process's own if left out.
+        texts: read in place of what these files hold, to see what a change would do.
 
     Raises:
         ConfigError: a file does not parse, can't be read, or names a file that is not there.
@@ -101,7 +103,7 @@ def load_config(
     here = Path(os.path.realpath(directory))
     top = Path(os.path.realpath(worktree)) if worktree is not None else here
     base = Path(os.path.realpath(home or variables.get("OPENCODE_TEST_HOME") or variables.get("HOME") or Path.home()))
-    loader = _Loader(here, top, base, variables)
+    loader = _Loader(here, top, base, variables, texts or {})
     xdg = None if home is not None else variables.get("XDG_CONFIG_HOME")
     global_folder = (Path(xdg) if xdg else base / ".config") / "opencode"
 
@@ -118,9 +120,8 @@ def load_config(
             for folder in reversed(list(_upwards(here, top))):
                 loader.file(folder / name)
     own_folder = variables.get("OPENCODE_CONFIG_DIR")
-    loader.config.directories = _directories(
-        global_folder, list(_upwards(here, top)) if use_project else [], base, own_folder
-    )
+    project = list(_upwards(here, top)) if use_project else []
+    loader.config.directories = _directories(global_folder, project, base, own_folder, loader.texts)
     for folder in loader.config.directories:
         if folder.name == ".opencode" or (own_folder and folder == Path(os.path.abspath(own_folder))):
             for name in (*PROJECT_FILES, TOML_FILE):
@@ -148,9 +149,13 @@ def _upwards(start: Path, stop: Path) -> Iterator[Path]:
             return
 
 
-def _directories(global_folder: Path, project: list[Path], home: Path, own: str | None) -> list[Path]:
+def _directories(
+    global_folder: Path, project: list[Path], home: Path, own: str | None, texts: Mapping[Path, str]
+) -> list[Path]:
     found = [global_folder]
-    found += [folder / ".opencode" for folder in project if (folder / ".opencode").is_dir()]
+    to_be = {path.parent for path in texts}
+    own_folders = [folder / ".opencode" for folder in project]
+    found += [folder for folder in own_folders if folder.is_dir() or folder in to_be]
     if (home / ".opencode").is_dir():
         found.append(home / ".opencode")
     if own:
@@ -170,15 +175,18 @@ def _managed_folder(env: Mapping[str, str]) -> str:
 class _Loader:
     """Merges one source after the other and remembers who set what."""
 
-    def __init__(self, directory: Path, worktree: Path, home: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, directory: Path, worktree: Path, home: Path, env: Mapping[str, str], texts: Mapping[Path, str]
+    ) -> None:
         self.config = Config(home=home)
+        self.texts = texts
         self.env = env
         # Without version control the worktree is the root; names relative to that would say nothing.
         self.project = worktree if worktree != Path(worktree.anchor) else directory
 
     def file(self, path: Path) -> bool:
         """Add a file; False if there is none."""
-        text = read_text(path)
+        text = self.texts[path] if path in self.texts else read_text(path)
         if text is None:
             return False
         self.text(text, str(path), path.parent, display(path, self.project, self.config.home))

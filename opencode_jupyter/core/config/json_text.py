@@ -1,0 +1,137 @@
+"""A JSON file's text with one top-level entry put in or replaced; every other byte stays as the person wrote it."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import ToolError
+
+_BLANK = " \t\r\n"
+_FIRST_LINE = re.compile(r'[ \t\r\n]*\{[ \t]*\r?\n(?:[ \t]*\r?\n)*([ \t]*)"')
+"""What the first entry is indented by."""
+INDENT = "  "
+"""Of a file that has no entry on a line of its own; OpenCode's own files have two blanks."""
+
+
+class NotStrictError(Exception):
+    """The text is no plain JSON object: rewriting a part of it could lose something. Says why."""
+
+
+class JsonText:
+    """The text of a JSON object.
+
+    Args:
+        raw: the bytes of a file; none at all stands for an empty object.
+
+    Attributes:
+        raw: the bytes.
+        text: the characters, without a byte order mark.
+        data: what they stand for.
+
+    Raises:
+        NotStrictError: it has comments or trailing commas, names an entry twice, is no object, or no UTF-8.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self._mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
+        try:
+            self.text = raw[len(self._mark) :].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise NotStrictError("is not UTF-8 text") from error
+        self.data: dict[str, Any] = _strict(self.text) if self.text.strip(_BLANK) else {}
+
+    def with_entry(self, name: str, value: Any) -> bytes:
+        """The file's new bytes with `value` under `name`: in the old one's place, else as the last entry."""
+        text = self.text if self.text.strip(_BLANK) else "{}\n"
+        fresh = not self.text.strip(_BLANK) or not self.data
+        first = _FIRST_LINE.match(text)
+        unit = first[1] if first else INDENT if fresh or "\n" in text.strip(_BLANK) else None
+        newline = "\r\n" if "\r\n" in text else "\n"
+        colon = ":" if unit is None and '": ' not in text else ": "
+        said = _dumped(value, unit, newline, colon)
+        last = text.index("{") + 1
+        for key, start, end in _entries(text):
+            if key == name:
+                return self._mark + _encoded(text[:start] + said + text[end:])
+            last = end
+        entry = f"{json.dumps(name)}{colon}{said}"
+        if fresh:
+            close = text.index("}", last)
+            return self._mark + _encoded(f"{text[:last]}{newline}{unit}{entry}{newline}{text[close:]}")
+        gap = f",{newline}{unit}" if unit is not None else "," + colon[1:]
+        return self._mark + _encoded(text[:last] + gap + entry + text[last:])
+
+
+def read(path: Path) -> JsonText | None:
+    """A file's text, None if there is no such file.
+
+    Raises:
+        NotStrictError: see `JsonText`.
+        ToolError: it is there and is no file that can be read.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise ToolError(f"{path} is not a regular file")
+        return JsonText(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ToolError(f"{path} can't be read: {error.strerror or error}") from error
+
+
+def _strict(text: str) -> dict[str, Any]:
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(found)
+        if len(out) < len(found):
+            raise NotStrictError("names an entry twice")
+        return out
+
+    try:
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        raise NotStrictError("has comments or other things that plain JSON does not have") from error
+    if not isinstance(data, dict):
+        raise NotStrictError("is no object ({...})")
+    return data
+
+
+def _constant(name: str) -> NoReturn:
+    raise NotStrictError(f"has {name}, which is no JSON")
+
+
+def _entries(text: str) -> Iterator[tuple[str, int, int]]:
+    """The top-level entries of a strict object: name, where the value begins, where it ends."""
+    decoder = json.JSONDecoder()
+    at = _skip(text, text.index("{") + 1)
+    while text[at] != "}":
+        name, at = decoder.raw_decode(text, at)
+        start = _skip(text, _skip(text, at) + 1)  # behind the colon
+        _, end = decoder.raw_decode(text, start)
+        yield name, start, end
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _dumped(value: Any, unit: str | None, newline: str, colon: str) -> str:
+    if unit is None:
+        return json.dumps(value, ensure_ascii=False, separators=("," + colon[1:], colon))
+    lines = json.dumps(value, ensure_ascii=False, indent=unit).split("\n")
+    return (newline + unit).join(lines)
+
+
+def _encoded(text: str) -> bytes:
+    # A file's name may hold bytes that are no text; JSON can say those (as lone surrogates) only with an escape.
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")

@@ -1,0 +1,105 @@
+"""What a new rule does to the decisions of the rules around it: does it decide, and does anything else change."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ..permission import Rule, evaluate
+from ..wildcard import match
+
+_WORK = 1_000_000
+"""Steps for a comparison of two patterns; longer ones are taken to overlap."""
+
+
+def not_decided(after: Sequence[Rule], new: Rule) -> Rule | None:
+    """The rule that decides in place of `new`; None if its action holds for its pattern."""
+    found = evaluate(new.permission, new.pattern, after)
+    return None if found.action == new.action else found
+
+
+def changed(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
+    """A rule of `before` or `after` that decides something else now, outside of what `new` speaks of; None if none.
+
+    It errs on the safe side: a rule may be named though another one covers it up.
+    """
+    for here, there in ((before, after), (after, before)):
+        for index, rule in enumerate(here):
+            if not _same(rule, new) and rule not in there and not _covered(here, index):
+                return rule
+    places = {_key(rule): i for i, rule in reversed(list(enumerate(after)))}
+    common = [r for r in before if not _same(r, new) and r in after]
+    for i, rule in enumerate(common):
+        for later in common[i + 1 :]:
+            if (
+                rule.action != later.action
+                and places[_key(rule)] > places[_key(later)]
+                and overlap(rule.permission, later.permission)
+                and overlap(rule.pattern, later.pattern)
+            ):
+                return rule
+    return None
+
+
+def undone(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
+    """A rule that denies, is in force, and would be overruled by `new` for a part of what it denies; None if none."""
+    if new.action == "deny":
+        return None
+    place = max((i for i, r in enumerate(after) if _same(r, new)), default=-1)
+    place_before = max((i for i, r in enumerate(before) if _same(r, new)), default=-1)
+    for index, rule in enumerate(before):
+        if rule.action != "deny" or not overlap(new.permission, rule.permission):
+            continue
+        if index < place_before or evaluate(new.permission, rule.pattern, before).action != "deny":
+            continue  # overruled already
+        left = max((i for i, r in enumerate(after) if r == rule), default=-1)
+        if left < place and overlap(new.pattern, rule.pattern):
+            return rule
+    return None
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some text fits both patterns. For very long patterns: perhaps."""
+    if one == other or match(one, other) or match(other, one):
+        return True
+    return any(_meet(a, b) for a in _forms(one) for b in _forms(other))
+
+
+def _key(rule: Rule) -> tuple[str, str, str]:
+    return rule.permission, rule.pattern, rule.action
+
+
+def _same(rule: Rule, new: Rule) -> bool:
+    return rule.permission == new.permission and rule.pattern == new.pattern
+
+
+def _covered(rules: Sequence[Rule], index: int) -> bool:
+    """Whether a later rule speaks of all that this one speaks of."""
+    rule = rules[index]
+    return any(r.permission in (rule.permission, "*") and r.pattern in (rule.pattern, "*") for r in rules[index + 1 :])
+
+
+def _forms(pattern: str) -> list[str]:
+    pattern = pattern.replace("\\", "/")
+    if sys.platform == "win32":
+        pattern = pattern.lower()
+    return [pattern, pattern[:-2]] if pattern.endswith(" *") else [pattern]  # a tail " *" may be left out
+
+
+def _meet(one: str, other: str) -> bool:
+    if len(one) * len(other) > _WORK:
+        return True
+    # row[j]: the pieces of `one` so far and the first j of `other` can stand for the same text.
+    row = [True]
+    for char in other:
+        row.append(row[-1] and char == "*")
+    for mine in one:
+        new = [row[0] and mine == "*"]
+        for j, theirs in enumerate(other):
+            if "*" in (mine, theirs):
+                # A star stands for nothing, or for one piece more of the other pattern.
+                new.append(new[j] or row[j + 1])
+            else:
+                new.append(row[j] and (mine == theirs or "?" in (mine, theirs)))
+        row = new
+    return row[-1]
