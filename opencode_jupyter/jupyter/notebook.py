@@ -164,7 +164,8 @@ class Notebook:
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, {"page": self._page})
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
-        self._undo = [undo for undo in (tap, control) if undo is not None]
+        interrupts = _kernel_compat.install_interrupts(self.shell, Waiter.wait.__code__)
+        self._undo = [undo for undo in (tap, control, interrupts) if undo is not None]
         timer = threading.Timer(PRELOAD_AFTER, widget_class)
         timer.daemon = True
         timer.start()

@@ -69,6 +69,7 @@ class Waiter:
 
         Raises:
             KeyboardInterrupt: the person interrupted; the call is stopped, with every process it started.
+            asyncio.CancelledError: the same in a task of the user's (see `_kernel_compat.install_interrupts`).
         """
         future.add_done_callback(lambda _: self._jobs.put(None))
         try:
@@ -76,14 +77,15 @@ class Waiter:
                 self._serve_one(HEARTBEAT)
                 if self._on_beat is not None:
                     self._on_beat()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError) as error:
             self._abort("interrupted")
             deadline = time.monotonic() + self._grace
-            with contextlib.suppress(KeyboardInterrupt):  # pressed again: don't wait for the children
+            # pressed again: don't wait for the children
+            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
                 while not future.done() and time.monotonic() < deadline:
                     self._serve_one(HEARTBEAT)
             self._drain()
-            raise KeyboardInterrupt from None
+            raise type(error) from None
         self._drain()
         return future.result()
 
@@ -163,7 +165,7 @@ class Waiter:
             return
         try:
             future.set_result(fn())
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, asyncio.CancelledError) as error:
             future.set_exception(error)
             raise
         except BaseException as error:

@@ -46,8 +46,9 @@ def _loaded(shared_kernel: Kernel) -> Iterator[None]:
         acts.prepare(shared_kernel)
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
     yield
-    shared_kernel.run("from opencode_jupyter.jupyter.notebook import current; "
-                      "current().workspace.permissions.approved.clear()")
+    shared_kernel.run(
+        "from opencode_jupyter.jupyter.notebook import current; current().workspace.permissions.approved.clear()"
+    )
 
 
 def begin(kernel: Kernel, code: str, route: str, asks: int = 1) -> tuple[Execution, list[dict]]:

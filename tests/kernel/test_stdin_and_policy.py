@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,13 +19,12 @@ os.environ.pop('OPENCODE_JUPYTER_ON_ASK', None)
 
 
 @pytest.fixture(autouse=True)
-def _loaded(shared_kernel: Kernel) -> Iterator[None]:
+def _loaded(shared_kernel: Kernel) -> None:
     if not hasattr(shared_kernel, "test_ready"):
         acts.prepare(shared_kernel)
         shared_kernel.run("%tool glob *.none")  # what is imported at the first call is there
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
     shared_kernel.run(FRESH)
-    yield
 
 
 ANSWERS = {
@@ -133,8 +131,9 @@ def test_nobody_there_is_refused_at_once(shared_kernel: Kernel) -> None:
         assert cell.elapsed < 1
         shown = cell.contents("display_data", "update_display_data")
         assert not any("widget-view" in mime for d in shown for mime in d["data"])
-    cell = shared_kernel.execute(f"try:\n    {acts.SECRET}\nexcept Exception as e:\n    print(type(e).__name__)",
-                                 allow_stdin=False)
+    cell = shared_kernel.execute(
+        f"try:\n    {acts.SECRET}\nexcept Exception as e:\n    print(type(e).__name__)", allow_stdin=False
+    )
     assert cell.check().stdout == "PermissionRejectedError\n"
     assert shared_kernel.run("6 * 7").result == "42"
 

@@ -31,6 +31,7 @@ ENVIRONMENTS = CHECKOUT / ".venvs"
 PINS = {"6.31": "ipykernel==6.31.*", "7.3": "ipykernel==7.3.*", "7.4": "ipykernel==7.4.*"}
 """The versions tested: the last of 6.x, the last with subshell delivery, and what pip gives today."""
 CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 START_TIMEOUT = 60.0
 
 
@@ -264,7 +265,7 @@ class Kernel:
 
     def cards(self) -> list[dict[str, Any]]:
         """The tool parts on show: live (state of a widget) and settled (MIME of a display), in order of showing."""
-        settled = [d[CARD_MIME] for d in self.displays.values() if CARD_MIME in d]
+        settled = [d[CARD_MIME] for d in self.displays.values() if CARD_MIME in d and WIDGET_MIME not in d]
         shown = {c.get("callID") for c in settled}
         live = [c["part"] for c in self.comms.values() if isinstance(c.get("part"), dict) and c["part"]]
         return [*settled, *(c for c in live if c.get("callID") not in shown)]
