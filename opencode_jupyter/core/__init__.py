@@ -1,0 +1,1 @@
+"""The tool system. Knows nothing of IPython, widgets or any model provider."""

@@ -113,7 +113,7 @@ class Agent:
 def build_agents(
     config: Mapping[str, Any] | Config,
     *,
-    directory: Path,  # noqa: ARG001 - part of the signature callers rely on
+    directory: Path,
     worktree: Path,
     data_dir: Path,
     truncate_glob: str,

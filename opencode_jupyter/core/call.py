@@ -161,7 +161,7 @@ class Call:
                     self._scope.deadline = self._loop.time() + self.timeout
                 result = await self._stages()
             if self._scope.cancelled_caught:
-                raise self._cancelled()
+                raise self._cancelled()  # noqa: TRY301 - one handler for every ending
         except BaseException as error:
             self._fail(error)
             raise
@@ -195,8 +195,10 @@ class Call:
         start = now_ms()
         part.state = Running(arguments, start)
         self._changed()
-        execute = workspace.execute
-        result = await (bound.execute(validated, self.ctx) if execute is None else execute(tool, bound, validated, self.ctx))
+        if workspace.execute is None:
+            result = await bound.execute(validated, self.ctx)
+        else:
+            result = await workspace.execute(tool, bound, validated, self.ctx)
         if "truncated" not in result.metadata:
             cut = workspace.truncation.output(result.output, agent=self._agent)
             result.output = cut.content
@@ -410,7 +412,7 @@ def wire_names(bound: Bound, arguments: dict[str, Any]) -> dict[str, Any]:
         return arguments
     aliases = _aliases.get(model)
     if aliases is None:
-        aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias and field.alias != name}
+        aliases = {name: f.alias for name, f in model.model_fields.items() if f.alias and f.alias != name}
         _aliases[model] = aliases
     if not aliases or aliases.keys().isdisjoint(arguments):
         return arguments

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 
-class DryRunEnd(Exception):
+class DryRunEnd(Exception):  # noqa: N818 - not an error
     """A dry run has come to where the work would begin."""
 
 

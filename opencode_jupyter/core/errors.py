@@ -81,7 +81,8 @@ class ToolTimeoutError(ToolAbortedError):
     """The call ran longer than its limit. Time spent waiting for a person does not count."""
 
     def __init__(self, tool: str, seconds: float) -> None:
-        super().__init__(f"The {tool} tool ran longer than its limit of {seconds:g} s and was stopped.", reason="timeout")
+        text = f"The {tool} tool ran longer than its limit of {seconds:g} s and was stopped."
+        super().__init__(text, reason="timeout")
         self.seconds = seconds
 
 

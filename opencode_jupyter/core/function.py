@@ -24,7 +24,8 @@ def parameters_of(fn: Callable[..., Any], given: type[BaseModel] | None) -> tupl
         given: an explicit model; then `fn` takes the model itself as its first argument.
 
     Raises:
-        TypeError: the signature has ``*args``, ``**kwargs`` or positional-only parameters, or a type pydantic can't check.
+        TypeError: the signature has ``*args``, ``**kwargs`` or positional-only parameters, or a type that pydantic
+            can't check.
     """
     signature = inspect.signature(fn)
     try:
@@ -57,7 +58,7 @@ def _call_with_model(fn: Callable[..., Any], context: list[str], signature: insp
     positional = len(signature.parameters) >= 2 and not context
 
     def bind(arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
-        return ([arguments, ctx] if positional else [arguments]), {name: ctx for name in context}
+        return ([arguments, ctx] if positional else [arguments]), dict.fromkeys(context, ctx)
 
     return _same_colour(fn, bind)
 
@@ -65,7 +66,7 @@ def _call_with_model(fn: Callable[..., Any], context: list[str], signature: insp
 def _call_with_fields(fn: Callable[..., Any], names: list[str], context: list[str]) -> Callable[..., Any]:
     def bind(arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         keywords = {name: getattr(arguments, name) for name in names}
-        keywords.update({name: ctx for name in context})
+        keywords.update(dict.fromkeys(context, ctx))
         return [], keywords
 
     return _same_colour(fn, bind)

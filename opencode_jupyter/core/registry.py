@@ -67,7 +67,8 @@ class Registry:
         """
         if not isinstance(given, Tool):
             if not callable(given) or isinstance(given, type):
-                raise TypeError(f"register() takes a Tool or a function, not {type(given).__name__}; see opencode_jupyter.tool")
+                kind = type(given).__name__
+                raise TypeError(f"register() takes a Tool or a function, not {kind}; see opencode_jupyter.tool")
             given = tool(given)
         for i, old in enumerate(self._custom):
             if old.id == given.id:

@@ -119,5 +119,6 @@ def attachments_of(values: Iterable[Any] | None) -> list[Attachment]:
         elif isinstance(value, dict) and "mime" in value and "url" in value:
             out.append(Attachment(str(value["mime"]), str(value["url"]), value.get("filename")))
         else:
-            raise TypeError(f"an attachment must be an Attachment or a dict with mime and url, not {type(value).__name__}")
+            kind = type(value).__name__
+            raise TypeError(f"an attachment must be an Attachment or a dict with mime and url, not {kind}")
     return out

@@ -259,7 +259,7 @@ class Store:
             except sqlite3.Error as error:
                 self._leave_file(error)
                 answer = command(self._connection)
-        except BaseException as error:  # noqa: BLE001  (whoever waits gets it)
+        except BaseException as error:
             future.set_exception(error)
         else:
             future.set_result(answer)
@@ -271,12 +271,12 @@ class Store:
         for key, (kind, value) in _take(self._others):
             try:
                 batch[key] = [_other_row(key, kind, value)]
-            except Exception as error:  # noqa: BLE001  (objects are the callers': one bad one must not stop the rest)
+            except Exception as error:
                 self._row_failed(error)
         for key, part in _take(self._parts):
             try:
                 batch[key] = [rows.part_row(part, writer)]
-            except Exception as error:  # noqa: BLE001  (objects are the callers': one bad one must not stop the rest)
+            except Exception as error:
                 self._row_failed(error)
         if batch:
             self._write(batch)
@@ -320,7 +320,7 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         try:
             return self._open_file()
-        except Exception as error:  # noqa: BLE001  (a migration may raise anything)
+        except Exception as error:
             self._set_problem(error)
             return open_database(None)
 
@@ -371,7 +371,7 @@ class Store:
         try:
             connection = self._open_file(busy_ms=200)
             self._transaction(connection, self._unsaved)
-        except Exception as error:  # noqa: BLE001  (as above)
+        except Exception as error:
             log.debug("%s still can't be used: %s", self.path, error)
             if connection is not None:
                 connection.close()

@@ -110,7 +110,8 @@ class Tool:
 
     Attributes:
         id: unique name.
-        runs_in: ``engine`` (default) or ``kernel``: the notebook's main thread, for tools that touch the user's objects.
+        runs_in: ``engine`` (default) or ``kernel``: the notebook's main thread, for tools that touch the user's
+            objects.
         body: the parameter that a ``%%tool`` cell's body fills.
         builtin: part of this package.
         source: where it came from, for listings.
@@ -164,7 +165,8 @@ def _definition(given: dict[str, Any]) -> Definition:
     known = {"description", "parameters", "execute", "format_validation_error", "formatValidationError"}
     unknown = set(given) - known
     if unknown:
-        raise TypeError(f"a tool definition has no field {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
+        wrong, right = ", ".join(sorted(unknown)), ", ".join(sorted(known))
+        raise TypeError(f"a tool definition has no field {wrong}; it has {right}")
     return Definition(
         given["description"],
         given["parameters"],

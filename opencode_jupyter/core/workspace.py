@@ -66,7 +66,7 @@ class Workspace:
         store: bool = True,
     ) -> None:
         self.directory, self.worktree = _folders(directory)
-        self.data_dir = Path(data_dir) if data_dir is not None else Path(platformdirs.user_data_dir(APP, appauthor=False))
+        self.data_dir = Path(platformdirs.user_data_dir(APP, appauthor=False) if data_dir is None else data_dir)
         self.flags = Flags.read()
         self.bus = Bus()
         self.hooks = Hooks()
@@ -161,6 +161,7 @@ class Workspace:
             timeout: seconds, waiting for a person not counted.
             by: who wrote the call. ``user`` and ``python`` go by the agent's rules, ``model`` by the notebook's
                 stricter default. The doom-loop guard watches ``python`` and ``model``.
+            **options: passed to `Call` (``call_id``, ``extra``, ``parent_id``, ``on_update``).
 
         Raises:
             ToolError: see `core.errors`. What the tool itself raises passes through.

@@ -1,0 +1,1 @@
+"""The notebook face: engine, waiting cells, approvals, cards and magics."""

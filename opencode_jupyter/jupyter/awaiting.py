@@ -1,7 +1,8 @@
 """Magics that await without the user's typing it.
 
 IPython has already turned ``%tool x`` into ``get_ipython().run_line_magic('tool', 'x')`` when this runs. Where an
-``await`` may stand (module level, or inside an ``async def``) the call becomes ``await …run_line_magic('tool_awaited', …)``.
+``await`` may stand (module level, or inside an ``async def``) the call becomes
+``await get_ipython().run_line_magic('tool_awaited', …)``.
 """
 
 from __future__ import annotations

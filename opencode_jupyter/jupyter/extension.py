@@ -12,10 +12,9 @@ from typing import Any
 
 from ..core import tool as tool_module
 from ..core.tool import Tool
-from . import completion, magics
+from . import _kernel_compat, completion, magics
 from .awaiting import await_magics
 from .notebook import Notebook, current
-from . import _kernel_compat
 
 KEEP_SECONDS = 5.0
 """How long an unloaded notebook waits for a reload."""

@@ -1,0 +1,1 @@
+"""What tools and cards share: replacers, diffs, line scanning, encodings."""

@@ -1,4 +1,4 @@
-"""Text that hides nothing: control, zero-width and direction-changing characters are shown as escapes.
+r"""Text that hides nothing: control, zero-width and direction-changing characters are shown as escapes.
 
 A command that a person is asked to allow must read as it will run (reference: agents.md 6.7).
 """
@@ -14,7 +14,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """`text` with every invisible character as ``\\xNN``, ``\\uNNNN``; tab and newline stay."""
+    r"""`text` with every invisible character as ``\xNN``, ``\uNNNN``; tab and newline stay."""
     return _HIDDEN.sub(_escape, text)
 
 

@@ -221,7 +221,7 @@ class PermissionService:
                 self._answer(entry, task.result())
             except asyncio.CancelledError:
                 entry.future.set_exception(PermissionRejectedError("Nobody could be asked: the approver was stopped."))
-            except Exception as e:  # noqa: BLE001 - it is raised from the `ask` that waits
+            except Exception as e:
                 entry.future.set_exception(e)
 
         task.add_done_callback(done)
