@@ -1,6 +1,6 @@
 /** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
 
-import type { Reply, Scope } from './card/token';
+import type { CardSpill, Reply, Scope } from './card/token';
 
 /** A card was drawn: somebody can click. */
 export interface Hello {
@@ -26,17 +26,49 @@ export interface Stop {
   callID: string;
 }
 
+/** Wants lines of a whole output that was cut. */
+export interface PageRequest {
+  kind: 'page';
+  path: string;
+  /** The first line, from 1; below 1: the last ones. */
+  line: number;
+  /** How many lines. */
+  count: number;
+}
+
+/** The kernel's answer to a {@link PageRequest}; `opencode_jupyter/jupyter/lab.py` describes it. */
+export interface PageReply {
+  first?: number;
+  lines?: string[];
+  /** Size of the file. */
+  bytes?: number;
+  /** Lines of the file; null: not counted to the end yet. */
+  total?: number | null;
+  more?: boolean;
+  /** The line is not found yet: so many bytes were looked through. Ask again. */
+  scanned?: number;
+  /** Why there are no lines. */
+  error?: string;
+}
+
 export type ToKernel = Hello | Answer | Stop;
 
 /** Content of an `opencode_jupyter` message on the control channel. */
 export interface ControlContent {
   /** The widget's model, which is the comm's id too. */
   comm_id: string;
-  data: ToKernel;
+  data: ToKernel | PageRequest;
 }
 
 /** What the JupyterLab extension puts at `globalThis.__opencode_jupyter`. */
 export interface ControlBridge {
   /** Sends `message` by the control channel of the kernel `kernelId`; false if no open document has that kernel. */
   send(kernelId: string, commId: string, message: ToKernel): boolean;
+  /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
+  open(card: Element, kernelId: string, spill: CardSpill): void;
+}
+
+/** The bridge, where the JupyterLab extension has put one. */
+export function bridge(): ControlBridge | undefined {
+  return (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
 }

@@ -1,10 +1,11 @@
-/** Draws a saved card in JupyterLab and Notebook: inert, the same picture the live card showed. */
+/** Draws a saved card in JupyterLab and Notebook: the same picture the live card showed, inert but for its link. */
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 
 import { CARD_MIME, disposeCard, renderCard } from './card';
-import type { CardPart } from './card';
+import type { CardCallbacks, CardPart } from './card';
+import { bridge } from './messages';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;
@@ -20,7 +21,11 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const data = model.data[CARD_MIME] as unknown;
     if (isCard(data)) {
-      renderCard(this.node, data);
+      const callbacks: CardCallbacks = {};
+      if (bridge()) {
+        callbacks.open = spill => bridge()?.open(this.node, '', spill);
+      }
+      renderCard(this.node, data, callbacks);
       return;
     }
     disposeCard(this.node);

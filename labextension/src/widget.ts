@@ -2,8 +2,9 @@
 
 import css from '../style/card.css';
 import { disposeCard, renderCard, updateTail } from './card';
-import type { CardAsk, CardPart, Reply, ReplyOptions, TailUpdate } from './card';
-import type { ControlBridge, ToKernel } from './messages';
+import type { CardAsk, CardCallbacks, CardPart, Reply, ReplyOptions, TailUpdate } from './card';
+import { bridge } from './messages';
+import type { ToKernel } from './messages';
 import { VERSION } from './version';
 
 /** What this module needs of an anywidget model. */
@@ -47,18 +48,20 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const send = (message: ToKernel): void => {
     // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
     model.send(message);
-    const bridge = (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
     try {
-      bridge?.send?.(model.get('kernel_id') ?? '', model.model_id ?? model.get('comm_id') ?? '', message);
+      bridge()?.send?.(model.get('kernel_id') ?? '', model.model_id ?? model.get('comm_id') ?? '', message);
     } catch (error) {
       console.debug('opencode-jupyter: the control channel took no message', error);
     }
   };
-  const callbacks = {
+  const callbacks: CardCallbacks = {
     reply: (ask: CardAsk, reply: Reply, options: ReplyOptions): void =>
       send({ kind: 'reply', id: ask.id, digest: ask.digest, reply, ...options }),
     stop: (callID: string): void => send({ kind: 'stop', callID })
   };
+  if (bridge()) {
+    callbacks.open = spill => bridge()?.open(el, model.get('kernel_id') ?? '', spill);
+  }
   const draw = (): void => {
     const part = model.get('part');
     // before its first state, and after the kernel closed it, a card has no part

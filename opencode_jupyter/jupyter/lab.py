@@ -91,7 +91,7 @@ class SpillPages:
             raise ValueError("it is not a regular file")
         return FileIO(descriptor)
 
-    def _page(self, file: BufferedReader, line: int, count: int) -> dict[str, Any]:
+    def _page(self, file: BufferedReader[FileIO], line: int, count: int) -> dict[str, Any]:
         deadline = time.monotonic() + SCAN_SECONDS
         found = os.fstat(file.fileno())
         index = self._index((found.st_dev, found.st_ino), found.st_size)
@@ -123,7 +123,7 @@ class SpillPages:
         return index
 
     @staticmethod
-    def _count(file: BufferedReader, index: _Index) -> None:
+    def _count(file: BufferedReader[FileIO], index: _Index) -> None:
         """Count the line ends of one more step."""
         start = (len(index.counts) - 1) * STEP
         file.seek(start)
@@ -135,12 +135,12 @@ class SpillPages:
             index.ended, index.total = start + len(chunk), newlines
 
     @staticmethod
-    def _ends_line(file: BufferedReader, size: int) -> bool:
+    def _ends_line(file: BufferedReader[FileIO], size: int) -> bool:
         file.seek(size - 1)
         return file.read(1) == b"\n"
 
     @staticmethod
-    def _offset(file: BufferedReader, index: _Index, newlines: int) -> int:
+    def _offset(file: BufferedReader[FileIO], index: _Index, newlines: int) -> int:
         """Where the line after so many line ends begins."""
         if newlines <= 0:
             return 0
@@ -153,7 +153,7 @@ class SpillPages:
         return step * STEP + at + 1
 
     @staticmethod
-    def _lines(file: BufferedReader, count: int, deadline: float) -> tuple[list[str], bool]:
+    def _lines(file: BufferedReader[FileIO], count: int, deadline: float) -> tuple[list[str], bool]:
         lines: list[str] = []
         room = PAGE_BYTES
         while len(lines) < count and room > 0:

@@ -25,6 +25,7 @@ describe('states', () => {
     [{ status: 'completed' }, {}, '✓', 'completed'],
     [{ status: 'error' }, {}, '✗', 'failed'],
     [{ status: 'error' }, { outcome: 'denied by you' }, '✗', 'denied by you'],
+    [{ status: 'error' }, { outcome: 'denied by policy' }, '✗', 'denied by policy'],
     [{ status: 'error' }, { outcome: 'denied by a rule' }, '✗', 'denied by a rule'],
     [{ status: 'error' }, { outcome: 'invalid arguments' }, '✗', 'invalid arguments'],
     [{ status: 'error' }, { outcome: 'timed out' }, '✗', 'timed out'],
@@ -109,6 +110,12 @@ describe('body', () => {
     expect(text('.oc-out')).toBe('half');
   });
 
+  test('of an output with a wrapper for the model, the lines inside are shown', () => {
+    const output = '<path>/a</path>\n<content>\n1: x\n\n(End of file)\n</content>\nmore';
+    renderCard(root, part({ status: 'completed', output }, { shown: [2, 5] }));
+    expect(text('.oc-out')).toBe('1: x\n\n(End of file)');
+  });
+
   test('the whole output takes the place of the tail', () => {
     renderCard(root, part({}, { tail: 'tail' }));
     renderCard(root, part({ status: 'completed', output: 'all of it' }, { tail: 'tail' }));
@@ -129,6 +136,7 @@ describe('body', () => {
     expect(text('.oc-path code')).toBe('/tmp/tool_1');
     one('.oc-link').click();
     expect(open).toHaveBeenCalledWith(spill);
+    disposeCard(root);
     renderCard(root, part({ status: 'completed', output: 'x' }, { spill: { ...spill, url: 'files/tool_1' } }));
     expect(one('.oc-cut a').getAttribute('href')).toBe('files/tool_1');
     expect(text('.oc-cut a')).toBe('Open the whole output at line 101');
@@ -157,7 +165,7 @@ describe('body', () => {
         ]
       })
     );
-    expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed once by you · denied by policy: “no”');
+    expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed once by you · denied by policy (nobody was there to ask): “no”');
   });
 
   test('the input is drawn when it is opened', () => {

@@ -1,5 +1,6 @@
 import widget from '../widget';
-import { createBridge, controlMessage, MESSAGE_TYPE } from '../index';
+import { createBridge } from '../index';
+import { controlMessage, MESSAGE_TYPE } from '../kernel';
 import { CARD_MIME } from '../card';
 import mime from '../mime';
 import { VERSION } from '../version';
@@ -104,7 +105,7 @@ test('the plugin sends by the control channel of the kernel that a document has 
   const kernel = { id: 'k1', clientId: 'me', username: 'ada', isDisposed: false, sendControlMessage: jest.fn() };
   const document_ = { sessionContext: { session: { kernel } } };
   const shell = { widgets: (area?: string) => (area === 'main' ? [{}, document_] : [])[Symbol.iterator]() };
-  const bridge = createBridge(shell as never);
+  const bridge = createBridge({ shell } as never);
   expect(bridge.send('k1', 'c1', { kind: 'stop', callID: 'x' })).toBe(true);
   const [message, expectReply] = kernel.sendControlMessage.mock.calls[0];
   expect(expectReply).toBe(false);
@@ -114,6 +115,25 @@ test('the plugin sends by the control channel of the kernel that a document has 
   expect(bridge.send('another', 'c1', { kind: 'stop', callID: 'x' })).toBe(false);
   const again = controlMessage(kernel as never, message.content);
   expect(again.header.msg_id).not.toBe(message.header.msg_id);
+});
+
+test('both cards open a whole output through the bridge, and offer it only where there is one', async () => {
+  const spill = { path: '/data/tool_1', bytes: 9, lines: 3, line: 2 };
+  const cut = part({ status: 'completed', output: 'x' }, { spill });
+  const data = { data: { [CARD_MIME]: cut } } as never;
+  const links = (node: Element): HTMLElement[] => [...node.querySelectorAll<HTMLElement>('.oc-link')];
+  const bare = mime.rendererFactory.createRenderer({} as never);
+  await bare.renderModel(data);
+  expect(links(bare.node)).toHaveLength(0);
+  const open = jest.fn();
+  page.__opencode_jupyter = { send: jest.fn(), open };
+  const saved = mime.rendererFactory.createRenderer({} as never);
+  await saved.renderModel(data);
+  links(saved.node)[0].click();
+  expect(open).toHaveBeenLastCalledWith(saved.node, '', spill);
+  show({ part: cut });
+  links(el)[0].click();
+  expect(open).toHaveBeenLastCalledWith(el, 'k1', spill);
 });
 
 test('the renderer draws a saved card inert, and a card of another version as text', async () => {

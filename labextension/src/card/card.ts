@@ -4,7 +4,7 @@ import { ansiNodes } from './ansi';
 import { AskView, RETRY_MS } from './ask';
 import { drawDiff } from './diff';
 import { button, el, hasFocus, safeLink, safePicture, setText, show } from './dom';
-import { count, decisionWords, extent, live, stateWords, timeWords, visible, visibleLine } from './format';
+import { count, decisionWords, extent, live, outputOf, stateWords, timeWords, visible, visibleLine } from './format';
 import type { CardAttachment, CardCallbacks, CardPart, CardSpill, TailUpdate } from './token';
 
 /** How often a live card's clock is set. */
@@ -192,7 +192,7 @@ class CardView {
   private drawOutput(running: boolean): void {
     const { state, ui } = this.part;
     const tail = this.liveTail?.text ?? ui.tail ?? '';
-    let content = running ? tail : state.output || (state.status === 'completed' ? '' : tail);
+    let content = running ? tail : outputOf(this.part) || (state.status === 'completed' ? '' : tail);
     if (!running && content === state.error) {
       content = '';
     }
@@ -270,14 +270,14 @@ class CardView {
     const name = `Open the whole output at line ${spill.line}`;
     const nodes: Node[] = [el('span', '', `${extent(spill.lines, spill.bytes) || 'Cut'}; the rest is kept`)];
     const href = safeLink(spill.url);
-    if (href) {
+    if (this.callbacks.open) {
+      nodes.push(button(name, '', 'oc-link', () => this.callbacks.open?.(spill)));
+    } else if (href) {
       const link = el('a', '', name);
       link.href = href;
       link.target = '_blank';
       link.rel = 'noopener';
       nodes.push(link);
-    } else if (this.callbacks.open) {
-      nodes.push(button(name, '', 'oc-link', () => this.callbacks.open?.(spill)));
     }
     const path = el('span', 'oc-path');
     path.append(el('code', '', visibleLine(spill.path)));

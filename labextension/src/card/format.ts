@@ -104,11 +104,21 @@ export function decisionWords(decision: CardDecision): string {
     const { code, from } = ruleWords(decision.rule);
     return `rule ${code}${from}${word}`;
   }
+  if (decision.by === 'policy') {
+    return `${decision.action === 'deny' ? 'denied' : 'allowed'} by policy (nobody was there to ask)${word}`;
+  }
   if (decision.action === 'deny') {
     return `denied by ${by}${word}`;
   }
   const scope = decision.reply === 'always' ? ' for this session' : decision.reply === 'once' ? ' once' : '';
   return `allowed${scope} by ${by}${word}`;
+}
+
+/** What of a call's output a person is shown: `ui.shown` leaves out what only the model needs. */
+export function outputOf(part: CardPart): string {
+  const { output = '' } = part.state;
+  const { shown } = part.ui;
+  return shown ? output.split('\n').slice(shown[0], shown[1]).join('\n') : output;
 }
 
 /** The state's word and the mark that goes with it, so that it is told by more than its colour. */

@@ -22,6 +22,8 @@ export type Outcome =
   | 'failed'
   | 'denied by a rule'
   | 'denied by you'
+  /** Nobody was there to ask, and the policy for that case says no. */
+  | 'denied by policy'
   | 'stopped'
   | 'interrupted'
   | 'timed out'
@@ -166,6 +168,8 @@ export interface CardUi {
   spill?: CardSpill;
   /** The unified diff of what was changed. */
   diff?: string;
+  /** Lines of the output that a person is shown, first index and the one after the last; absent: all. */
+  shown?: [number, number];
   /** Calls made inside this one (batch, task). */
   children?: CardPart[];
 }
@@ -200,7 +204,7 @@ export interface CardCallbacks {
   reply?(ask: CardAsk, reply: Reply, options: ReplyOptions): void;
   /** The person wants the call `callID` stopped. */
   stop?(callID: string): void;
-  /** The person wants to see the whole output; used where the spill has no URL. */
+  /** The person wants to see the whole output; goes before the spill's URL. */
   open?(spill: CardSpill): void;
 }
 

@@ -1,0 +1,111 @@
+import { CARD_MIME } from '../card';
+import { documentOf, requestPage } from '../kernel';
+import { watch } from '../lost';
+
+const REQUEST = { kind: 'page' as const, path: '/data/tool_1', line: 1, count: 400 };
+
+/** A kernel's side of one control message. */
+class Future {
+  onReply: (message: unknown) => void = () => undefined;
+  onIOPub: (message: unknown) => void = () => undefined;
+  done = new Promise(() => undefined);
+  dispose = jest.fn();
+}
+
+function kernel(future: Future): never {
+  return { id: 'k', clientId: 'me', username: 'ada', sendControlMessage: () => future } as never;
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+test('the kernel’s reply is the page, also when it comes after the kernel is idle again', async () => {
+  const future = new Future();
+  const page = requestPage(kernel(future), REQUEST);
+  future.onIOPub({ header: { msg_type: 'status' }, content: { execution_state: 'idle' } });
+  jest.advanceTimersByTime(500);
+  future.onReply({ content: { first: 1, lines: ['x'] } });
+  await expect(page).resolves.toEqual({ first: 1, lines: ['x'] });
+  expect(future.dispose).toHaveBeenCalled();
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+test('no kernel, no extension and no answer each have their words', async () => {
+  await expect(requestPage(null, REQUEST)).rejects.toThrow('No kernel is running');
+  const unloaded = new Future();
+  const page = requestPage(kernel(unloaded), REQUEST);
+  unloaded.onIOPub({ header: { msg_type: 'status' }, content: { execution_state: 'idle' } });
+  jest.advanceTimersByTime(2_000);
+  await expect(page).rejects.toThrow('not loaded');
+  const silent = requestPage(kernel(new Future()), REQUEST);
+  jest.advanceTimersByTime(15_000);
+  await expect(silent).rejects.toThrow('does not answer');
+});
+
+test('the document is the one that the card stands in, else the one with its kernel', () => {
+  const made = (id: string) => ({
+    node: document.createElement('div'),
+    sessionContext: { session: { kernel: { id, isDisposed: false } } }
+  });
+  const [a, b] = [made('a'), made('b')];
+  const shell = { widgets: (area?: string) => (area === 'main' ? [a, b, {}] : [])[Symbol.iterator](), currentWidget: a };
+  const card = document.createElement('div');
+  expect(documentOf(shell as never, card, '')).toBe(a);
+  expect(documentOf(shell as never, card, 'b')).toBe(b);
+  b.node.append(card);
+  expect(documentOf(shell as never, card, 'a')).toBe(b);
+});
+
+describe('live cards whose kernel has ended', () => {
+  const WIDGET = 'application/vnd.jupyter.widget-view+json';
+  const live = (id: string) => ({ data: { [WIDGET]: { model_id: id }, [CARD_MIME]: { v: 1 }, 'text/plain': 'x' } });
+
+  function open(comms: string[] | null, outputs: unknown[]) {
+    const list = {
+      get length() {
+        return outputs.length;
+      },
+      get: (index: number) => ({ toJSON: () => outputs[index] }),
+      set: (index: number, value: unknown) => {
+        outputs[index] = value;
+      }
+    };
+    const cells = { length: 2, get: (index: number) => (index ? { outputs: list } : {}) };
+    let status: (sender: unknown, value: string) => void = () => undefined;
+    const answer = { content: { status: 'ok', comms: Object.fromEntries((comms ?? []).map(id => [id, {}])) } };
+    const sessionContext = {
+      ready: Promise.resolve(),
+      session: { kernel: comms && { requestCommInfo: async () => answer } },
+      statusChanged: { connect: (slot: typeof status) => (status = slot) },
+      kernelChanged: { connect: () => undefined }
+    };
+    const watched = watch({ content: { model: { cells } } } as never, { ready: Promise.resolve(), sessionContext } as never);
+    return { watched, status: (value: string) => status(null, value) };
+  }
+  const views = (outputs: unknown[]): boolean[] =>
+    outputs.map(output => WIDGET in ((output as { data?: object }).data ?? {}));
+
+  test('a notebook without a kernel shows what is known; other widgets and streams stay', async () => {
+    const other = { data: { [WIDGET]: { model_id: 'slider' } } };
+    const outputs: unknown[] = [live('a'), other, { output_type: 'stream' }];
+    await open(null, outputs).watched;
+    expect(views(outputs)).toEqual([false, true, false]);
+    expect(outputs[0]).toEqual({ data: { [CARD_MIME]: { v: 1 }, 'text/plain': 'x' } });
+    expect(outputs[1]).toBe(other);
+  });
+
+  test('a widget that the kernel still has stays live, until the kernel ends', async () => {
+    const outputs: unknown[] = [live('a'), live('b')];
+    const notebook = open(['a'], outputs);
+    await notebook.watched;
+    expect(views(outputs)).toEqual([true, false]);
+    notebook.status('busy');
+    expect(views(outputs)).toEqual([true, false]);
+    notebook.status('autorestarting');
+    expect(views(outputs)).toEqual([false, false]);
+  });
+});

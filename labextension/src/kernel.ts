@@ -1,0 +1,109 @@
+/** Ways to the kernel of an open document, by its control channel: a kernel hears it even while a cell is busy. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+
+import type { ControlContent, PageReply, PageRequest } from './messages';
+
+/** The type of the messages that the kernel's side listens for. */
+export const MESSAGE_TYPE = 'opencode_jupyter';
+/** How long a kernel may take to answer. */
+const ANSWER_MS = 15_000;
+/** How long after its handling a message's answer may come: both travel apart. */
+const AFTER_IDLE_MS = 2_000;
+
+type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
+type Connection = Kernel.IKernelConnection;
+
+/** Whatever is open that may have a kernel: notebook, console, and what other extensions bring. */
+export interface KernelDocument {
+  node: HTMLElement;
+  sessionContext?: { session?: { kernel?: Connection | null } | null };
+}
+
+function* documents(shell: Shell): Generator<KernelDocument> {
+  for (const area of ['main', 'down', 'left', 'right']) {
+    for (const widget of shell.widgets(area)) {
+      if ((widget as KernelDocument).sessionContext) {
+        yield widget as KernelDocument;
+      }
+    }
+  }
+}
+
+/** A document's kernel, if one is there. */
+export function kernelOf(document: KernelDocument | undefined): Connection | null {
+  const kernel = document?.sessionContext?.session?.kernel;
+  return kernel && !kernel.isDisposed && kernel.status !== 'dead' ? kernel : null;
+}
+
+/** The kernel connection with `id` among the documents open in `shell`. */
+export function openKernel(shell: Shell, id: string): Connection | null {
+  for (const document of documents(shell)) {
+    const kernel = kernelOf(document);
+    if (kernel?.id === id) {
+      return kernel;
+    }
+  }
+  return null;
+}
+
+/** The document that `card` stands in; else the one with the kernel `id`, or the one in front. */
+export function documentOf(shell: Shell, card: Element, id: string): KernelDocument | undefined {
+  const all = [...documents(shell)];
+  return (
+    all.find(document => document.node.contains(card)) ??
+    all.find(document => id !== '' && kernelOf(document)?.id === id) ??
+    all.find(document => (document as unknown) === shell.currentWidget)
+  );
+}
+
+/** A control message that carries `content`. */
+export function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
+  const message = {
+    header: {
+      msg_id: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`,
+      msg_type: MESSAGE_TYPE,
+      session: kernel.clientId,
+      username: kernel.username,
+      date: new Date().toISOString(),
+      version: '5.3'
+    },
+    parent_header: {},
+    metadata: {},
+    channel: 'control',
+    buffers: [],
+    content
+  };
+  return message as unknown as KernelMessage.IControlMessage;
+}
+
+/** Lines of a whole output, from the kernel. Rejected with words for a person when none answers. */
+export function requestPage(kernel: Connection | null, request: PageRequest): Promise<PageReply> {
+  if (!kernel) {
+    return Promise.reject(new Error('No kernel is running here.'));
+  }
+  return new Promise((resolve, reject) => {
+    const message = controlMessage(kernel, { comm_id: '', data: request });
+    const future = kernel.sendControlMessage(message, true, false);
+    const end = (error: string): void => {
+      clearTimeout(timer);
+      future.done.catch(() => undefined);
+      future.dispose();
+      if (error) {
+        reject(new Error(error));
+      }
+    };
+    let timer = setTimeout(() => end('The kernel does not answer.'), ANSWER_MS);
+    future.onReply = reply => {
+      resolve(reply.content as unknown as PageReply);
+      end('');
+    };
+    future.onIOPub = ({ header, content }) => {
+      if (header.msg_type === 'status' && (content as { execution_state?: string }).execution_state === 'idle') {
+        clearTimeout(timer);
+        timer = setTimeout(() => end('The extension is not loaded in this kernel.'), AFTER_IDLE_MS);
+      }
+    };
+  });
+}
