@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ class UnknownToolError(ToolError):
     """
 
     def __init__(self, name: str, known: Sequence[str] = ()) -> None:
+        from difflib import get_close_matches
+
         lowered = {k.lower(): k for k in known}
         near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
         self.name = name

@@ -16,6 +16,7 @@ import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 
 from .context import InitContext, ToolContext
+from .defining import listeners
 from .errors import InvalidArgumentsError, ToolError
 from .function import parameters_of
 from .result import ToolResult, attachments_of
@@ -36,9 +37,6 @@ class Definition:
     """``(arguments, context)`` to a result; sync functions run in a worker thread."""
     format_validation_error: FormatValidationError | None = None
 
-
-on_define: list[Callable[[Tool], None]] = []
-"""Told of every tool that `@tool` makes (a notebook registers those of its cells)."""
 
 Init = Definition | Callable[[InitContext], Definition | Awaitable[Definition]]
 
@@ -226,7 +224,7 @@ def tool(
         definition = Definition(text, model, execute, format_validation_error)
         made = Tool(name, definition, runs_in=runs_in, body=body, source=getattr(fn, "__module__", "") or "")
         made.__doc__ = text
-        for listener in on_define:
+        for listener in listeners:
             listener(made)
         return made
 

@@ -8,14 +8,12 @@ the shell-channel thread (7.x), read off the socket by the waiting cell (6.x), o
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import signal
 import threading
 from collections.abc import Callable
 from functools import partial
-from importlib import metadata
 from types import CodeType, FrameType
 from typing import Any
 
@@ -40,6 +38,8 @@ def kernel_of(shell: Any) -> Any:
 
 def version() -> tuple[int, ...]:
     """Version of ipykernel; empty when it is not installed."""
+    from importlib import metadata
+
     try:
         found = metadata.version("ipykernel")
     except metadata.PackageNotFoundError:
@@ -269,7 +269,9 @@ def install_interrupts(shell: Any, blocking: CodeType) -> Callable[[], None] | N
                 code = inner.f_code
                 if code is blocking and not _in_cell(inner):
                     theirs(number, frame)
-                    raise asyncio.CancelledError
+                    from asyncio import CancelledError
+
+                    raise CancelledError
                 if inner is not frame and _is_run_code(inner):
                     raise KeyboardInterrupt
                 inner = inner.f_back

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.completer import SimpleCompletion
 
 from ..core.errors import ToolError
 from ..core.permission import ACTIONS
@@ -22,8 +22,6 @@ from .arguments_schema import Field, Spec, spec_of
 from .arguments_words import BLANK, quote
 
 if TYPE_CHECKING:
-    from IPython.core.completer import CompletionContext
-
     from .notebook import Notebook
 
 TOOLS_COMMANDS = ("history", "doctor", "undo", "clean")
@@ -41,28 +39,6 @@ _VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
 
 Choice = tuple[str, str]
 """A completion and its type, as a front end shows it."""
-
-
-def install(shell: Any, notebook: Notebook) -> None:
-    """Put the matcher into the shell's completer."""
-    uninstall(shell)
-
-    @context_matcher()  # type: ignore[untyped-decorator]
-    def opencode_matcher(context: CompletionContext) -> dict[str, Any]:
-        hidden = shell.user_ns_hidden
-        own = {name: value for name, value in shell.user_ns.items() if hidden.get(name, hidden) is not value}
-        return complete(notebook, own, context.full_text, context.cursor_line, context.text_until_cursor)
-
-    shell._opencode_matcher = opencode_matcher
-    shell.Completer.custom_matchers.append(opencode_matcher)
-
-
-def uninstall(shell: Any) -> None:
-    """Take it out again."""
-    matcher = getattr(shell, "_opencode_matcher", None)
-    if matcher is not None:
-        shell.Completer.custom_matchers = [m for m in shell.Completer.custom_matchers if m is not matcher]
-        shell._opencode_matcher = None
 
 
 def complete(

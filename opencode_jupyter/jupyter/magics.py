@@ -21,10 +21,11 @@ from IPython.core.magic import (
 from traitlets import Bool, Enum, Unicode, observe
 
 from ..core.errors import ToolError
-from .arguments import CallRequest, parse
 from .questions import ToolQuestion
 
 if TYPE_CHECKING:
+    from .arguments import CallRequest
+    from .loaded import Loaded
     from .notebook import Notebook
 
 _LINE = ("tool", "tool_awaited", "tools", "permissions")
@@ -43,20 +44,25 @@ class ToolMagics(Magics):
         config=True
     )
 
-    def __init__(self, shell: Any, notebook: Notebook, **options: Any) -> None:
+    def __init__(self, shell: Any, state: Loaded, **options: Any) -> None:
         super().__init__(shell, **options)
         self._shell = shell
-        self.notebook = notebook
+        self._state = state
         self._apply()
+
+    @property
+    def notebook(self) -> Notebook:
+        """The notebook, built at the first use."""
+        return self._state.notebook
 
     @observe("on_ask", "cards")
     def _changed(self, _: Any) -> None:
-        if hasattr(self, "notebook"):
+        if hasattr(self, "_state"):
             self._apply()
 
     def _apply(self) -> None:
-        self.notebook.settings.on_ask = self.on_ask
-        self.notebook.settings.cards = self.cards
+        self._state.settings.on_ask = self.on_ask
+        self._state.settings.cards = self.cards
 
     # ------------------------------------------------------------------ magics
 
@@ -65,9 +71,9 @@ class ToolMagics(Magics):
     @line_cell_magic
     def tool(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? says what one takes."""
-        request = self._read(line, cell, local_ns)
-        if not isinstance(request, CallRequest):
-            return request
+        request, answer = self._read(line, cell, local_ns)
+        if request is None:
+            return answer
         with plain_errors():
             return self._bind(request, self.notebook.run_sync(request))
 
@@ -76,9 +82,9 @@ class ToolMagics(Magics):
     @line_cell_magic
     async def tool_awaited(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """What %tool becomes where a cell can await; the same but for the waiting."""
-        request = self._read(line, cell, local_ns)
-        if not isinstance(request, CallRequest):
-            return request
+        request, answer = self._read(line, cell, local_ns)
+        if request is None:
+            return answer
         with plain_errors():
             return self._bind(request, await self.notebook.run_async(request))
 
@@ -102,14 +108,19 @@ class ToolMagics(Magics):
 
     # ------------------------------------------------------------------ what both forms of %tool share
 
-    def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> Any:
+    def _read(
+        self, line: str, cell: str | None, local_ns: dict[str, Any] | None
+    ) -> tuple[CallRequest | None, Any]:
         """The call that is asked for; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
-        workspace = self.notebook.workspace
+        from .arguments import parse
+
         with plain_errors():
+            workspace = self.notebook.workspace
+            self._state.tell_problems()
             if not line.strip() and not (cell or "").strip():
                 from .help import tool_list
 
-                return tool_list(workspace, self.agent or None)
+                return None, tool_list(workspace, self.agent or None)
             variables = ChainMap(local_ns or {}, self._shell.user_ns)
             try:
                 request = parse(line, cell, workspace.registry, variables)
@@ -124,14 +135,14 @@ class ToolMagics(Magics):
                 from .help import ToolHelp, tool_list
 
                 found = workspace.registry.get(request.tool)
-                return ToolHelp(spec_of(found)) if found is not None else tool_list(workspace, request.agent)
+                return None, ToolHelp(spec_of(found)) if found is not None else tool_list(workspace, request.agent)
             if request.dry_run:
                 from . import magic_tools
 
-                return self._bind(request, magic_tools.dry_run(self.notebook, request))
+                return None, self._bind(request, magic_tools.dry_run(self.notebook, request))
             if request.background:
-                return self._bind(request, self.notebook.start_background(request))
-        return request
+                return None, self._bind(request, self.notebook.start_background(request))
+        return request, None
 
     def _bind(self, request: CallRequest, value: Any) -> Any:
         if request.output is not None:
@@ -150,7 +161,7 @@ def plain_errors() -> Iterator[None]:
         raise
 
 
-def register(shell: Any, notebook: Notebook) -> None:
+def register(shell: Any, state: Loaded) -> None:
     """Put the magics into a shell, once."""
     unregister(shell)
     manager = shell.magics_manager
@@ -158,7 +169,7 @@ def register(shell: Any, notebook: Notebook) -> None:
         kind: {name: manager.magics[kind][name] for name in names if name in manager.magics[kind]}
         for kind, names in (("line", _LINE), ("cell", _CELL))
     }
-    magics = ToolMagics(shell, notebook)
+    magics = ToolMagics(shell, state)
     shell.register_magics(magics)
     shell.input_transformer_manager.token_transformers.append(ToolQuestion)
     shell._opencode_magics = (magics, before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import concurrent.futures
 import contextlib
@@ -12,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine
 from .lab import SpillPages
+from .loaded import Settings, current
 from .result import CellResult
 from .waiting import Waiter
 
@@ -35,16 +35,6 @@ log = logging.getLogger(__name__)
 
 PRELOAD_AFTER = 1.0
 """Seconds after loading, when the widget library is imported in the background so that the first ask is quick."""
-
-
-@dataclass(slots=True)
-class Settings:
-    """What a notebook can be told (``%config ToolMagics``)."""
-
-    on_ask: str = "deny"
-    """What an ask gets when nobody is there: ``deny`` or ``allow``."""
-    cards: bool = True
-    """Show live cards; False leaves the settled ones."""
 
 
 class CallHandle:
@@ -126,10 +116,10 @@ class Notebook:
         workspace: lives on the engine's loop; reach it from a cell through `on_engine`.
     """
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: Any, settings: Settings) -> None:
         self.shell = shell
         self.kernel = _kernel_compat.kernel_of(shell)
-        self.settings = Settings()
+        self.settings = settings
         self.engine = Engine(self._on_main)
         try:
             self.workspace: Workspace = self.engine.run(self._open_workspace)
@@ -173,6 +163,11 @@ class Notebook:
 
     def _page(self, asked: dict[str, Any]) -> dict[str, Any]:
         return self.spills.page(asked.get("path"), asked.get("line"), asked.get("count"))
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be made: not closed, and the engine runs."""
+        return not self._closed and self.engine.alive
 
     def disconnect(self) -> None:
         """Take the ways back."""
@@ -383,14 +378,4 @@ def kernel_id(kernel: Any) -> str:
     return name[len("kernel-") : -len(".json")] if name.startswith("kernel-") and name.endswith(".json") else ""
 
 
-def current(shell: Any = None) -> Notebook | None:
-    """The notebook of a shell (IPython's own if left out); None while the extension is not loaded."""
-    if shell is None:
-        from IPython import get_ipython
-
-        shell = get_ipython()
-    found = getattr(shell, "_opencode_notebook", None)
-    return found if isinstance(found, Notebook) else None
-
-
-__all__ = ["CallHandle", "Notebook", "Settings", "asyncio", "current"]
+__all__ = ["CallHandle", "Notebook", "current"]

@@ -1,0 +1,142 @@
+"""What a shell holds while the extension is loaded: settings now, the notebook when it is first needed.
+
+``%load_ext`` must cost a kernel's start next to nothing, so this imports nothing of the tool system. The notebook is
+built by the first magic, or in the background a moment after loading, whichever comes first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..core.tool import Tool
+    from .notebook import Notebook
+
+_ATTRIBUTE = "_opencode_jupyter"
+WARM_UP_AFTER = 0.5
+"""Seconds after loading, when the notebook is built in the background if no cell has needed it by then."""
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a notebook can be told (``%config ToolMagics``)."""
+
+    on_ask: str = "deny"
+    """What an ask gets when nobody is there: ``deny`` or ``allow``."""
+    cards: bool = True
+    """Show live cards; False leaves the settled ones."""
+
+
+class Loaded:
+    """One shell's loaded extension. It survives an unload by a moment, so that ``%reload_ext`` keeps state.
+
+    Attributes:
+        active: False between an unload and the next load.
+        expiry: ends the notebook of an unloaded extension.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.settings = Settings()
+        self.active = False
+        self.expiry: threading.Timer | None = None
+        self._notebook: Notebook | None = None
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._told = 0
+
+    @property
+    def built(self) -> Notebook | None:
+        """The notebook if there is one already."""
+        return self._notebook
+
+    @property
+    def notebook(self) -> Notebook:
+        """The notebook; built now if it is not there or has ended.
+
+        Raises:
+            ConfigError: a config file can't be read.
+        """
+        with self._lock:
+            if self._notebook is None or not self._notebook.alive:
+                from .notebook import Notebook
+
+                self._notebook = Notebook(self.shell, self.settings)
+                self._told = 0
+            if self.active:
+                self._notebook.connect()
+            return self._notebook
+
+    def tell_problems(self) -> None:
+        """Warn once of what is wrong in the config files; on the thread of a cell, whose output it becomes."""
+        problems = self.notebook.workspace.config.warnings
+        for problem in problems[self._told :]:
+            warnings.warn(str(problem), UserWarning, stacklevel=4)
+        self._told = len(problems)
+
+    def on_define(self, made: Tool) -> None:
+        """Take a tool that a cell made with ``@tool``; a library's are registered by whoever wants them."""
+        if made.source == "__main__":
+            self.notebook.register(made)
+
+    def warm_up(self) -> None:
+        """Build the notebook in the background, soon."""
+
+        def build() -> None:
+            if not self.active:
+                return
+            with contextlib.suppress(Exception):  # the first magic meets it again and says so
+                _ = self.notebook
+
+        self._timer = threading.Timer(WARM_UP_AFTER, build)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def rest(self) -> None:
+        """Take the routes back and stop building."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            if self._notebook is not None:
+                self._notebook.disconnect()
+
+    def end(self) -> None:
+        """Close the notebook."""
+        with self._lock:
+            notebook, self._notebook = self._notebook, None
+        if notebook is not None:
+            notebook.close()
+
+
+def loaded(shell: Any = None) -> Loaded | None:
+    """What a shell (IPython's own if left out) holds; None if the extension was never loaded there."""
+    if shell is None:
+        from IPython import get_ipython
+
+        shell = get_ipython()
+    found = getattr(shell, _ATTRIBUTE, None)
+    return found if isinstance(found, Loaded) else None
+
+
+def hold(shell: Any) -> Loaded:
+    """The `Loaded` of a shell, made if there is none."""
+    found = loaded(shell)
+    if found is None:
+        found = Loaded(shell)
+        setattr(shell, _ATTRIBUTE, found)
+    return found
+
+
+def release(shell: Any) -> None:
+    """Forget it."""
+    setattr(shell, _ATTRIBUTE, None)
+
+
+def current(shell: Any = None) -> Notebook | None:
+    """The notebook of a shell; None while the extension is not loaded."""
+    found = loaded(shell)
+    return found.notebook if found is not None and found.active else None
