@@ -269,16 +269,21 @@ class Call:
         except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError):
             history = self._workspace.permissions.history
             if history and history[-1].permission == permission:
-                part.decisions.append(history[-1])
+                self._decided(history[-1])
             raise
         finally:
             self.asked -= 1
             self._resume()
-        part.decisions.append(decision)
         part.waited += decision.waited
+        self._decided(decision)
         if decision.waited:
             self._changed()
         return decision
+
+    def _decided(self, decision: Decision) -> None:
+        self.part.decisions.append(decision)
+        if self._workspace.store is not None and decision.by != "rule":  # what rules allow stands in the part
+            self._workspace.store.put_decision(decision)
 
     def _note(self, permission: str, patterns: list[str]) -> Decision:
         rules = self._workspace.permissions.check(permission, patterns, self.ruleset)

@@ -26,6 +26,7 @@ from . import _store_rows as rows
 from ._store_process import this_process
 from ._store_schema import NewerStoreError, is_corrupt, move_aside, open_database
 from .ids import create
+from .permission import Decision
 from .state import ToolPart
 
 log = logging.getLogger(__name__)
@@ -92,9 +93,10 @@ class Store:
         """Keep a message's info (``id``, ``sessionID``, ...)."""
         self._put(info["id"], "message", info)
 
-    def put_decision(self, decision: dict[str, Any]) -> None:
-        """Keep a permission decision; it gets an ``id`` of its own if it has none."""
-        self._put(decision.get("id") or create("permission"), "decision", decision)
+    def put_decision(self, decision: Decision | dict[str, Any]) -> None:
+        """Keep a permission decision, under its request's id; one without gets an id of its own."""
+        known = decision.get("id") if isinstance(decision, dict) else decision.request_id
+        self._put(known or create("permission"), "decision", decision)
 
     async def replace_todos(self, session_id: str, todos: list[Any]) -> None:
         """Make `todos` the session's task list."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidArgumentsError, UnknownToolError
 from .arguments_schema import Field, spec_of
 from .arguments_values import checked, from_text
-from .arguments_variables import evaluate, lookup, mapping_of
+from .arguments_variables import evaluate, fill, lookup, mapping_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
 
 if TYPE_CHECKING:
@@ -278,7 +278,10 @@ class _Parser:
         if word.kind == "json":
             self._put(found, word.value, how, word)
             return
-        text = evaluate(word, self.line, self.user_ns) if word.kind == "fstring" else word.text
+        if word.kind == "fstring":
+            text = evaluate(word, self.line, self.user_ns)
+        else:
+            text = fill(word.text, self.user_ns) if word.raw == word.text else word.text
         value = from_text(found, text, word.raw)
         if found.takes("array") and found.name in self.texts and isinstance(value, list):
             self.request.arguments[found.name] += value  # a repeated name, or more words for the last place

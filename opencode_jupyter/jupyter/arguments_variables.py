@@ -1,8 +1,9 @@
-"""The user's variables in a magic's line: ``--from VAR`` and ``f"..."`` words. Nothing else looks at them."""
+"""The user's variables in a magic's line: ``--from VAR`` ``f"..."`` words, and ``{name}`` in unquoted ones."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from difflib import get_close_matches
@@ -10,6 +11,8 @@ from typing import Any
 
 from ..core.errors import InvalidArgumentsError
 from .arguments_words import Word, line_error
+
+_FILLED = re.compile(r"\{(([A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[(?:-?\d+|[A-Za-z_]\w*)\])*)\}")
 
 
 def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
@@ -32,6 +35,28 @@ def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
     raise line_error(f"This f-string can't be evaluated ({said}).", line, word.start)
+
+
+def fill(text: str, user_ns: Mapping[str, Any]) -> str:
+    """An unquoted word with the user's variables in it: ``a{i}.txt`` in a loop over ``i``.
+
+    Only braces that hold a name (or attributes and items of one) that the user has are filled in, so file names and
+    patterns with braces of their own (``*.{ts,tsx}``, ``{}``) stay as they are. Quoted words are never touched.
+    """
+    if "{" not in text:
+        return text
+
+    def value(match: re.Match[str]) -> str:
+        expression = match.group(1)
+        if match.group(2) not in user_ns:
+            return match.group()
+        try:
+            # A name the user has, in the user's own cell: the same as in an f-string.
+            return str(eval(expression, dict(user_ns)))  # noqa: S307
+        except Exception:
+            return match.group()
+
+    return _FILLED.sub(value, text)
 
 
 def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:

@@ -88,9 +88,16 @@ class _Finder(ast.NodeVisitor):
             and node.args
             and isinstance(node.args[0], ast.Constant)
             and node.args[0].value in AWAITED
+            and not _empty_body(node)
         ):
             self.found.append((node, node.args[0].value))
         self.generic_visit(node)
+
+
+def _empty_body(node: ast.Call) -> bool:
+    """A cell magic without a body, which IPython refuses; its error should name the magic that was typed."""
+    body = node.args[2] if len(node.args) > 2 else None
+    return isinstance(body, ast.Constant) and body.value == ""
 
 
 def _rewrite(source: str, found: list[tuple[ast.Call, str]]) -> list[str]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..core.errors import PermissionRejectedError
 from ..text.visible import visible
 from . import _kernel_compat
+from .arguments_words import quote
 
 if TYPE_CHECKING:
     from ..core.permission import PermissionRequest
@@ -126,17 +128,13 @@ def nobody(request: PermissionRequest) -> str:
     """Why an unattended ask was refused, and the rule that would allow it."""
     # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
     patterns = [p for p in request.always if p != "*"] or list(request.patterns)
-    rules = ", ".join(f'"{p}": "allow"' for p in patterns)
-    magic = " ".join(_quoted(p) for p in patterns)
+    rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
+    magic = " ".join(quote(p) for p in patterns)
     return (
         f"{request.permission} of {', '.join(request.patterns)} needs permission, and nobody is here to give it. "
         f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
         f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every ask."
     )
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"' if re.search(r"[\s\"']", text) else text
 
 
 def question(request: PermissionRequest) -> str:

@@ -284,8 +284,7 @@ class Notebook:
 
     def _cell_result(self, result: ToolResult, card: Card) -> CellResult:
         values = {f.name: getattr(result, f.name) for f in fields(ToolResult)}
-        shown = -1 if card.quiet else self.shell.execution_count
-        return CellResult(**values, tool=card.call.part.tool, cell=shown, bundle=card.bundle())
+        return CellResult(**values, tool=card.call.part.tool, cell=self.shell.execution_count, bundle=card.bundle())
 
     def for_cell(self, error: BaseException) -> BaseException:
         """The error as the cell raises it: our own without the engine's frames; a tool's own as it is."""

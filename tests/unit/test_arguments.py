@@ -207,10 +207,9 @@ def test_from_takes_dicts_models_dataclasses_and_strings(read: Any) -> None:
     assert read("read --from h.args", h=Holder()).arguments == {"filePath": "x", "limit": 2}
 
 
-def test_fstrings_name_variables_and_nothing_else_does(read: Any) -> None:
+def test_fstrings_name_variables(read: Any) -> None:
     assert read('read f"a {i + 1}.txt"', i=1).arguments == {"filePath": "a 2.txt"}
     assert read("write filePath=f'{n}.txt' content=f", n="b").arguments == {"filePath": "b.txt", "content": "f"}
-    assert read("read a{i}.txt", i=1).arguments == {"filePath": "a{i}.txt"}
     with pytest.raises(InvalidArgumentsError, match=r"NameError.*nothere"):
         read('read f"{nothere}"')
 
@@ -361,3 +360,29 @@ def _registry(factory: Any) -> Any:
         folder: Path = factory.mktemp("any")
         _made.append(Workspace(folder, data_dir=folder / "data", store=False))
     return _made[0].registry
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("read a{i}.txt", "a7.txt"),
+        ("read {name}", "b.txt"),
+        ("read filePath={d[i]}/{row.x}", "v/9"),
+        ("read {names[1]}", "y"),
+        ("read 'a{i}.txt'", "a{i}.txt"),
+        ('read "a{i}.txt"', "a{i}.txt"),
+        ("read a{nothing}.txt", "a{nothing}.txt"),
+        ("read *.{i,name}", "*.{i,name}"),
+        ("read a{i+1}", "a{i+1}"),
+        ("read a{names[9]}", "a{names[9]}"),
+    ],
+)
+def test_variables_in_unquoted_words(line: str, path: str) -> None:
+    class Row:
+        x = 9
+
+    variables = {"i": 7, "name": "b.txt", "d": {7: "v"}, "row": Row(), "names": ["x", "y"]}
+    with Workspace(".", store=False) as ws:
+        assert parse(line, None, ws.registry, variables).arguments == {"filePath": path}
+        command = parse("bash echo {i}", None, ws.registry, variables).arguments["command"]
+    assert command == "echo {i}"

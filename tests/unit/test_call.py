@@ -424,3 +424,15 @@ async def test_python_names_are_recorded_in_opencodes_spelling(ws: Workspace) ->
     call = ws.start("read", {"file_path": "a.txt"})
     await call.run()
     assert call.part.state.input == {"filePath": "a.txt"}
+
+
+@pytest.mark.anyio
+async def test_a_persons_decisions_are_kept(tmp_path: Path) -> None:
+    async with asking(tmp_path, lambda request: ("reject", "no")) as ws:
+        with pytest.raises(PermissionCorrectedError):
+            await ws.call("careful", {"what": "a"})
+        await ws.call("echo", {"text": "x"})
+        assert ws.store is not None
+        await ws.store.flush()
+        [kept] = await ws.store.decisions()
+        assert (kept["permission"], kept["action"], kept["message"]) == ("careful", "deny", "no")
