@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
+
 from ..core.context import ToolContext
 from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse
 
@@ -17,7 +19,7 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
     Raises:
         PermissionDeniedError: and the other errors of `ToolContext.ask`.
     """
-    asks = analyse(command, cwd, ctx.workspace.contains)
+    asks = await anyio.to_thread.run_sync(analyse, command, cwd, ctx.workspace.contains, abandon_on_cancel=True)
     if asks.directories or asks.unknown:
         globs = [str(Path(folder) / "*") for folder in asks.directories]
         patterns = globs + [NOT_ANALYSED + path for path in asks.unknown]

@@ -11,6 +11,7 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.permission import PermissionRequest
+from opencode_jupyter.tools import _shell
 
 DATA = Path(__file__).parent.parent / "data" / "recorded_asks.json"
 CALLS = json.loads(DATA.read_text(encoding="utf-8"))["calls"]
@@ -52,7 +53,10 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", MINE, ids=[c["args"].get("command", c["tool"]) for c in MINE])
-async def test_asks_what_opencode_asks(call: dict[str, Any], names: dict[str, str], tmp_path: Path) -> None:
+async def test_asks_what_opencode_asks(
+    call: dict[str, Any], names: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_shell, "shell", lambda: "/bin/true")  # what is asked counts; nothing is installed or removed
     made: list[dict[str, Any]] = []
 
     def approve(request: PermissionRequest) -> str:

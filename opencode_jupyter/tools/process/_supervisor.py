@@ -157,7 +157,7 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         os.execve(argv[0], argv, request["env"])  # type: ignore[index, arg-type]  # noqa: S606
     except OSError as error:
         supervisor.sendall(f"{error.errno} {error.strerror}".encode())
-    except BaseException as error:  # noqa: BLE001 - this process must end here, and say why
+    except BaseException as error:
         supervisor.sendall(f"0 {type(error).__name__}: {error}".encode())
     os._exit(127)
 
@@ -224,9 +224,7 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
     supervise(child, sock, descriptors[1], wake, kernel, asked_to_end)
 
 
-def supervise(
-    child: int, sock: socket.socket, drain: int, wake: int, kernel: int, asked_to_end: list[int]
-) -> None:
+def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: int, asked_to_end: list[int]) -> None:
     """See a running command, and what it leaves behind, to the end."""
     poll = select.poll()
     for descriptor in (wake, sock.fileno(), kernel):

@@ -162,9 +162,7 @@ class Child:
                 self._closed.set_result(None)
 
 
-async def spawn(
-    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: Callable[[bytes], None]
-) -> Child:
+async def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: Callable[[bytes], None]) -> Child:
     """Start a command: no stdin, stdout and stderr in one stream, a session of its own.
 
     Args:

@@ -10,25 +10,39 @@ command's first word covers it.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.arity import prefix
 from . import tables
 from .commands import Commands
 from .findings import NOT_ANALYSED, ShellAsks, add, exactly
 from .paths import Paths
-from .words import source, words
+from .words import Text
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST = 100_000
 """Characters of a command that are analysed; a longer one is asked for as a whole."""
+DEEPEST = 400
+"""Levels of its syntax tree that are looked at."""
+MOST = 500
+"""Sub-commands that are asked for one by one."""
+NODES = 10_000
+"""Nodes of its syntax tree that are looked at."""
+PATIENCE = 2.0
+"""Seconds that reading it may take."""
+SMALL = 2_000
+"""Bytes that are read in little time however broken they are."""
 
+_PLAIN = bytes(range(128)) + b"%" * 128
 _TOKENS = frozenset({"command_name", "word", "string", "raw_string", "concatenation"})
+_ASSIGNING = frozenset({"command", "declaration_command"})
 _NOT_ARGUMENTS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
@@ -48,12 +62,16 @@ def analyse(command: str, cwd: Path, contains: Callable[[Path], bool], *, home: 
         return asks
     if len(command) > LONGEST or "\0" in command:
         _whole(asks, command, "it is too long to be analysed" if len(command) > LONGEST else "it has a NUL character")
+        asks.unknown.append(command.strip())
         return asks
     variables = {"HOME": home or os.path.expanduser("~")}
     if "HOME" in command.replace("$HOME", "").replace("${HOME}", ""):
         variables.clear()  # something may set it
     paths = Paths(asks, cwd, contains, variables.get("HOME"))
-    _Reader(asks, paths, variables).program(command, 0)
+    reader = _Reader(asks, paths, variables)
+    reader.program(command, 0)
+    if "\\\n" in command:  # the shell joins such lines before it looks for words, the grammar takes them for a gap
+        reader.program(command.replace("\\\n", ""), 1, command)
     if not asks.patterns:
         for reading in asks.judged:
             add(asks.patterns, [reading.pattern])
@@ -79,13 +97,45 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def _nodes(root: Node) -> Iterator[Node]:
+def _parse(data: bytes) -> Node | None:
+    """The root of a text's syntax tree; None if reading it takes too long.
+
+    Some broken texts take quadratic time, and the parser can't be interrupted: so a long text is first read in a child.
+    """
+    # The grammar's scanner crashes on some characters beyond ASCII; to a shell they are letters like any other,
+    # though none of a variable's name.
+    data = data.translate(_PLAIN)
+    if len(data) > SMALL:
+        program = (
+            "import sys, tree_sitter as t, tree_sitter_bash as b\n"
+            "t.Parser(t.Language(b.language())).parse(sys.stdin.buffer.read())"
+        )
+        try:
+            subprocess.run([sys.executable, "-I", "-c", program], input=data, timeout=PATIENCE, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return None
+    return _parser().parse(data).root_node
+
+
+class _Place(NamedTuple):
+    """A node and where it stands; `Node.parent` would search from the root each time."""
+
+    node: Node
+    up: _Place | None
+    level: int
+
+    @property
+    def parent(self) -> Node | None:
+        return self.up.node if self.up is not None else None
+
+
+def _places(root: Node) -> Iterator[_Place]:
     """All nodes in document order, without recursion."""
-    stack = [root]
+    stack = [_Place(root, None, 0)]
     while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
+        place = stack.pop()
+        yield place
+        stack.extend(_Place(child, place, place.level + 1) for child in reversed(place.node.children))
 
 
 class _Reader:
@@ -95,34 +145,58 @@ class _Reader:
         self._asks = asks
         self._paths = paths
         self._variables = variables
+        self._text = Text(b"", variables)
         self._commands = Commands(asks, paths, self.program)
 
     # ------------------------------------------------------------------ the tree
 
     def program(self, text: str, depth: int, of: str = "") -> None:
-        root = _parser().parse(text.encode("utf-8", "replace")).root_node
+        data = text.encode("utf-8", "replace")
+        root = _parse(data)
+        if root is None:
+            self.give_up(text, of)
+            return
+        outer, self._text = self._text, Text(data, self._variables)
+        try:
+            self._walk(root, text, depth, of)
+        finally:
+            self._text = outer
+
+    def _walk(self, root: Node, text: str, depth: int, of: str) -> None:
         if root.has_error:
             self._asks.opaque(text.strip(), "its syntax could not be read", of)
-        for node in _nodes(root):
+        commands = 0
+        for count, place in enumerate(_places(root)):
+            node = place.node
+            commands += node.type == "command"
+            if place.level > DEEPEST or count > NODES or max(commands, len(self._asks.judged)) > MOST:
+                self.give_up(text, of)
+                return
             match node.type:
                 case "command":
-                    self.command(node, depth, of)
+                    self.command(place, depth, of)
                 case "redirected_statement":
                     self.redirected(node, of)
                 case "file_redirect":
-                    self.redirect(node, of)
+                    self.redirect(place, of)
                 case "test_command":
-                    written = source(node)
+                    written = self._text.source(node)
                     self._asks.judge(written, (written.split(None, 1)[0] + " *",), of)
                 case "declaration_command" | "unset_command":
                     self.declaration(node, of)
-                case "variable_assignment" if node.parent is not None and node.parent.type != "command":
-                    self.assignment(node, source(node), of)
+                case "variable_assignment" if place.parent is None or place.parent.type not in _ASSIGNING:
+                    self.assignment(node, self._text.source(node), of)
 
-    def command(self, node: Node, depth: int, of: str) -> None:
-        parent = node.parent
-        text = source(parent if parent is not None and parent.type == "redirected_statement" else node)
-        tokens = [source(child) for child in node.children if child.type in _TOKENS]
+    def give_up(self, text: str, of: str) -> None:
+        """Nothing is known of a text: neither what it runs nor where its paths lead."""
+        self._asks.opaque(text.strip(), "it is too intricate to be analysed", of)
+        add(self._asks.unknown, [text.strip()])
+
+    def command(self, place: _Place, depth: int, of: str) -> None:
+        """A command that stands for itself."""
+        node, parent = place.node, place.parent
+        text = self._text.source(parent if parent is not None and parent.type == "redirected_statement" else node)
+        tokens = [self._text.source(child) for child in node.children if child.type in _TOKENS]
         if depth == 0 and tokens and tokens[0] != "cd":
             add(self._asks.patterns, [text])
             add(self._asks.always, [" ".join([*prefix(tokens), "*"])])
@@ -131,28 +205,26 @@ class _Reader:
             if child.type == "variable_assignment":
                 self.assignment(child, text, of)
         parts = [
-            word
-            for child in node.children
-            if child.type not in _NOT_ARGUMENTS
-            for word in words(child, self._variables)
+            word for child in node.children if child.type not in _NOT_ARGUMENTS for word in self._text.words(child)
         ]
         if not parts:
             return
-        self._commands.run(parts, text, depth, of, fed=_is_fed(node))
+        self._commands.run(parts, text, depth, of, fed=_is_fed(place))
 
     def redirected(self, node: Node, of: str) -> None:
         """A redirection of something that is no command of its own shows in no pattern."""
         body = node.child_by_field_name("body")
         if body is None:
-            self._asks.judge(source(node), exactly(source(node)), of)
+            self._asks.judge(self._text.source(node), exactly(self._text.source(node)), of)
 
-    def redirect(self, node: Node, of: str) -> None:
+    def redirect(self, place: _Place, of: str) -> None:
         """``< file``, ``> file``: where it leads, and that it writes."""
+        node = place.node
         target = node.child_by_field_name("destination")
         operator = next((child.type for child in node.children if child.type.strip("&|<>") == ""), ">")
         if target is None:
             return
-        for word in words(target, self._variables):
+        for word in self._text.words(target):
             if word.text is not None:
                 if operator.endswith("&") and (word.text == "-" or word.text.removesuffix("-").isdigit()):
                     continue  # another descriptor, not a file
@@ -161,40 +233,41 @@ class _Reader:
             self._paths.touch(word)
             if ">" in operator:
                 written = f"{operator} {word.source}"
-                parent = node.parent
-                self._asks.judge(written, exactly(written), of or (source(parent) if parent is not None else ""))
+                parent = place.parent
+                self._asks.judge(written, exactly(written), of or (self._text.source(parent) if parent else ""))
 
     def declaration(self, node: Node, of: str) -> None:
-        written = source(node)
-        names = [source(child) for child in _nodes(node) if child.type == "variable_name"]
+        written = self._text.source(node)
+        names = [self._text.source(p.node) for p in _places(node) if p.node.type == "variable_name"]
         if any(tables.DANGEROUS.fullmatch(name) for name in names):
             self._asks.opaque(written, "it sets a variable that decides what runs", of)
         else:
             self._asks.judge(written, exactly(written), of)
 
     def assignment(self, node: Node, text: str, of: str) -> None:
-        name = source(node).partition("=")[0].rstrip("+").partition("[")[0]
-        parent = node.parent
-        if parent is not None and parent.type == "declaration_command":
-            return
+        name = self._text.source(node).partition("=")[0].rstrip("+").partition("[")[0]
         if tables.DANGEROUS.fullmatch(name):
             self._asks.opaque(text, f"it sets {name}, which decides what runs", of)
 
 
-def _is_fed(node: Node) -> bool:
+def _is_fed(place: _Place) -> bool:
     """Whether a command's input comes from a pipe, a file or the text itself."""
-    current = node
-    while current.parent is not None:
-        parent = current.parent
-        if parent.type == "pipeline" and parent.children and parent.children[0] != current:
+    if any(child.type == "herestring_redirect" for child in place.node.children):
+        return True
+    current = place
+    while current.up is not None:
+        parent = current.up.node
+        if parent.type == "pipeline" and parent.child(0) != current.node:
             return True
-        if parent.type == "redirected_statement" and any(
-            child.type in ("heredoc_redirect", "herestring_redirect")
-            or (child.type == "file_redirect" and any(c.type.startswith("<") for c in child.children))
-            for child in parent.children
-        ):
+        if parent.type == "redirected_statement" and any(map(_feeds, parent.children)):
             return True
         if parent.type not in ("pipeline", "redirected_statement", "negated_command", "compound_statement", "subshell"):
             break
-        current = parent
-    return any(child.type == "herestring_redirect" for child in node.children)
+        current = current.up
+    return False
+
+
+def _feeds(redirect: Node) -> bool:
+    if redirect.type == "file_redirect":
+        return any(child.type.startswith("<") for child in redirect.children)
+    return redirect.type in ("heredoc_redirect", "herestring_redirect")

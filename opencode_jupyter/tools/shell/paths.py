@@ -12,6 +12,8 @@ from .words import Word
 
 _MOST = 16
 """Folders that relative paths may start in before that counts as not known."""
+FOLDERS = 200
+"""Folders and unknown paths that are listed."""
 
 
 class Paths:
@@ -62,6 +64,9 @@ class Paths:
     def touch(self, word: Word) -> None:
         """A path the command touches: remember its folder if it is outside the project."""
         text = word.text
+        if len(self._asks.directories) + len(self._asks.unknown) >= FOLDERS:
+            add(self._asks.unknown, ["..."])  # more than a person would read
+            return
         if text is not None and word.glob:
             text = _before_wildcard(text)
         if text is None or "\0" in text or (self._places is None and not os.path.isabs(text)):
@@ -76,7 +81,8 @@ class Paths:
                 continue
             actual = os.path.realpath(written)
             target = written if self._contains(Path(actual)) else actual
-            add(self._asks.directories, [target if os.path.isdir(target) else os.path.dirname(target)])
+            folder = word.glob or os.path.isdir(target)
+            add(self._asks.directories, [target if folder else os.path.dirname(target)])
 
 
 def _before_wildcard(text: str) -> str | None:

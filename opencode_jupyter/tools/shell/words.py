@@ -45,33 +45,94 @@ class Word:
         return self.source if self.text is None else self.text
 
 
-def source(node: Node) -> str:
-    """A node's text."""
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def words(node: Node, variables: Mapping[str, str]) -> list[Word]:
-    """The words one node of a command becomes: several if it has braces.
+class Text:
+    """A command's text and what its nodes say.
 
     Args:
-        node: a word, a string, a concatenation, an expansion.
+        data: the text; nodes are looked up in it by their offsets.
         variables: those whose value is known.
     """
-    written = source(node)
-    raw = None if _PRIVATE.search(written) else _raw(node, variables)
-    if raw is None:
-        return [Word(written, None)]
-    expanded = _expand(raw)
-    if expanded is None:
-        return [Word(written, None)]
-    out = []
-    for text in expanded:
-        known = _at_home(text, variables.get("HOME")) if text.startswith("~") else text
-        if known is None:
-            out.append(Word(written, None))
-        else:
-            out.append(Word(written, known.translate(_SHOW), _GLOB.search(known) is not None))
-    return out
+
+    def __init__(self, data: bytes, variables: Mapping[str, str]) -> None:
+        self._data = data
+        self._variables = variables
+
+    def source(self, node: Node) -> str:
+        """A node's text."""
+        return self._slice(node.start_byte, node.end_byte)
+
+    def words(self, node: Node) -> list[Word]:
+        """The words a node of a command becomes (a word, a string, an expansion...): several if it has braces."""
+        written = self.source(node)
+        raw = None if _PRIVATE.search(written) else self._raw(node)
+        if raw is None:
+            return [Word(written, None)]
+        expanded = _expand(raw) if raw.count("{") <= BRACES else None
+        if expanded is None:
+            return [Word(written, None)]
+        out = []
+        for text in expanded:
+            known = _at_home(text, self._variables.get("HOME")) if text.startswith("~") else text
+            if known is None:
+                out.append(Word(written, None))
+            else:
+                out.append(Word(written, known.translate(_SHOW), _GLOB.search(known) is not None))
+        return out
+
+    def _slice(self, start: int, end: int) -> str:
+        return self._data[start:end].decode("utf-8", "replace")
+
+    def _raw(self, node: Node) -> str | None:
+        """The text with quoted specials hidden; None if it is not known."""
+        written = self.source(node)
+        match node.type:
+            case "word" | "number" | "regex" | "test_operator":
+                if node.type == "number" and node.child_count:
+                    return None  # 2#$x
+                return _ESCAPE.sub(lambda m: "" if m[1] == "\n" else m[1].translate(_HIDE), written)
+            case "brace_expression":
+                return written
+            case "raw_string":
+                return written[1:-1].translate(_HIDE)
+            case "ansi_c_string":
+                return _ansi(written[2:-1]).translate(_HIDE)
+            case "string" | "translated_string":
+                return self._string(node)
+            case "simple_expansion":
+                return _variable(written[1:], self._variables)
+            case "expansion":
+                return _variable(written[2:-1], self._variables)
+            case "concatenation" | "command_name":
+                return self._joined(node)
+        return None
+
+    def _joined(self, node: Node) -> str | None:
+        parts = []
+        end = node.start_byte
+        for child in node.children:
+            if child.start_byte != end:
+                return None  # something between that the grammar does not show
+            end = child.end_byte
+            part = self._raw(child)
+            if part is None:
+                return None
+            parts.append(part)
+        return "".join(parts) if end == node.end_byte else None
+
+    def _string(self, node: Node) -> str | None:
+        """A double-quoted string; the grammar drops some white space, so texts are those between expansions."""
+        parts: list[str] = []
+        at = node.start_byte + (2 if node.type == "translated_string" else 1)
+        for child in node.children:
+            if child.type in ("string_content", "string", '"', "$", '$"'):
+                continue
+            text = self._raw(child) if child.type in ("simple_expansion", "expansion") else None
+            if text is None:
+                return None
+            parts += (_unescaped(self._slice(at, child.start_byte)), text.translate(_HIDE))
+            at = child.end_byte
+        parts.append(_unescaped(self._slice(at, node.end_byte - 1)))
+        return "".join(parts)
 
 
 def _at_home(text: str, home: str | None) -> str | None:
@@ -81,65 +142,8 @@ def _at_home(text: str, home: str | None) -> str | None:
     return home.translate(_HIDE) + text[1:]
 
 
-def _raw(node: Node, variables: Mapping[str, str]) -> str | None:
-    """The text with quoted specials hidden; None if it is not known."""
-    written = source(node)
-    match node.type:
-        case "word" | "number" | "regex" | "test_operator":
-            if node.type == "number" and node.child_count:
-                return None  # 2#$x
-            return _ESCAPE.sub(lambda m: "" if m[1] == "\n" else m[1].translate(_HIDE), written)
-        case "brace_expression":
-            return written
-        case "raw_string":
-            return written[1:-1].translate(_HIDE)
-        case "ansi_c_string":
-            return _ansi(written[2:-1]).translate(_HIDE)
-        case "string" | "translated_string":
-            return _string(node, variables)
-        case "simple_expansion":
-            return _variable(written[1:], variables)
-        case "expansion":
-            return _variable(written[2:-1], variables)
-        case "concatenation" | "command_name":
-            return _joined(node, variables)
-    return None
-
-
-def _joined(node: Node, variables: Mapping[str, str]) -> str | None:
-    parts = []
-    end = node.start_byte
-    for child in node.children:
-        if child.start_byte != end:
-            return None  # something between that the grammar does not show
-        end = child.end_byte
-        part = _raw(child, variables)
-        if part is None:
-            return None
-        parts.append(part)
-    return "".join(parts) if end == node.end_byte else None
-
-
-def _string(node: Node, variables: Mapping[str, str]) -> str | None:
-    """A double-quoted string: its text is taken between the expansions, since the grammar drops some white space."""
-    data = node.text or b""
-    begin = node.start_byte
-    parts: list[str] = []
-    at = 2 if data[:1] == b"$" else 1
-    for child in node.children:
-        if child.type in ("string_content", "string", '"', "$", '$"'):
-            continue
-        text = _raw(child, variables) if child.type in ("simple_expansion", "expansion") else None
-        if text is None:
-            return None
-        parts += (_unescaped(data[at : child.start_byte - begin]), text.translate(_HIDE))
-        at = child.end_byte - begin
-    parts.append(_unescaped(data[at:-1]))
-    return "".join(parts)
-
-
-def _unescaped(data: bytes) -> str:
-    text = re.sub(r"\\([$`\"\\\n])", lambda m: "" if m[1] == "\n" else m[1], data.decode("utf-8", "replace"))
+def _unescaped(written: str) -> str:
+    text = re.sub(r"\\([$`\"\\\n])", lambda m: "" if m[1] == "\n" else m[1], written)
     return text.translate(_HIDE)
 
 

@@ -1,0 +1,265 @@
+"""Commands end with everything they started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from opencode_jupyter.tools.process import Child, Exit, clean_environment, spawn
+from opencode_jupyter.tools.process import child as child_module
+from opencode_jupyter.tools.process._group import Group
+
+pytestmark = pytest.mark.anyio
+linux = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are Linux's; elsewhere process groups do this")
+
+
+async def start(command: str, cwd: Path | str = "/", out: list[bytes] | None = None) -> Child:
+    sink: list[bytes] = [] if out is None else out
+    return await spawn(["/bin/bash", "-c", command], cwd=str(cwd), env=dict(os.environ), on_output=sink.append)
+
+
+async def run(command: str, cwd: Path | str = "/") -> tuple[Exit, str]:
+    out: list[bytes] = []
+    child = await start(command, cwd, out)
+    try:
+        return await child.wait(), b"".join(out).decode()
+    finally:
+        child.close()
+
+
+def alive(marker: str) -> list[int]:
+    """Processes whose command line contains `marker`."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                line = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                state = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if marker in line and state != "Z" and int(name) != os.getpid():
+                found.append(int(name))
+    return found
+
+
+async def none_alive(marker: str, seconds: float = 1.0) -> bool:
+    end = time.monotonic() + seconds
+    while alive(marker):
+        if time.monotonic() > end:
+            return False
+        await anyio.sleep(0.01)
+    return True
+
+
+async def test_exit_codes_and_signals() -> None:
+    assert await run("echo hi; echo there >&2") == (Exit(0), "hi\nthere\n")
+    assert (await run("exit 3"))[0] == Exit(3)
+    assert (await run("kill -SEGV $$"))[0] == Exit(None, signal.SIGSEGV)
+
+
+async def test_stdin_is_closed_and_the_folder_is_right(tmp_path: Path) -> None:
+    assert await run("cat; pwd", tmp_path) == (Exit(0), f"{tmp_path}\n")
+
+
+async def test_what_can_not_start(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await run("true", tmp_path / "none")
+    with pytest.raises(ValueError, match="NUL"):
+        await run("a\0b")
+    with pytest.raises(OSError, match="too long"):
+        await run("#" + "x" * 200_000)
+    with pytest.raises(FileNotFoundError):
+        await spawn(["/nowhere/sh"], cwd="/", env={}, on_output=lambda data: None)
+
+
+async def test_signals_are_as_a_shell_expects_them() -> None:
+    assert (await run("yes | head -1"))[1] == "y\n"  # SIGPIPE is not ignored
+    masks = (await run("grep -E '^Sig(Blk|Ign)' /proc/self/status"))[1]
+    assert {line.split()[1] for line in masks.splitlines()} == {"0000000000000000"}
+    descriptors = (await run("ls /proc/self/fd"))[1].split()
+    assert descriptors == ["0", "1", "2", "3"]  # 3 is the folder that ls reads
+
+
+SHAPES = [
+    "sleep {n}",
+    "sleep {n} & wait",
+    "(sleep {n}; true) | cat",
+    "trap '' TERM; sleep {n}; sleep {n}",
+    "setsid sleep {n} & sleep {n}",
+    "(setsid sleep {n} & ) ; sleep {n}",
+    "nohup setsid -f sleep {n}; sleep {n}",
+    "env -i setsid bash -c 'trap \"\" TERM; (sleep {n} &) ; sleep {n}; true' & sleep {n}",
+    "kill -STOP $$; sleep {n}",
+]
+
+
+@linux
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_stopping_leaves_no_process(shape: str) -> None:
+    marker = f"sleep {8000 + SHAPES.index(shape)}.{os.getpid()}"
+    child = await start(shape.format(n=marker.split()[1]))
+    if "STOP" not in shape:
+        while not alive(marker):
+            await anyio.sleep(0.01)
+    await anyio.sleep(0.05)
+    began = time.monotonic()
+    outcome = await child.stop()
+    assert time.monotonic() - began < 1
+    child.close()
+    assert outcome.code is None
+    assert await none_alive(marker, 0.3)
+
+
+async def test_a_polite_command_may_clean_up(tmp_path: Path) -> None:
+    child = await start("trap 'echo bye > said; exit 0' TERM; touch ready; while :; do sleep 0.01; done", tmp_path)
+    while not (tmp_path / "ready").exists():
+        await anyio.sleep(0.01)
+    await child.stop()
+    child.close()
+    assert (tmp_path / "said").read_text() == "bye\n"
+
+
+@linux
+async def test_the_end_is_the_exit_not_the_end_of_the_pipe() -> None:
+    began = time.monotonic()
+    outcome, text = await run("sleep 30.5 & echo x")
+    assert time.monotonic() - began < 1.5
+    assert text == "x\n"
+    assert outcome.code == 0
+    assert len(outcome.left) == 1
+    assert await none_alive("sleep 30.5")  # closing the child ended it
+
+
+@linux
+async def test_what_is_left_runs_on_until_it_is_ended(tmp_path: Path) -> None:
+    child = await start("(while :; do echo more; echo x >> grows; sleep 0.02; done) & echo started", tmp_path)
+    await child.wait()
+    handle = child.leave()
+    await anyio.sleep(0.1)
+    size = (tmp_path / "grows").stat().st_size
+    await anyio.sleep(0.2)
+    assert (tmp_path / "grows").stat().st_size > size  # its writes go nowhere, but do not fail
+    handle.end()
+    await asyncio.wait_for(asyncio.shield(handle.gone), 1)
+    size = (tmp_path / "grows").stat().st_size
+    await anyio.sleep(0.1)
+    assert (tmp_path / "grows").stat().st_size == size
+    handle.close()
+
+
+@linux
+async def test_a_command_that_kills_its_parent_hurts_nobody_else() -> None:
+    outcome, _ = await run("(setsid sleep 31.5 &); kill -9 $PPID; sleep 31.5")
+    assert outcome == Exit(None, signal.SIGKILL)
+    assert await none_alive("sleep 31.5")
+    assert (await run("echo still"))[1] == "still\n"
+
+
+@linux
+async def test_the_supervisor_program_is_started_again() -> None:
+    from opencode_jupyter.tools.process._launcher import _Program
+
+    await run("true")
+    assert _Program.process is not None
+    first = _Program.process
+    first.kill()
+    first.wait()
+    assert (await run("echo again"))[1] == "again\n"
+    assert _Program.process is not first
+
+
+KERNEL = """
+import asyncio, os, sys
+from opencode_jupyter.tools.process import spawn
+
+async def main():
+    await spawn(["/bin/bash", "-c", sys.argv[1]], cwd="/", env=dict(os.environ), on_output=lambda data: None)
+    print("ready", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+async def test_nothing_outlives_the_kernel(number: signal.Signals) -> None:
+    marker = f"sleep 90{number}.{os.getpid()}"
+    command = f"setsid -f {marker}; ({marker} &); trap '' TERM HUP; {marker}; true"
+    kernel = subprocess.Popen(
+        [sys.executable, "-c", KERNEL, command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert kernel.stdout is not None
+    assert kernel.stdout.readline() == b"ready\n"
+    kernel.stdout.close()
+    while len(alive(marker)) < 3:
+        await anyio.sleep(0.01)
+    kernel.send_signal(number)
+    kernel.wait()
+    assert await none_alive(marker, 2)
+    assert await none_alive(f"_supervisor.py {kernel.pid}", 2)
+
+
+async def test_it_works_on_a_loop_in_another_thread() -> None:
+    seen: list[str] = []
+
+    def work() -> None:
+        seen.append(asyncio.run(run("echo there"))[1])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive():
+        await anyio.sleep(0.01)
+    assert seen == ["there\n"]
+
+
+@linux
+async def test_many_at_once() -> None:
+    done = await asyncio.gather(*(run(f"echo {i}; sleep 0.1") for i in range(30)))
+    assert [text for _, text in done] == [f"{i}\n" for i in range(30)]
+
+
+async def test_process_groups_where_there_are_no_supervisors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_module._launcher, "available", lambda: False)
+    assert await run("echo hi; exit 4") == (Exit(4), "hi\n")
+    child = await start("trap '' TERM; sleep 32.5; sleep 32.5")
+    assert isinstance(child._handle, Group)
+    await anyio.sleep(0.1)
+    began = time.monotonic()
+    outcome = await child.stop()
+    child.close()
+    assert time.monotonic() - began < 1
+    assert outcome == Exit(None, signal.SIGKILL)
+    assert await none_alive("sleep 32.5")
+
+
+def test_the_environment_is_cleaned() -> None:
+    given = {
+        "PATH": "/bin",
+        "KEYBOARD": "de",
+        "TOKENIZERS_PARALLELISM": "false",
+        "SSH_AUTH_SOCK": "/run/agent",
+        "OPENAI_API_KEY": "s",
+        "GITHUB_TOKEN": "s",
+        "MY_SECRET": "s",
+        "DB_PASSWORD": "s",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "JPY_API_TOKEN": "s",
+        "BASH_ENV": "/tmp/x",
+        "FORCE_COLOR": "1",
+        "PAGER": "less",
+    }
+    clean = clean_environment(given, extra={"X": "1"})
+    assert set(clean) & set(given) == {"PATH", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "PAGER"}
+    assert (clean["PAGER"], clean["TERM"], clean["GIT_TERMINAL_PROMPT"], clean["X"]) == ("cat", "dumb", "0", "1")
+    assert clean_environment(given, keep=["GITHUB_*"])["GITHUB_TOKEN"] == "s"
+    assert "MY_SECRET" in clean_environment(given, keep=True)
