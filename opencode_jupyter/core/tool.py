@@ -100,6 +100,8 @@ class Bound:
         except SystemExit as error:
             # Let through, it would end the event loop, and with it every other call.
             raise ToolError(f"the {self.id} tool tried to end the process (SystemExit: {error.code})") from error
+        except KeyboardInterrupt as error:
+            raise ToolError(f"the {self.id} tool interrupted itself (KeyboardInterrupt)") from error
         return as_result(self.id, outcome)
 
 

@@ -7,13 +7,14 @@ import concurrent.futures
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import platformdirs
 
+from . import project_rules
 from .agents import Agent, build_agents, default_agent
 from .call import By, Call, Executor
 from .changes import Changes
@@ -25,6 +26,7 @@ from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
 from .permission import Decision, PermissionService, Rule
+from .project_rules import SavedRules
 from .registry import Registry
 from .result import ToolResult
 from .sessions import Session, Sessions
@@ -78,7 +80,8 @@ class Workspace:
         self.permissions = PermissionService(self.bus, approve)
         self.files = FileTimes()
         self.changes = Changes(self.data_dir)
-        self._overrides = config
+        self.overrides = config
+        """What is laid over the config files."""
         self._load_config()
         self.store = Store(self.data_dir / "opencode.db") if store else None
         self.sessions = Sessions(self)
@@ -88,7 +91,7 @@ class Workspace:
         self._closed = False
 
     def _load_config(self) -> None:
-        self.config = load_config(self.directory, self.worktree, overrides=self._overrides)
+        self.config = load_config(self.directory, self.worktree, overrides=self.overrides)
         self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {})
         self.agents: dict[str, Agent] = build_agents(
             self.config,
@@ -110,6 +113,41 @@ class Workspace:
     def reload_config(self) -> None:
         """Read the config files again; running calls keep the rules they began with."""
         self._load_config()
+
+    def save_rules(
+        self, permission: str, patterns: Sequence[str], action: str = "allow", *, agent: str | None = None
+    ) -> SavedRules:
+        """Write rules to the project's configuration (`core.config.save`) and read it again.
+
+        Args:
+            permission: the rules' key, such as ``bash``.
+            patterns: one rule each, as a config file has them.
+            action: ``allow``, ``deny`` or ``ask``.
+            agent: for whom to tell which rules still decide; the default one if left out.
+
+        Raises:
+            ToolError: none could be saved; it names the rule or the file that stands in the way.
+        """
+        return project_rules.save(self, permission, patterns, action, agent=agent)
+
+    def allow_in_project(self, permission: str, patterns: Sequence[str], *, agent: str | None = None) -> SavedRules:
+        """Save what a person allowed at an ask. Unlike `save_rules` it never overrules a rule that denies.
+
+        Raises:
+            ToolError: none of the patterns could be saved.
+        """
+        return project_rules.save(self, permission, patterns, "allow", agent=agent, literal=True, keep_denies=True)
+
+    def forget_rule(self, rule: Rule) -> str | None:
+        """Take a rule out of the project's config file that it comes from.
+
+        Returns:
+            The file's name; None if the rule comes from no file of the project.
+
+        Raises:
+            ToolError: the file can't be rewritten without losing something.
+        """
+        return project_rules.forget(self, rule)
 
     # ------------------------------------------------------------------ calls
 
@@ -136,9 +174,7 @@ class Workspace:
         where = self.sessions.get(session)
         message = message_id or self.sessions.open_message(where, who.name)
         given = {} if arguments is None else arguments
-        return Call(
-            self, name, given, agent=who, session=where, message_id=message, timeout=timeout, by=by, **options
-        )
+        return Call(self, name, given, agent=who, session=where, message_id=message, timeout=timeout, by=by, **options)
 
     async def call(
         self,
@@ -166,9 +202,7 @@ class Workspace:
         Raises:
             ToolError: see `core.errors`. What the tool itself raises passes through.
         """
-        return await self.start(
-            name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options
-        ).run()
+        return await self.start(name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options).run()
 
     def call_sync(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> ToolResult:
         """`call`, from code that can't await. Blocks the thread; an interrupt stops the call."""

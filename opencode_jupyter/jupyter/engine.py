@@ -18,13 +18,14 @@ from typing import Any, TypeVar
 import anyio
 
 from ..core.context import ToolContext
+from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.tool import Bound, Tool
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-STUCK_AFTER = 0.5
+STUCK_AFTER = 0.3
 """Seconds a cancelled tool may take to end before its loop is given up."""
 
 
@@ -116,6 +117,9 @@ class Engine:
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and not task.cancelling():
+                raise ToolError(f"the {tool.id} tool cancelled itself (CancelledError)") from None
             with anyio.CancelScope(shield=True):
                 await self._let_end(home, future)
             raise
@@ -138,7 +142,12 @@ class Engine:
         run = bound.definition.execute
         if bound.is_async:
             raise TypeError(f"the {tool.id} tool is async; only a plain function can run in the kernel's main thread")
-        outcome = await asyncio.wrap_future(self.on_main(ctx.call_id, lambda: run(arguments, ctx)))
+        try:
+            outcome = await asyncio.wrap_future(self.on_main(ctx.call_id, lambda: run(arguments, ctx)))
+        except KeyboardInterrupt:
+            raise ToolAbortedError(reason="interrupted") from None  # the waiting cell has it too
+        except SystemExit as error:
+            raise ToolError(f"the {tool.id} tool tried to end the process (SystemExit: {error.code})") from error
         return as_result(tool.id, outcome)
 
     def close(self) -> None:

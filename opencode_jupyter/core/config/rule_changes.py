@@ -14,6 +14,10 @@ _WORK = 1_000_000
 
 def not_decided(after: Sequence[Rule], new: Rule) -> Rule | None:
     """The rule that decides in place of `new`; None if its action holds for its pattern."""
+    place = _last(after, new)
+    for rule in reversed(after[place + 1 :]):
+        if rule.action != new.action and match(new.permission, rule.permission) and covers(rule.pattern, new.pattern):
+            return rule
     found = evaluate(new.permission, new.pattern, after)
     return None if found.action == new.action else found
 
@@ -45,13 +49,13 @@ def undone(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | N
     """A rule that denies, is in force, and would be overruled by `new` for a part of what it denies; None if none."""
     if new.action == "deny":
         return None
-    place = max((i for i, r in enumerate(after) if _same(r, new)), default=-1)
-    place_before = max((i for i, r in enumerate(before) if _same(r, new)), default=-1)
+    place, place_before = _last(after, new), _last(before, new)
     for index, rule in enumerate(before):
         if rule.action != "deny" or not overlap(new.permission, rule.permission):
             continue
-        if index < place_before or evaluate(new.permission, rule.pattern, before).action != "deny":
-            continue  # overruled already
+        later = [r for r in before[index + 1 :] if match(new.permission, r.permission)]
+        if index < place_before or any(covers(r.pattern, rule.pattern) for r in later):
+            continue  # overruled already, or said again
         left = max((i for i, r in enumerate(after) if r == rule), default=-1)
         if left < place and overlap(new.pattern, rule.pattern):
             return rule
@@ -65,12 +69,24 @@ def overlap(one: str, other: str) -> bool:
     return any(_meet(a, b) for a in _forms(one) for b in _forms(other))
 
 
+def covers(wide: str, narrow: str) -> bool:
+    """Whether every text that fits `narrow` fits `wide`. False if that is hard to say."""
+    if wide in ("*", narrow):
+        return True
+    # A star or blank of `narrow`, read as text, is taken by a star of `wide` alone if that has no other blanks.
+    return "?" not in wide and all(match(form, wide) for form in _forms(narrow))
+
+
 def _key(rule: Rule) -> tuple[str, str, str]:
     return rule.permission, rule.pattern, rule.action
 
 
 def _same(rule: Rule, new: Rule) -> bool:
     return rule.permission == new.permission and rule.pattern == new.pattern
+
+
+def _last(rules: Sequence[Rule], new: Rule) -> int:
+    return max((i for i, r in enumerate(rules) if _same(r, new)), default=-1)
 
 
 def _covered(rules: Sequence[Rule], index: int) -> bool:

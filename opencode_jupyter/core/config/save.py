@@ -149,13 +149,13 @@ class _Saver:
             first, *others = self.targets()
             try:
                 self.into(first, permission, pattern, action, keep_denies)
-                return first
             except _InTheWayError as error:
                 for path in others:
                     with contextlib.suppress(_InTheWayError):
                         self.into(path, permission, pattern, action, keep_denies)
                         return path
                 raise ToolError(str(error)) from None
+            return first
 
     def targets(self) -> list[Path]:
         """The files that may take a rule, the first first. The second is read later, so it can overrule more."""
