@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
@@ -171,17 +172,48 @@ class Broker:
         digest = data.get("digest")
         if digest and digest != ask.digest:
             return  # the person saw something else than what waits here
+        by = "control" if route == "control" else "card"
+        if data.get("reply") == "always" and data.get("scope") == "project":
+            with contextlib.suppress(RuntimeError):  # the engine has ended: nobody waits any more
+                ask.loop.call_soon_threadsafe(self._always_in_project, ask, data, by)
+            return
+        self._resolve_message(ask, data, by)
+
+    def _resolve_message(self, ask: Ask, data: dict[str, Any], by: str) -> bool:
         patterns = data.get("patterns")
         try:
-            self.resolve(
+            return self.resolve(
                 ask.id,
                 data.get("reply"),
                 data.get("message") or None,
                 patterns=patterns if isinstance(patterns, list) else None,
-                by="control" if route == "control" else "card",
+                by=by,
             )
         except ValueError:
             log.debug("an unusable reply from a card: %r", data)
+            return False
+
+    def _always_in_project(self, ask: Ask, data: dict[str, Any], by: str) -> None:
+        """Answer "always" for the session and write it to the project's configuration. On the engine's thread.
+
+        Only an answer that counted is written. The call goes on when this returns, so its card says what became of it.
+        """
+        if not self._resolve_message(ask, data, by):
+            return
+        request, patterns = ask.request, data.get("patterns")
+        wanted = patterns if isinstance(patterns, list) else request.always
+        try:
+            saved = self._workspace.allow_in_project(request.permission, wanted, agent=request.agent or None)
+            said = " ".join([f"also saved for this project, in {', '.join(saved.files)}.", *saved.notes])
+        except ToolError as error:
+            said = f"not saved for this project: {error}"
+        except Exception as error:  # the call must go on, and the person must know
+            log.exception("a rule could not be saved")
+            said = f"not saved for this project: {error}"
+        for decision in reversed(self._workspace.permissions.history):
+            if decision.request_id == ask.id:
+                decision.message = " ".join(filter(None, [decision.message, said]))
+                break
 
     def resolve(
         self,

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import Config, load_config
-from opencode_jupyter.core.config.rule_changes import overlap
+from opencode_jupyter.core.config.rule_changes import covers, overlap
 from opencode_jupyter.core.config.save import remove_rule, save_rule
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.permission import evaluate
@@ -124,8 +124,8 @@ def test_every_other_byte_stays(project: Project) -> None:
         ("", '{\n  "permission": {\n    "bash": {\n      "ls": "allow"\n    }\n  }\n}\n'),
         ("{ }", '{\n  "permission": {\n    "bash": {\n      "ls": "allow"\n    }\n  }\n}'),
         (
-            '{\n    "model": "a/b"\n}\n',
-            '{\n    "model": "a/b",\n    "permission": {\n        "bash": {\n            "ls": "allow"\n        }\n    }\n}\n',
+            '{\n   "model": "a/b"\n}\n',
+            '{\n   "model": "a/b",\n   "permission": {\n      "bash": {\n         "ls": "allow"\n      }\n   }\n}\n',
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_what_can_not_be_rewritten_is_left_and_the_later_file_has_it(
 def test_a_later_file_with_comments_is_not_rewritten_either(project: Project) -> None:
     for path in (project.file, project.later):
         project.write(path, b"{} // mine")
-    with pytest.raises(ToolError, match='add "bash": {"git \\*": "allow"}'):
+    with pytest.raises(ToolError, match=r'add "bash": {"git \*": "allow"}'):
         project.save("bash", "git *")
     assert project.later.read_bytes() == b"{} // mine"
 
@@ -349,6 +349,12 @@ def test_the_rule_decides_and_nothing_else_changes(
 def test_patterns_that_share_a_text_overlap(one: str, other: str, text: str) -> None:
     if match(text, one) and match(text, other):
         assert overlap(one, other)
+
+
+@given(one=WORDS, other=WORDS, text=st.text(alphabet="ab ", max_size=6))
+def test_a_pattern_that_covers_another_fits_all_its_texts(one: str, other: str, text: str) -> None:
+    if covers(one, other) and match(text, other):
+        assert match(text, one)
 
 
 @pytest.mark.parametrize(
