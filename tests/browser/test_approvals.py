@@ -60,7 +60,8 @@ def test_deny_with_a_word(browser: Browser) -> None:
 
 
 def test_allow_for_this_session_shows_the_patterns_and_asks_no_more(browser: Browser) -> None:
-    notebook = project(browser, "session", "%tool bash git status --short", "%tool bash git status", "%tool bash git log")
+    cells = ("%tool bash git status --short", "%tool bash git status", "%tool bash git log")
+    notebook = project(browser, "session", *cells)
     notebook.run(1, wait=False)
     card = asking(notebook, 1)
     button(card, SESSION).click()

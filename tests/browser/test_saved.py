@@ -1,4 +1,4 @@
-"""What is saved: settled cards, readable with no kernel, trusted or not; fifty in one cell; a cut output and its file."""
+"""What is saved: settled cards, readable with no kernel, trusted or not; fifty in one cell; a cut output."""
 
 from __future__ import annotations
 

@@ -22,9 +22,8 @@ CELLS = {"awaited": "%tool bash sleep {mark}", "function": "def f():\n    %tool 
 @pytest.mark.parametrize("how", ["stop", "interrupt"])
 def test_a_sleeping_command_ends(browser: Browser, style: str, how: str) -> None:
     mark = f"600.{uuid.uuid4().int}"
-    notebook = project(
-        browser, f"{how}-{style}", CELLS[style].format(mark=mark), "r = %tool bash echo alive\nprint(r.output)", config={}
-    )
+    cells = (CELLS[style].format(mark=mark), "r = %tool bash echo alive\nprint(r.output)")
+    notebook = project(browser, f"{how}-{style}", *cells, config={})
     notebook.run(1, wait=False)
     card = notebook.cards(1).filter(has_text="running").first
     card.wait_for()

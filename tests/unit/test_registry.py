@@ -98,7 +98,7 @@ def test_names_of_models(given: Any, parts: tuple[str, str]) -> None:
 async def test_tools_are_initialised_for_the_agent_all_at_once_and_hooks_see_them(ws: Workspace) -> None:
     async def init(ctx: InitContext) -> Definition:
         assert ctx.agent is not None
-        return Definition(f"for {ctx.agent.name}", dict(type="object"), lambda a, c: "")
+        return Definition(f"for {ctx.agent.name}", {"type": "object"}, lambda a, c: "")
 
     ws.registry.register(Tool.define("dynamic", init))
 

@@ -75,7 +75,7 @@ def test_own_words_for_invalid_arguments() -> None:
         return str(a)
 
     assert f.static is not None
-    with pytest.raises(InvalidArgumentsError, match="^no: 1$"):
+    with pytest.raises(InvalidArgumentsError, match=r"^no: 1$"):
         f.static.validate({})
 
 
@@ -98,7 +98,8 @@ def test_define_takes_opencodes_dict() -> None:
     class Args(BaseModel):
         x: int = 1
 
-    made = Tool.define("t", {"description": "d", "parameters": Args, "execute": lambda a, c: "", "formatValidationError": str})
+    given = {"description": "d", "parameters": Args, "execute": lambda a, c: "", "formatValidationError": str}
+    made = Tool.define("t", given)
     assert made.static is not None and made.static.definition.format_validation_error is str
     with pytest.raises(TypeError, match="no field excute"):
         Tool.define("t", {"description": "d", "parameters": Args, "excute": None})

@@ -1,0 +1,8 @@
+"""Fixtures of the unit tests; what they are made of stands in ``tests/support``."""
+
+from __future__ import annotations
+
+from tests.support.asking import service
+from tests.support.config_place import place
+
+__all__ = ["place", "service"]
