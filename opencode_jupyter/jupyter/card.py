@@ -107,6 +107,7 @@ class Card:
         self._shown_at = 0.0
         self._wanted = False
         self._settled = False
+        self._bundle: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._sent = 0.0
         self._sent_whole = 0.0
         self._later: asyncio.TimerHandle | None = None
@@ -231,11 +232,18 @@ class Card:
                 layout.close()
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The settled card's MIME bundle."""
+        """The settled card's MIME bundle. Never raises: a card that can't be drawn must not cost the call's result."""
+        if self._bundle is not None:
+            return self._bundle
         part = self.call.part
         if not part.outcome:  # the cell went on without it: a second interrupt
             state = part.state
             start = state.start if isinstance(state, Running) else now_ms()
             words = "The cell was interrupted and did not wait for the call's end."
             part = replace(part, state=Failed(state.input, start, now_ms(), words), outcome="interrupted")
-        return settled_bundle(card_part(part))
+        try:
+            self._bundle = settled_bundle(card_part(part))
+        except Exception:
+            log.exception("the card of %s could not be drawn", part.tool)
+            self._bundle = ({"text/plain": f"{part.tool} ({part.outcome}); its card could not be drawn"}, {})
+        return self._bundle

@@ -142,7 +142,7 @@ class Notebook:
         atexit.register(self.close)
 
     async def _open_workspace(self) -> Workspace:
-        return await Workspace(Path.cwd()).__aenter__()
+        return await Workspace(working_folder()).__aenter__()
 
     # ------------------------------------------------------------------ laying and taking back the routes
 
@@ -240,7 +240,7 @@ class Notebook:
     def _start(self, request: CallRequest) -> Call:
         if self._closed or not self.engine.alive:
             raise ToolError("the tool system has ended; load it again with %reload_ext opencode_jupyter")
-        here = Path.cwd()
+        here = working_folder()
         if here != self.workspace.directory:
             self.engine.run(self.workspace.change_directory, here)
         return self.workspace.start(
@@ -359,6 +359,18 @@ class Notebook:
     def register(self, made: Tool) -> None:
         """Take a tool that a cell defined with ``@tool``."""
         self.workspace.registry.register(made)
+
+
+def working_folder() -> Path:
+    """The kernel's working folder.
+
+    Raises:
+        ToolError: it has been deleted.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise ToolError("the kernel's working folder has been deleted; go to one that exists with %cd") from None
 
 
 def widgets_possible() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         ui["children"] = extras.children
     if metadata:
         wire["metadata"] = _cut_values(metadata)
-    return {
+    whole = {
         "v": VERSION,
         "id": part.id,
         "callID": part.call_id,
@@ -100,13 +101,14 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         "state": wire,
         "ui": ui,
     }
+    return dict(_plain(whole))
 
 
 def label_of(part: ToolPart) -> str:
     """What stands beside the tool's name: the title once there is one, before that the argument that tells most."""
     state = part.state
     if isinstance(state, (Completed, Running)) and state.title:
-        return state.title
+        return str(state.title)
     given = state.input if isinstance(state.input, dict) else {}
     for name in ("description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name"):
         value = given.get(name)
@@ -237,3 +239,18 @@ def _cut_values(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (list, tuple)):
         return [_cut_values(v, depth + 1) for v in value[:200]]
     return repr(value)[:VALUE_CHARS]
+
+
+def _plain(value: Any) -> Any:
+    """The same as plain JSON: a tool may put anything into its title and metadata, and half a character into a text."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {_plain(str(k)): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return _plain(repr(value)[:VALUE_CHARS])

@@ -93,6 +93,12 @@ def processes(mark: str) -> list[int]:
     return found
 
 
+def parents(mark: str) -> set[int]:
+    """The parents of those processes, but for ones that have the mark themselves."""
+    found = {int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in processes(mark)}
+    return found - set(processes(mark))
+
+
 def wait_processes(mark: str, there: bool, seconds: float = 5.0) -> float:
     """Wait until processes with `mark` are there, or gone; returns how long that took."""
     start = time.monotonic()

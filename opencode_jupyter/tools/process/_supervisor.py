@@ -183,6 +183,14 @@ def say(sock: socket.socket, line: str) -> None:
         sock.sendall(line.encode() + b"\n")
 
 
+def heard(sock: socket.socket) -> bytes:
+    """The next order; nothing when the kernel is gone, also if it died with an answer of ours unread."""
+    try:
+        return sock.recv(1)
+    except ConnectionResetError:
+        return b""
+
+
 def wake_pipe() -> int:
     """A descriptor that becomes readable when a signal with a handler arrives."""
     readable, writable = os.pipe()
@@ -241,7 +249,7 @@ def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: in
         if wake in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(wake, 4096)
-        order = sock.recv(1) if sock.fileno() in ready else b""
+        order = heard(sock) if sock.fileno() in ready else b""
         if asked_to_end or kernel in ready or (sock.fileno() in ready and order in (b"", b"K")):
             ended = end_all()
             if running:
