@@ -9,6 +9,8 @@ import type { CardSpill } from './card/token';
 import { PageViewer } from './pages';
 import type { Fetch } from './pages';
 
+const TAB_ID = 'opencode-spill-';
+
 /** A tab with a viewer; closing it ends it. */
 class SpillTab extends Widget {
   constructor(
@@ -16,7 +18,7 @@ class SpillTab extends Widget {
     private readonly viewer: PageViewer
   ) {
     super({ node: viewer.node });
-    this.id = `opencode-spill-${encodeURIComponent(spill.path)}`;
+    this.id = `${TAB_ID}${encodeURIComponent(spill.path)}`;
     this.title.label = name(spill);
     this.title.caption = visibleLine(spill.path);
     this.title.closable = true;
@@ -48,12 +50,14 @@ export function openSpill(app: JupyterFrontEnd, spill: CardSpill, fetch: Fetch):
     tab.dispose();
     openDialog(spill, viewer);
   } else {
-    const open = [...app.shell.widgets('main')].find(widget => widget.id === tab.id) as SpillTab | undefined;
+    const others = [...app.shell.widgets('main')].filter(widget => widget.id.startsWith(TAB_ID));
+    const open = others.find(widget => widget.id === tab.id) as SpillTab | undefined;
     if (open) {
       tab.dispose();
       open.goTo(spill.line);
     } else {
-      app.shell.add(tab, 'main', { mode: 'tab-after' });
+      // beside the notebook; a second one beside the first
+      app.shell.add(tab, 'main', others.length ? { mode: 'tab-after', ref: others[0].id } : { mode: 'split-right' });
     }
     app.shell.activateById(tab.id);
     if (open) {

@@ -47,12 +47,16 @@ function frontend(): string {
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const send = (message: ToKernel): void => {
     // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
-    model.send(message);
-    try {
-      bridge()?.send?.(model.get('kernel_id') ?? '', model.model_id ?? model.get('comm_id') ?? '', message);
-    } catch (error) {
-      console.debug('opencode-jupyter: the control channel took no message', error);
-    }
+    const attempt = (way: string, deliver: () => void): void => {
+      try {
+        deliver();
+      } catch (error) {
+        console.debug(`opencode-jupyter: the ${way} took no message`, error);
+      }
+    };
+    const commId = model.model_id ?? model.get('comm_id') ?? '';
+    attempt('control channel', () => bridge()?.send?.(model.get('kernel_id') ?? '', commId, message));
+    attempt('widget', () => model.send(message));
   };
   const callbacks: CardCallbacks = {
     reply: (ask: CardAsk, reply: Reply, options: ReplyOptions): void =>
