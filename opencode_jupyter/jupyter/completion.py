@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .notebook import Notebook
 
 TOOLS_COMMANDS = ("history", "doctor", "undo", "clean")
-PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test")
+PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test", "history")
 MODES = ("default", "accept-edits", "plan", "ask", "bypass")
 PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "external_directory", "doom_loop", "task")
 """Permission keys that are offered; the tools' own names are added."""
@@ -120,6 +120,8 @@ class _Completer:
         command, position = self.before[0], len(self.before)
         if command == "mode" and position == 1:
             return self._starting(MODES, "keyword"), self.word
+        if command in ACTIONS and self.word.startswith("-"):
+            return self._starting(("--project",), "option"), self.word
         if command in (*ACTIONS, "test", "revoke"):
             if position == 1:
                 from .help import permission_of

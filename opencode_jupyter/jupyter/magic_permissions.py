@@ -1,20 +1,23 @@
 """``%permissions``: the rules in force with where each comes from, adding and revoking some, modes, trying one out.
 
-Rules typed here go behind the agent's (``Workspace.rules``). What a person allowed by a click, and what a mode
-sets, are approvals: they decide before other rules, but never against a rule that denies.
+Rules typed here go behind the agent's (``Workspace.rules``), or with ``--project`` into the project's configuration.
+What a person allowed by a click, and what a mode sets, are approvals: they decide before other rules, but never
+against a rule that denies.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core.agents import NOTEBOOK, OPENCODE
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.permission import ACTIONS, EDIT_TOOLS, Rule, expand
 from .arguments_words import Word, words
 from .completion import MODES, PERMISSIONS, PERMISSIONS_COMMANDS
 from .help import permission_of, rule_now, rules_in_force
-from .magic_tools import unknown
+from .magic_tools import HISTORY, count_of, unknown
 from .tables import Message, Table, Warned
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ _MODES: dict[str, tuple[list[tuple[str, Action]], str]] = {
     "bypass": ([("*", "allow")], "NOTHING ASKS ANY MORE; only rules that deny still hold"),
 }
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
+_HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "by", "rule", "reply", "message")
+PROJECT = "--project"
 
 
 def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
@@ -56,6 +61,8 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
         return notebook.on_engine(mode, workspace, [w.text for w in rest])
     if command == "test":
         return try_out(workspace, rest, line, agent)
+    if command == "history":
+        return history(workspace, [w.text for w in rest])
     raise unknown("%permissions", command, PERMISSIONS_COMMANDS)
 
 
@@ -76,18 +83,25 @@ def listed(workspace: Workspace, agent: str | None = None) -> Table:
     if workspace.permissions.approved:
         first = len(rules) - len(workspace.permissions.approved) + 1
         notes.append(f"Approvals (from {first} on) never undo a deny that stands above them.")
-    notes.append("%permissions allow|ask|deny PERMISSION [PATTERN ...], revoke N, mode NAME, test PERMISSION PATTERN")
+    notes.append(
+        "%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project], revoke N, mode NAME, "
+        "test PERMISSION PATTERN, history [N]"
+    )
     return Table(rows, _COLUMNS, title=f"Rules for calls from cells (agent {name})", notes=notes)
 
 
 def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent: str | None = None) -> Table:
-    """``%permissions allow|ask|deny PERMISSION [PATTERN ...]``."""
+    """``%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project]``."""
+    rest, line, project = _project_option(rest, line)
     if not rest:
         said = f"%permissions {action} wants a permission: %permissions {action} bash 'git *'"
         raise InvalidArgumentsError(f"{said}; permissions are {', '.join(_known(workspace))}.")
     permission, note = _permission(workspace, rest[0].text)
     notes = [note] if note else []
-    rules = [Rule(permission, expand(p), action, TYPED) for p in _patterns(permission, rest[1:], line)]
+    patterns = _patterns(permission, rest[1:], line)
+    if project:
+        return _save(workspace, permission, patterns, action, notes, agent)
+    rules = [Rule(permission, expand(p), action, TYPED) for p in patterns]
     for rule in rules:
         workspace.rules[:] = [r for r in workspace.rules if r != rule]
         workspace.rules.append(rule)
@@ -103,26 +117,92 @@ def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent
     return Table(rows, _COLUMNS, title="Added, until the kernel ends:", notes=notes)
 
 
+def _save(
+    workspace: Workspace, permission: str, patterns: list[str], action: Action, notes: list[str], agent: str | None
+) -> Table:
+    saved = workspace.save_rules(permission, patterns, action, agent=agent)
+    rules = in_order(workspace, agent)
+    rows = []
+    for pattern in map(expand, saved.patterns):
+        wanted = Rule(permission, pattern, action)
+        places = [n for n, rule in enumerate(rules, 1) if rule == wanted and rule.origin in saved.files]
+        rows += [{"n": n, **wanted.to_wire(), "origin": rules[n - 1].origin} for n in places[-1:]]
+        now = rule_now(workspace, permission, pattern, agent)
+        if now.action != action and not any(_said(now) in said for said in saved.notes):
+            notes.append(f"{permission} {pattern} is still decided by: {_said(now)}")
+    title = f"Saved in {', '.join(saved.files)}, for this and every later session in this project:"
+    return Table(rows, _COLUMNS, title=title, notes=[*notes, *saved.notes])
+
+
 def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
-    """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules and approvals only."""
+    """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules, approvals, and by number the project's rules."""
     if not rest:
         raise InvalidArgumentsError("%permissions revoke wants a rule's number (see %permissions) or a permission.")
     own = [*workspace.rules, *workspace.permissions.approved]
     first = rest[0].text
     if first.isascii() and first.isdigit():
-        chosen = [_by_number(workspace, int(word.text), agent) for word in _all_numbers(rest)]
+        numbers = [int(word.text) for word in _all_numbers(rest)]
+        chosen = [_by_number(workspace, number, agent) for number in numbers]
     else:
+        numbers = []
         permission, _ = _permission(workspace, first)
         patterns = [expand(p) for p in _patterns(permission, rest[1:], line)] if len(rest) > 1 else None
         chosen = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
         if not chosen:
             what = " ".join(w.text for w in rest)
             raise ToolError(f"No rule of this session speaks of {what}. {_revocable(own)}")
-    for rule in chosen:
-        workspace.rules[:] = [r for r in workspace.rules if r != rule]
-        workspace.permissions.revoke(rule)
-    unique = list(dict.fromkeys(chosen))
-    return Table([{**r.to_wire(), "origin": r.origin} for r in unique], _COLUMNS[1:], title="Revoked:")
+    gone: dict[tuple[Rule, str], None] = {}
+    notes: list[str] = []
+    try:
+        for place, rule in enumerate(chosen):
+            if (rule, rule.origin) in gone:
+                continue
+            if any(rule is r for r in own):
+                workspace.rules[:] = [r for r in workspace.rules if r != rule]
+                workspace.permissions.revoke(rule)
+            else:
+                notes.append(_forget(workspace, rule, numbers[place], agent))
+            gone[rule, rule.origin] = None
+    except ToolError as error:
+        done = f" Revoked before that: {'; '.join(_said(r) for r, _ in gone)}." if gone else ""
+        raise ToolError(f"{error}{done}") from None
+    rows = [{**rule.to_wire(), "origin": origin} for rule, origin in gone]
+    return Table(rows, _COLUMNS[1:], title="Revoked:", notes=notes)
+
+
+def _forget(workspace: Workspace, rule: Rule, number: int, agent: str | None) -> str:
+    """Take a rule of the project's configuration out of its file; a word about it."""
+    file = workspace.forget_rule(rule)
+    if file is None:
+        built_in = rule.origin in ("", OPENCODE, NOTEBOOK) or (
+            rule.origin.startswith("agent ") and "," not in rule.origin
+        )
+        edit = "Add" if built_in else f"Edit it in {rule.origin}, or add"
+        raise ToolError(
+            f"Rule {number} ({_said(rule)}) was not added here. {edit} a later rule: "
+            f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
+        )
+    now = rule_now(workspace, rule.permission, rule.pattern, agent)
+    return f"Removed from {file}. {rule.permission} {rule.pattern} is now decided by: {_said(now)}"
+
+
+def history(workspace: Workspace, rest: list[str]) -> Table:
+    """``%permissions history [N]``: the last decisions of this kernel, the newest first."""
+    limit = count_of("%permissions history", rest, HISTORY)
+    rows = [
+        {
+            "time": datetime.fromtimestamp(decision.time / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
+            "permission": decision.permission,
+            "patterns": list(decision.patterns),
+            "action": decision.action,
+            "by": decision.by,
+            "rule": "; ".join(dict.fromkeys(map(_said, decision.rules))),
+            "reply": decision.reply,
+            "message": decision.message,
+        }
+        for decision in list(workspace.permissions.history)[: -limit - 1 : -1]
+    ]
+    return Table(rows, _HISTORY_COLUMNS, empty="Nothing was decided yet.")
 
 
 def mode(workspace: Workspace, rest: list[str]) -> Message:
@@ -220,6 +300,15 @@ def _known(workspace: Workspace) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
 
 
+def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]:
+    """The words without ``--project``, which stands first or last (elsewhere it may be a command's own)."""
+    for place in (0, -1):
+        if rest and rest[place].text == PROJECT and not rest[place].quoted and rest[place].key is None:
+            end = rest[place].start if place else len(line)
+            return rest[1:] if place == 0 else rest[:-1], line[:end], True
+    return rest, line, False
+
+
 def _all_numbers(rest: list[Word]) -> list[Word]:
     for word in rest:
         if not (word.text.isascii() and word.text.isdigit()):
@@ -231,13 +320,7 @@ def _by_number(workspace: Workspace, number: int, agent: str | None) -> Rule:
     rules = in_order(workspace, agent)
     if not 1 <= number <= len(rules):
         raise ToolError(f"There is no rule {number}; %permissions shows 1 to {len(rules)}.")
-    rule = rules[number - 1]
-    if not any(rule is r for r in (*workspace.rules, *workspace.permissions.approved)):
-        raise ToolError(
-            f"Rule {number} ({_said(rule)}) was not added here. Change it where it stands, or add a later rule: "
-            f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
-        )
-    return rule
+    return rules[number - 1]
 
 
 def _number(workspace: Workspace, rule: Rule, agent: str | None) -> int:

@@ -66,7 +66,7 @@ def unknown(magic: str, command: str, known: Any) -> InvalidArgumentsError:
 
 def history(notebook: Notebook, rest: list[str]) -> Table:
     """``%tools history [N]``."""
-    limit = _count("%tools history", rest, HISTORY)
+    limit = count_of("%tools history", rest, HISTORY)
     store = notebook.workspace.store
     if store is None:
         raise ToolError("This workspace keeps no history (it was opened without a store).")
@@ -87,7 +87,7 @@ def doctor(notebook: Notebook, rest: list[str]) -> Table:
 def undo(notebook: Notebook, rest: list[str]) -> Table:
     """``%tools undo [N] [--force]``."""
     force = "--force" in rest
-    count = _count("%tools undo", [r for r in rest if r != "--force"], 1)
+    count = count_of("%tools undo", [r for r in rest if r != "--force"], 1)
     changes = notebook.workspace.changes
     try:
         done = notebook.on_engine(changes.undo, count, force)
@@ -178,7 +178,8 @@ def shown_path(notebook: Notebook, path: Path) -> str:
     return str(path)
 
 
-def _count(magic: str, rest: list[str], default: int) -> int:
+def count_of(magic: str, rest: list[str], default: int) -> int:
+    """The number behind a subcommand, `default` if there is none."""
     if not rest:
         return default
     if len(rest) > 1 or not re.fullmatch(r"[0-9]{1,9}", rest[0]) or int(rest[0]) == 0:
