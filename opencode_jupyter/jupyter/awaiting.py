@@ -8,6 +8,7 @@ IPython has already turned ``%tool x`` into ``get_ipython().run_line_magic('tool
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable
 from types import FrameType
@@ -101,7 +102,8 @@ def _empty_body(node: ast.Call) -> bool:
 
 
 def _rewrite(source: str, found: list[tuple[ast.Call, str]]) -> list[str]:
-    rows = [line.encode() for line in source.splitlines(keepends=True)]  # ast counts columns in bytes
+    # Lines as Python counts them (str.splitlines knows more ends); ast counts columns in bytes.
+    rows = [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", source)]
     for node, magic in sorted(found, key=lambda f: (f[0].lineno, f[0].col_offset), reverse=True):
         row = rows[node.lineno - 1]
         head, rest = row[: node.col_offset], row[node.col_offset :]

@@ -39,7 +39,7 @@ def _loaded(shared_kernel: Kernel) -> Iterator[None]:
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
     yield
     shared_kernel.execute(
-        "from opencode_jupyter.jupyter.notebook import current\n"
+        "from opencode_jupyter.jupyter.loaded import current\n"
         "for c in list(current().workspace.calls.values()): c.abort()"
     )
 

@@ -11,7 +11,7 @@ from tests.support.kernels import Kernel
 
 CELL = "r = %tool read .env\nprint('went on', r.output.count('A=1'))"
 FRESH = """
-from opencode_jupyter.jupyter.notebook import current
+from opencode_jupyter.jupyter.loaded import current
 current().workspace.permissions.approved.clear()
 current().broker.heard_ever, current().broker.unheard = False, 0
 os.environ.pop('OPENCODE_JUPYTER_ON_ASK', None)

@@ -100,3 +100,9 @@ def test_any_argument_survives(text: str, indent: int) -> None:
     value = calls[0].value
     assert isinstance(value, ast.Call) and isinstance(value.args[1], ast.Constant)
     assert value.args[1].value == text
+
+
+@pytest.mark.parametrize("odd", ["\x0c", "\u2028", "\x85", "\x1c", "\x0b", "é", "\r\n"])
+def test_lines_are_counted_as_python_counts_them(odd: str) -> None:
+    source = f"x = '''a{odd}b'''\nr = get_ipython().run_line_magic('tool', 'read a')\ny = 2\n"
+    assert transform(source) == source.replace("get_ipython", "await get_ipython").replace("'tool'", "'tool_awaited'")
