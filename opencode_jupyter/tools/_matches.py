@@ -114,8 +114,7 @@ class Matches:
         return sorted(self._kept, reverse=True)
 
     def _open(self, name: bytes) -> None:
-        name = name.removeprefix(b"./")
-        path = name if name.startswith(b"/") else self._folder + name
+        path = self._folder + name.removeprefix(b"./")
         try:
             changed = self._stat(path).st_mtime_ns
         except OSError:

@@ -77,12 +77,14 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
         child.close()
         live.close()
 
-    notes = []
+    notes: list[str] = []
+    more: dict[str, Any] = {"background": background} if background else {}
     if timed_out:
         notes.append(f"bash tool terminated command after exceeding timeout {limit:.15g} ms")
     elif outcome.signal is not None:
-        notes.append(f"bash tool command was ended by signal {_signal_name(outcome.signal)}")
-    return live.result(outcome, notes, background)
+        more["signal"] = _signal_name(outcome.signal)
+        notes.append(f"bash tool command was ended by signal {more['signal']}")
+    return live.result(outcome, notes, more)
 
 
 class _Live:
@@ -122,7 +124,7 @@ class _Live:
         self._sink.close()
         self._show(_noted(self._sink.live(PREVIEW), ["User aborted the command"]))
 
-    def result(self, outcome: Exit, notes: list[str], background: list[dict[str, Any]]) -> ToolResult:
+    def result(self, outcome: Exit, notes: list[str], more: dict[str, Any]) -> ToolResult:
         """What the command gives back."""
         whole = self._sink.finish(self._ctx.workspace.agents.get(self._ctx.agent))
         output = _noted(whole.text or "(no output)", notes)
@@ -136,11 +138,7 @@ class _Live:
             metadata |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
             if whole.output_path is not None:
                 metadata["outputPath"] = whole.output_path
-        if outcome.signal is not None:
-            metadata["signal"] = _signal_name(outcome.signal)
-        if background:
-            metadata["background"] = background
-        return ToolResult(self._description, output, metadata)
+        return ToolResult(self._description, output, metadata | more)
 
 
 def _folder(ctx: ToolContext, workdir: str) -> Path:
@@ -153,8 +151,9 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
         raise ToolError(f"workdir can't have a NUL character: {workdir!r}")
     folder = Path(os.path.normpath(ctx.resolve(workdir)))
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise ToolError(f"workdir {what}: '{folder}'")
+        if folder.exists():
+            raise ToolError(f"workdir is not a folder: '{folder}'")
+        raise ToolError(f"NotFound: FileSystem.access ({folder})")  # OpenCode's words
     return folder
 
 

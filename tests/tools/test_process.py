@@ -144,6 +144,7 @@ async def test_what_is_left_runs_on_until_it_is_ended(tmp_path: Path) -> None:
     child = await start("(while :; do echo more; echo x >> grows; sleep 0.02; done) & echo started", tmp_path)
     await child.wait()
     handle = child.leave()
+    child.close()
     await anyio.sleep(0.1)
     size = (tmp_path / "grows").stat().st_size
     await anyio.sleep(0.2)

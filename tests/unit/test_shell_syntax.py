@@ -221,9 +221,8 @@ def test_hostile_texts_take_little_time(text: str) -> None:
 
 
 SHELL = st.text(alphabet="abrm /.~$`'\"\\{}(),*?[]<>|&;=#!\n\t0159-x\0é", max_size=60)
-WORDS = (
-    "ls rm -rf cd sh -c eval xargs env A=1 find . -exec if then fi for i in do done [[ ]] f() { } é {\U00070c5f".split()
-)
+WORDS = ["ls", "rm", "-rf", "cd", "sh", "-c", "eval", "xargs", "env", "A=1", "find", ".", "-exec", "é", "{\U00070c5f"]
+WORDS += ["if", "then", "fi", "for", "i", "in", "do", "done", "[[", "]]", "f()", "{", "}", "case", "esac", "x)"]
 SIGNS = [
     " ",
     "\n",

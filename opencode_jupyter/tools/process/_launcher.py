@@ -77,9 +77,10 @@ def _send(descriptors: list[int]) -> None:
 
 
 def _connection() -> socket.socket:
-    if _Program.control is not None and _Program.owner == os.getpid():
+    here = _Program.owner == os.getpid()
+    if _Program.control is not None and _Program.process is not None and here and _Program.process.poll() is None:
         return _Program.control
-    _forget()  # after a fork, the socket belongs to the parent's program
+    _forget()  # it was killed; or after a fork, the socket belongs to the parent's program
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         _Program.process = subprocess.Popen(

@@ -85,6 +85,7 @@ class Child:
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._closed = self._loop.create_future()
+        self._left = False
         self._last = self._loop.time()
         os.set_blocking(output, False)
         self._loop.add_reader(output, self._read)
@@ -122,12 +123,14 @@ class Child:
         """Let what the command left in the background run on; the handle can end it later."""
         self._stop_reading()
         self._handle.leave()
+        self._left = True
         return self._handle
 
     def close(self) -> None:
-        """Let go of it: what still runs is ended."""
+        """Let go of it: what still runs is ended, unless it was left."""
         self._stop_reading()
-        self._handle.close()
+        if not self._left:
+            self._handle.close()
 
     def _read(self) -> None:
         assert self._output is not None

@@ -1,0 +1,200 @@
+"""bash: output, limits, notes, ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError, ToolTimeoutError
+from opencode_jupyter.core.result import ToolResult
+from opencode_jupyter.core.state import ToolPart
+from opencode_jupyter.core.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+
+async def bash(workspace: Workspace, command: str, **options: Any) -> ToolResult:
+    return await workspace.call("bash", {"command": command, "description": "does it", **options})
+
+
+async def gone(marker: str, seconds: float = 1.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        process = await asyncio.create_subprocess_exec("pgrep", "-f", marker, stdout=asyncio.subprocess.DEVNULL)
+        if await process.wait():
+            return True
+        await anyio.sleep(0.02)
+    return False
+
+
+async def test_a_result(workspace: Workspace) -> None:
+    result = await bash(workspace, "echo hi; echo there >&2; exit 3")
+    assert (result.title, result.output) == ("does it", "hi\nthere\n")
+    assert result.metadata == {"output": "hi\nthere\n", "exit": 3, "description": "does it", "truncated": False}
+
+
+async def test_no_output_says_so(workspace: Workspace) -> None:
+    assert (await bash(workspace, "true")).output == "(no output)"
+    assert (await bash(workspace, "cat")).output == "(no output)"
+
+
+async def test_bytes_that_are_no_text(workspace: Workspace) -> None:
+    assert (await bash(workspace, r"printf '\377\376a\0b'")).output == "\ufffd\ufffda\0b"
+
+
+async def test_a_signal_is_named(workspace: Workspace) -> None:
+    result = await bash(workspace, "echo a; kill -SEGV $$")
+    assert result.output == ("a\n\n\n<bash_metadata>\nbash tool command was ended by signal SIGSEGV\n</bash_metadata>")
+    assert (result.metadata["exit"], result.metadata["signal"]) == (None, "SIGSEGV")
+
+
+async def test_the_time_limit(workspace: Workspace) -> None:
+    began = time.monotonic()
+    result = await bash(workspace, "echo start; sleep 41.5; echo end", timeout=300)
+    assert time.monotonic() - began < 2
+    assert result.output == (
+        "start\n\n\n<bash_metadata>\nbash tool terminated command after exceeding timeout 300 ms\n</bash_metadata>"
+    )
+    assert result.metadata["exit"] is None
+    assert await gone("sleep 41.5")
+
+
+async def test_bad_arguments(workspace: Workspace, project: Path) -> None:
+    with pytest.raises(ToolError, match=r"Invalid timeout value: -1\. Timeout must be a positive number\."):
+        await bash(workspace, "true", timeout=-1)
+    with pytest.raises(ToolError, match=r"NotFound: FileSystem.access \(.*/none\)"):
+        await bash(workspace, "true", workdir="none")
+    (project / "f").touch()
+    with pytest.raises(ToolError, match="workdir is not a folder"):
+        await bash(workspace, "true", workdir="f")
+    with pytest.raises(ToolError, match="NUL"):
+        await bash(workspace, "echo a\0b")
+    with pytest.raises(ToolError, match="too long for the system"):
+        await bash(workspace, "true " + "x" * 200_000)
+    with pytest.raises(InvalidArgumentsError, match="description"):
+        await workspace.call("bash", {"command": "ls"})
+
+
+async def test_workdir(workspace: Workspace, project: Path) -> None:
+    (project / "a b").mkdir()
+    assert (await bash(workspace, "pwd", workdir="a b")).output == f"{project}/a b\n"
+    assert (await bash(workspace, "pwd", workdir=str(project / "a b"))).output == f"{project}/a b\n"
+    assert (await bash(workspace, "pwd", workdir="")).output == f"{project}\n"
+
+
+async def test_a_long_output_is_cut_and_kept_whole(workspace: Workspace) -> None:
+    result = await bash(workspace, "seq 1 30000; exit 2")
+    whole = "".join(f"{i}\n" for i in range(1, 30001))
+    assert result.output.startswith("1\n2\n3\n")
+    assert result.output.endswith("\n29999\n30000\n")
+    assert "...28001 lines truncated..." in result.output
+    assert result.truncated
+    assert result.output_path is not None
+    assert Path(result.output_path).read_text() == whole
+    assert result.output_path in result.output
+    assert result.metadata["exit"] == 2
+    assert result.metadata["lines"] == 30_000
+    assert result.metadata["bytes"] == len(whole)
+    assert result.metadata["cutLine"] == 1001
+    assert len(result.metadata["output"]) <= 30_010
+
+
+async def test_a_note_comes_after_a_cut_output(workspace: Workspace) -> None:
+    result = await bash(workspace, "seq 1 5000; sleep 42.5", timeout=400)
+    assert result.truncated
+    assert result.output.endswith("exceeding timeout 400 ms\n</bash_metadata>")
+
+
+async def test_the_environment(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "secret")
+    monkeypatch.setenv("ORDINARY", "yes")
+    seen = (await bash(workspace, "env")).output
+    assert "ORDINARY=yes" in seen
+    assert "secret" not in seen
+    assert "GIT_TERMINAL_PROMPT=0" in seen
+    workspace.config.data["experimental"] = {"shell_env_keep": ["SOME_*"]}
+    assert "SOME_TOKEN=secret" in (await bash(workspace, "env")).output
+
+
+async def test_the_environment_hook(workspace: Workspace, project: Path) -> None:
+    def add(given: dict[str, Any], output: dict[str, Any]) -> None:
+        output["env"]["SEEN"] = given["cwd"]
+
+    workspace.hooks.add("shell.env", add)
+    assert (await bash(workspace, "echo $SEEN")).output == f"{project}\n"
+
+
+async def test_what_is_shown_while_it_runs(workspace: Workspace) -> None:
+    seen: list[tuple[float, str]] = []
+
+    def note(part: ToolPart) -> None:
+        metadata = getattr(part.state, "metadata", None)
+        if part.state.status == "running" and metadata:
+            seen.append((time.monotonic(), metadata["output"]))
+
+    arguments = {"command": "for i in $(seq 100); do echo $i; sleep 0.01; done", "description": "counts"}
+    await workspace.start("bash", arguments, on_update=note).run()
+    texts = [text for _, text in seen]
+    assert texts[0] == ""
+    assert len(texts) > 3
+    for earlier, later in pairwise(texts):
+        assert later.startswith(earlier)
+    assert len(seen) <= 20 * (seen[-1][0] - seen[0][0]) + 2
+
+
+async def test_stopping_ends_everything_and_keeps_what_came(workspace: Workspace) -> None:
+    arguments = {
+        "command": "echo so far; (setsid sleep 43.5 &); trap '' TERM; sleep 43.5; sleep 43.5",
+        "description": "d",
+    }
+    call = workspace.start("bash", arguments)
+    task = asyncio.ensure_future(call.run())
+    while "so far" not in str((getattr(call.part.state, "metadata", None) or {}).get("output")):
+        await anyio.sleep(0.01)
+    began = time.monotonic()
+    call.abort("stopped")
+    with pytest.raises(ToolAbortedError):
+        await task
+    assert time.monotonic() - began < 1
+    assert await gone("sleep 43.5", 0.3)
+    assert call.part.state.metadata is not None  # type: ignore[union-attr]
+    kept = call.part.state.metadata["output"]  # type: ignore[union-attr]
+    assert kept == "so far\n\n\n<bash_metadata>\nUser aborted the command\n</bash_metadata>"
+
+
+async def test_the_calls_own_limit_and_a_cancelled_caller(workspace: Workspace) -> None:
+    with pytest.raises(ToolTimeoutError):
+        await workspace.call("bash", {"command": "sleep 44.5", "description": "d"}, timeout=0.3)
+    assert await gone("sleep 44.5", 0.3)
+    task = asyncio.ensure_future(bash(workspace, "sleep 44.6"))
+    await anyio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone("sleep 44.6", 0.3)
+
+
+async def test_the_background_ends_with_the_workspace(workspace: Workspace) -> None:
+    began = time.monotonic()
+    result = await bash(workspace, "sleep 45.5 & echo started")
+    assert time.monotonic() - began < 2
+    assert result.output == "started\n"
+    (left,) = result.metadata["background"]
+    assert left["command"] == "sleep 45.5"
+    await bash(workspace, "sleep 0.3")
+    os.kill(left["pid"], 0)
+    await workspace.aclose()
+    assert await gone("sleep 45.5")
+
+
+async def test_a_dry_run_runs_nothing(workspace: Workspace, project: Path) -> None:
+    decisions = await workspace.dry_run("bash", {"command": "touch made", "description": "d"})
+    assert [(d.permission, d.patterns) for d in decisions] == [("bash", ["touch made"])]
+    assert not (project / "made").exists()
