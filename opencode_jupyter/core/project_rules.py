@@ -61,7 +61,7 @@ def save(
     saved = SavedRules()
     before = {name: found.permission for name, found in workspace.agents.items() if not found.hidden}
     problems: list[ToolError] = []
-    for pattern in dict.fromkeys(patterns):
+    for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
         if literal and expand(pattern) != pattern:
             problems.append(ToolError(f"{pattern} would stand for the home folder in a config file"))
             continue

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter import InvalidArgumentsError, ToolError
+from opencode_jupyter import InvalidArgumentsError, Rule, ToolError, Workspace
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.jupyter.approvals import Broker
 from tests.support.shells import Shell, shell
@@ -190,6 +190,17 @@ def test_rules_that_can_not_be_revoked_here_say_where(ip: Shell, tmp_path: Path)
             ip.run(f"%permissions revoke {number}")
         assert said in str(caught.value)
     assert json.loads(user.read_text()) == {"permission": {"webfetch": "ask"}}
+
+
+def test_one_pattern_may_be_given_as_a_text(tmp_path: Path) -> None:
+    with Workspace(tmp_path, store=False, data_dir=tmp_path / "data") as workspace:
+        saved = workspace.save_rules("bash", "ls *", "deny")
+        assert (saved.patterns, saved.files) == (["ls *"], ["opencode.json"])
+        assert workspace.config.permission_rules == [Rule("bash", "ls *", "deny")]
+        with pytest.raises(ToolError, match="denies a part of it"):
+            workspace.allow_in_project("bash", ["ls *"])
+        with pytest.raises(ToolError, match="no pattern"):
+            workspace.allow_in_project("bash", [])
 
 
 def test_history_of_decisions(ip: Shell) -> None:
