@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,54 @@ DECIDED: dict[str, tuple[str, dict[str, Any]]] = {
             "(Showing lines 3-4 of 2500. Use offset=5 to continue.)\n</content>",
             "truncated": True,
             "metadata_keys": ["display", "loaded", "preview", "truncated"],
+        },
+    ),
+    "glob **/*": (
+        "newest first, and never .git",
+        {
+            "output": "\n".join(
+                f"$WS/{name}"
+                for name in (
+                    "top.py",
+                    *(f"src/{folder}/f{i}.py" for folder in "ba" for i in (3, 2, 1, 0)),
+                    "sp ace/é.py",
+                    "node_modules/x/y.py",
+                    "ignored/i.py",
+                    "a.log",
+                    "README.md",
+                    ".hidden/h.py",
+                    ".gitignore",
+                )
+            )
+        },
+    ),
+    "grep a|b": (
+        "the compact format, and never .git",
+        {
+            "output": "Found 2 matches\n$WS/uni.txt:\n  Line 1: naïve foo\n\n$WS/b/d.txt:\n  Line 1: foo bar",
+        },
+    ),
+    "grep $": (
+        "the compact format, never .git, and how many more there are",
+        {
+            "output": re.compile(
+                r"Found 162 matches \(showing first 100\)\n\$WS/uni\.txt:\n  Line 1: naïve foo\n.*"
+                r"\n\n\(Results truncated: showing 100 of 162 matches \(62 hidden\)\. "
+                r"Consider using a more specific path or pattern\.\)",
+                re.DOTALL,
+            )
+        },
+    ),
+    "bash none": ("an empty output says so", {"output": "(no output)"}),
+    "bash stdin": ("an empty output says so", {"output": "(no output)"}),
+    "bash long": (
+        "the preview of a cut output shows its end as well as its start",
+        {
+            "output": re.compile(
+                r"1\n2\n.*\n1000\n\n\.\.\.1001 lines truncated\.\.\.\n\n.*Full output saved to: .*\n\n2002\n.*3000\n",
+                re.DOTALL,
+            ),
+            "metadata_keys": ["bytes", "cutLine", "description", "exit", "lines", "output", "truncated"],
         },
     ),
 }
