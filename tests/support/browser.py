@@ -17,8 +17,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,19 +37,34 @@ KNOWN_ERRORS = ("Cannot read properties of undefined (reading 'schema')",)
 """Notebook 7.6 meets this one itself while it loads its settings, with no extension installed too."""
 
 
+@cache
 def chromium() -> str:
-    """The Chromium on the PATH.
+    """The Chromium on the PATH, else Playwright's own, fetched if it can be.
 
-    Without one the test fails where ``CI`` is set, and is skipped elsewhere.
+    Without any the test fails where ``CI`` is set, and is skipped elsewhere.
     """
     for name in CHROMIUM_NAMES:
         found = shutil.which(name)
         if found:
             return found
-    message = "no Chromium on the PATH (Debian and Ubuntu: apt-get install chromium)"
+    own = _playwrights_own()
+    if own is not None:
+        return own
+    message = "no Chromium on the PATH (Debian and Ubuntu: apt-get install chromium), and Playwright could fetch none"
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip("BROWSER TESTS NOT RUN: " + message)
+
+
+def _playwrights_own() -> str | None:
+    """Playwright's Chromium; it is downloaded once if the machine may."""
+    with sync_playwright() as playwright:
+        path = playwright.chromium.executable_path
+    if not Path(path).exists():
+        install = [sys.executable, "-m", "playwright", "install", "chromium"]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(install, check=False, capture_output=True, timeout=300)
+    return path if Path(path).exists() else None
 
 
 @dataclass
