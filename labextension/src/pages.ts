@@ -41,6 +41,7 @@ export class PageViewer {
     private readonly fetch: Fetch
   ) {
     this.bytes = spill.bytes;
+    this.total = spill.lines || null;
     const bar = el('div', 'oc-pages-bar');
     this.earlier = button('Earlier', '', 'oc-button', () => void this.page(-1));
     this.later = button('Later', '', 'oc-button', () => void this.page(1));
@@ -166,7 +167,7 @@ export class PageViewer {
         }
         this.bytes = reply.bytes ?? this.bytes;
         if (reply.scanned === undefined) {
-          this.total = reply.total ?? null;
+          this.total = reply.total ?? this.total;
           show(this.trouble, false);
           return reply;
         }

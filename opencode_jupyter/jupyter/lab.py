@@ -97,9 +97,9 @@ class SpillPages:
         index = self._index((found.st_dev, found.st_ino), found.st_size)
         target = line - 1 if line >= 1 else None
         while index.ended < 0 and (target is None or index.counts[-1] < target):
-            if time.monotonic() > deadline:
+            self._count(file, index)  # at least once, so that every request gets on
+            if index.ended < 0 and time.monotonic() > deadline:
                 return {"scanned": (len(index.counts) - 1) * STEP, "bytes": found.st_size}
-            self._count(file, index)
         total = None
         if index.ended >= 0:
             total = index.total + (index.ended > 0 and not self._ends_line(file, index.ended))

@@ -31,7 +31,7 @@ test('shows the lines around the cut, numbered, as text', async () => {
   expect(rows()[0]).toBe('981<b>981</b>');
   expect(one('.oc-here').textContent).toBe('1001<b>1001</b>');
   expect(viewer.node.querySelector('b')).toBeNull();
-  expect(one('.oc-place').textContent).toBe('lines 981–1,380 of 1000 B');
+  expect(one('.oc-place').textContent).toBe('lines 981–1,380 of 5,000 lines, 1000 B');
 });
 
 test('goes to a line, to the end and to the start', async () => {
