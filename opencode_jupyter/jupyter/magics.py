@@ -100,7 +100,7 @@ class ToolMagics(Magics):
     @no_var_expand
     @line_magic
     def permissions(self, line: str) -> Any:
-        """The rules in force; %permissions allow | ask | deny | revoke | mode | test."""
+        """The rules in force; %permissions allow | ask | deny | revoke | mode | test | history."""
         from . import magic_permissions
 
         with plain_errors():
