@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.jupyter import mime
-from opencode_jupyter.jupyter.render import PLAIN_COLUMNS, PLAIN_LINES, live_text, settled_bundle
+from opencode_jupyter.jupyter.render import PLAIN_COLUMNS, PLAIN_LINES, live_text, lost_bundle, settled_bundle
+from opencode_jupyter.jupyter.view import shown_lines
 
 DIFF = """--- a/src/clean.py
 +++ b/src/clean.py
@@ -263,3 +264,38 @@ def test_whatever_a_tool_returns_is_shown(output: str, given_input: dict[str, An
         data[form].encode()
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", data[form])
     assert data["text/plain"].count("\n") < PLAIN_LINES
+
+
+def test_a_card_of_read_shows_the_lines_without_the_wrapper() -> None:
+    inside = "1: x\n2: </content>\n\n(End of file - total 2 lines)"
+    output = f"<path>/p/a</path>\n<type>file</type>\n<content>\n{inside}\n</content>"
+    for after in ("", "\n\n<system-reminder>\n</content>\n</system-reminder>"):
+        shown = shown_lines("read", output + after)
+        card = part({"output": output + after}, {"shown": shown}, tool="read")
+        data = settled_bundle(card)[0]
+        assert data["text/plain"].split("\n")[1:] == ["1: x", "2: </content>", "", "(End of file - total 2 lines)"]
+        assert "&lt;path&gt;" not in data["text/html"] and "1: x" in data["text/html"]
+        assert data[mime.CARD_MIME]["state"]["output"] == output + after, "the JSON keeps what the model sees"
+    listing = "<path>/p</path>\n<type>directory</type>\n<entries>\na.txt\n\n(1 entries)\n</entries>"
+    assert shown_lines("read", listing) == [3, 6]
+    assert shown_lines("bash", listing) is None
+    assert shown_lines("read", "Image read successfully") is None
+    assert shown_lines("read", "<path>/p</path>\n<type>file</type>\n<content>\ncut off") is None
+
+
+def test_policy_says_that_nobody_was_there() -> None:
+    decision = {"permission": "bash", "patterns": ["x"], "action": "deny", "by": "policy", "reply": "reject"}
+    card = part({"status": "error", "error": "no"}, {"outcome": "denied by policy", "decisions": [decision]})
+    text = settled_bundle(card)[0]["text/plain"]
+    assert text.startswith("✗ edit src/clean.py (denied by policy)")
+    assert text.endswith("[denied by policy (nobody was there to ask)]")
+
+
+def test_what_a_dead_kernel_leaves_says_so_and_asks_nothing() -> None:
+    ask = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
+    left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask}))
+    assert set(left) == {"text/html", mime.CARD_MIME}
+    assert "State unknown: the kernel ended before the call did." in left["text/html"]
+    assert "■ ended" in left["text/html"]
+    saved = left[mime.CARD_MIME]
+    assert saved["ui"]["outcome"] == "ended" and "ask" not in saved["ui"]
