@@ -247,9 +247,7 @@ class Call:
             return [*rules, *own, *self.session.permission]
         return rules
 
-    async def _ask(
-        self, permission: str, patterns: list[str], always: list[str], metadata: dict[str, Any]
-    ) -> Decision:
+    async def _ask(self, permission: str, patterns: list[str], always: list[str], metadata: dict[str, Any]) -> Decision:
         part = self.part
         if self.dry_run:
             return self._note(permission, patterns)

@@ -69,9 +69,7 @@ class Sessions:
             self._default = self.create("Direct calls")
         return self._default
 
-    def create(
-        self, title: str = "", *, parent_id: str | None = None, permission: list[Rule] | None = None
-    ) -> Session:
+    def create(self, title: str = "", *, parent_id: str | None = None, permission: list[Rule] | None = None) -> Session:
         """A new session."""
         made = Session(
             ids.create("session", descending=True),

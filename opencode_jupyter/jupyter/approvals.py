@@ -64,9 +64,7 @@ class Broker:
         attended: whether somebody may be there, for a card's call; False sends its asks to the fallbacks at once.
     """
 
-    def __init__(
-        self, workspace: Workspace, fallbacks: list[AskChannel], attended: Callable[[Card], bool]
-    ) -> None:
+    def __init__(self, workspace: Workspace, fallbacks: list[AskChannel], attended: Callable[[Card], bool]) -> None:
         self._workspace = workspace
         self._fallbacks = fallbacks
         self._attended = attended

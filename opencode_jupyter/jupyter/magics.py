@@ -108,9 +108,7 @@ class ToolMagics(Magics):
 
     # ------------------------------------------------------------------ what both forms of %tool share
 
-    def _read(
-        self, line: str, cell: str | None, local_ns: dict[str, Any] | None
-    ) -> tuple[CallRequest | None, Any]:
+    def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[CallRequest | None, Any]:
         """The call that is asked for; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
         from .arguments import parse
 

@@ -257,9 +257,7 @@ class Notebook:
             kernel_id=kernel_id(self.kernel),
             live=False,
         )
-        card.can_live = (
-            self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
-        )
+        card.can_live = self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
         call.on_update = card.update
         self._cards[call.part.call_id] = card
         self.broker.attach(card)

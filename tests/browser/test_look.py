@@ -36,9 +36,11 @@ def test_pictures(look: str, tmp_path_factory: pytest.TempPathFactory) -> None:
             notebook.evaluate(
                 "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
             )
-            notebook.page.wait_for_selector('body[data-jp-theme-light="false"]')
+            notebook.page.wait_for_selector('body[data-jp-theme-light="false"]', state="attached")
         if look == "narrow":
-            notebook.page.set_viewport_size({"width": 560, "height": 900})
+            # without the side bar's panel, so that a card is some 360 pixels wide
+            notebook.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+            notebook.page.set_viewport_size({"width": 520, "height": 900})
         notebook.run(1)
         notebook.run(2, wait=False)
         asking(notebook, 2)

@@ -58,9 +58,7 @@ def test_an_interrupt_while_asking_rejects_the_ask(browser: Browser) -> None:
 
 
 def test_live_output_is_shown_while_it_runs(browser: Browser) -> None:
-    notebook = project(
-        browser, "live", "%tool bash for i in 1 2 3 4 5 6; do echo line-$i; sleep 0.4; done", config={}
-    )
+    notebook = project(browser, "live", "%tool bash for i in 1 2 3 4 5 6; do echo line-$i; sleep 0.4; done", config={})
     notebook.run(1, wait=False)
     notebook.wait_text(1, "line-2")
     assert "line-6" not in notebook.text(1)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.kernels import Execution, Kernel
+from tests.support.kernels import WIDGET_MIME, Execution, Kernel
 
 LOAD = "%load_ext opencode_jupyter"
 SECRET = "%tool read .env"
@@ -42,14 +42,19 @@ def send(kernel: Kernel, comm_id: str, content: dict[str, Any], route: str) -> N
         raise ValueError(route)
 
 
+def displayed(kernel: Kernel) -> list[dict[str, Any]]:
+    """The parts of the live cards on display; a front end draws none before, so nobody clicks there."""
+    views = [d[WIDGET_MIME]["model_id"] for d in kernel.displays.values() if WIDGET_MIME in d]
+    return [kernel.comms[v]["part"] for v in views if kernel.comms.get(v, {}).get("part")]
+
+
 def asking(
     kernel: Kernel, count: int = 1, timeout: float = 10.0, *, cell: Execution | None = None
 ) -> list[dict[str, Any]]:
     """Wait until `count` live cards ask; `cell` is expected to wait for them."""
 
     def found() -> list[dict[str, Any]]:
-        parts = [s["part"] for s in kernel.comms.values() if s.get("part")]
-        return [p for p in parts if p["ui"].get("ask")]
+        return [p for p in displayed(kernel) if p["ui"].get("ask")]
 
     def over() -> bool:
         return cell is not None and cell.done
@@ -111,5 +116,5 @@ def wait_processes(mark: str, there: bool, seconds: float = 5.0) -> float:
 def settled(kernel: Kernel) -> None:
     """Nothing live is left: every comm closed, no display shows a widget."""
     kernel.pump(lambda: not kernel.comms, 1.5, lambda: f"comms to close: {list(kernel.comms)}")
-    views = [d for d in kernel.displays.values() if "application/vnd.jupyter.widget-view+json" in d]
+    views = [d for d in kernel.displays.values() if WIDGET_MIME in d]
     assert not views

@@ -1,4 +1,4 @@
-"""Pages of spilled outputs: every line found, from both ends, in growing files; no other file; bounded work."""
+"""Pages of spilled outputs: lines by number and from the end, in growing files; no other file; bounded work."""
 
 from __future__ import annotations
 
