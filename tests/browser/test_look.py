@@ -11,7 +11,7 @@ from tests.support import browser as support
 pytestmark = pytest.mark.browser
 
 CELLS = (
-    '%tool edit a.txt oldString=beta newString="gamma\ndelta"',
+    '%tool edit a.txt oldString=beta newString="gamma delta"',
     "%tool bash printf '\\033[32mgreen\\033[0m plain\\n\\033[1;31mred\\033[0m\\n'; sleep 600",
     "%tool grep alpha",
     "%tool bash seq 5000",
