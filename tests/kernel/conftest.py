@@ -43,3 +43,17 @@ def shared_kernel(version: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """One kernel of `version` for a whole module: quicker, for tests that leave nothing behind."""
     with _started(version, tmp_path_factory.mktemp("kernel")) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _freed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that failed with a cell still waiting must not hang the kernel of the next."""
+    yield
+    if "shared_kernel" not in request.fixturenames:
+        return
+    running: kernels.Kernel = request.getfixturevalue("shared_kernel")
+    if any(not cell.done for cell in running.executions.values()):
+        running.interrupt()
+        running.pump(lambda: all(cell.done for cell in running.executions.values()), 3, strict=False)
+        running.executions = {i: cell for i, cell in running.executions.items() if cell.done}
+        running.inputs.clear()
