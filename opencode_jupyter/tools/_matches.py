@@ -22,7 +22,8 @@ LINE = 2000
 COLUMNS = 8 * LINE
 """Bytes after which ripgrep cuts a line; more than `LINE` units can take, so the cut never shows."""
 
-_BINARY = (b"binary file matches (found", b"WARNING: stopped searching binary file")
+_BINARY = b" binary file"
+"""In ripgrep's remarks on binary files, which it writes among the matches."""
 
 
 @dataclass(slots=True)
@@ -40,10 +41,6 @@ class FileMatches:
     changed: int
     count: int = 0
     lines: list[bytes] = field(default_factory=list)
-
-    def __lt__(self, other: FileMatches) -> bool:
-        """Older files come first, then those later in the alphabet."""
-        return (self.changed, other.path) < (other.changed, self.path)
 
     def matches(self) -> Iterator[tuple[int, str]]:
         """Line number and text of each kept match, long ones cut."""
@@ -74,8 +71,10 @@ class Matches:
         self._stat = stat
         self._rest = b""
         self._file: FileMatches | None = None
-        self._kept: list[FileMatches] = []
+        self._kept: list[tuple[int, int, FileMatches]] = []
+        """A heap, the oldest file first; the second number keeps the tuples from comparing the third."""
         self._lines = 0
+        self._files = 0
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -88,7 +87,7 @@ class Matches:
                     break
                 self._open(data[at:end])
                 at = end + 1
-                continue
+                continue  # with what is there of its matches
             end = data.find(b"\n\n", at)
             if end < 0:
                 # the last line may not be whole, and its end may be half of an empty line
@@ -111,10 +110,10 @@ class Matches:
 
     def files(self) -> list[FileMatches]:
         """The kept files, newest first; those of the same time by their path."""
-        return sorted(self._kept, reverse=True)
+        return sorted((file for _, _, file in self._kept), key=lambda file: (-file.changed, file.path))
 
     def _open(self, name: bytes) -> None:
-        path = self._folder + name.removeprefix(b"./")
+        path = self._folder + name[2:]  # it begins with ./
         try:
             changed = self._stat(path).st_mtime_ns
         except OSError:
@@ -126,15 +125,14 @@ class Matches:
         if file is None or not block:
             return
         count = block.count(b"\n") + 1
-        if any(note in block for note in _BINARY):
+        if _BINARY in block:
             kept = [line for line in block.split(b"\n") if not _is_note(line)]
             block, count = b"\n".join(kept), len(kept)
         file.count += count
-        if len(file.lines) < KEEP and count and not self._too_old(file):
+        if self._lines >= KEEP and file.changed < self._kept[0][0]:
+            return  # too old to be kept
+        if count and len(file.lines) < KEEP:
             file.lines += block.split(b"\n", KEEP)[: KEEP - len(file.lines)]
-
-    def _too_old(self, file: FileMatches) -> bool:
-        return self._lines >= KEEP and file < self._kept[0]
 
     def _close(self) -> None:
         file, self._file = self._file, None
@@ -143,13 +141,14 @@ class Matches:
         self.total += file.count
         if not file.lines:
             return
-        heapq.heappush(self._kept, file)
+        self._files += 1
+        heapq.heappush(self._kept, (file.changed, -self._files, file))
         self._lines += len(file.lines)
-        while self._lines - len(self._kept[0].lines) >= KEEP:
-            self._lines -= len(heapq.heappop(self._kept).lines)
+        while self._lines - len(self._kept[0][2].lines) >= KEEP:
+            self._lines -= len(heapq.heappop(self._kept)[2].lines)
 
 
 def _is_note(line: bytes) -> bool:
-    """Whether a line is ripgrep's remark on a binary file, which it writes among the matches."""
+    """Whether a line is no match but a remark."""
     number, colon, _ = line.partition(b":")
     return not (colon and number.isdigit())
