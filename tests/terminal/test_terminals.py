@@ -1,0 +1,138 @@
+"""People at terminals: plain ipython, jupyter console, and ipython with nobody at the keyboard."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.kernel import acts
+from tests.support.kernels import CHECKOUT
+
+START = 60
+"""Seconds that a program may take to start here."""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Folders of its own; a file whose reading asks in the working folder."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".env").write_text("A=1\n")
+    return {
+        **os.environ,
+        "PYTHONPATH": str(CHECKOUT),
+        "HOME": str(tmp_path),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+        "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+    }
+
+
+@contextmanager
+def terminal(arguments: list[str], environment: dict[str, str], folder: Path) -> Iterator[pexpect.spawn]:
+    """A program in a pseudo-terminal, at its first prompt."""
+    child = pexpect.spawn(
+        sys.executable, arguments, env=environment, cwd=str(folder), encoding="utf-8", timeout=20, echo=False
+    )
+    try:
+        child.expect(r"In \[1\]: ", timeout=START)
+        child.sendline("%load_ext opencode_jupyter")
+        child.expect(r"In \[2\]: ", timeout=START)
+        yield child
+    finally:
+        child.close(force=True)
+
+
+PROGRAMS = {
+    "ipython": ["-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-confirm-exit"],
+    "console": ["-m", "jupyter_console", "--simple-prompt", "--ZMQTerminalInteractiveShell.kernel_timeout=60"],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -> None:
+    with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
+        child.sendline("r = %tool read .env")
+        child.expect(r"Allow read of [^\n]*\.env\?")
+        child.expect(r"\[1\] once \[2\] for this session .* \[n\] deny \[n: a word why\] > ")
+        child.sendline("1")
+        child.expect(r"In \[3\]: ")
+        child.sendline("print('count', r.output.count('A=1'))")
+        child.expect("count 1")
+        child.expect(r"In \[4\]: ")
+        child.sendline("%tool read .env")
+        child.expect("why] > ")
+        child.sendline("n: use the sample")
+        child.expect("PermissionCorrectedError: .*use the sample")
+        child.expect(r"In \[5\]: ")
+        child.sendline("def f(): return get_ipython().run_line_magic('tool', 'read .env').output.count('A=1')\n")
+        child.expect(r"In \[6\]: ")
+        child.sendline("print('inner', f())")
+        child.expect("why] > ")
+        child.sendline("2")
+        child.expect("inner 1")
+        child.expect(r"In \[7\]: ")
+        child.sendline("print('inner', f() + 1)")
+        child.expect("inner 2")
+
+
+def test_interrupt_at_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+    with terminal(PROGRAMS["ipython"], environment, tmp_path / "work") as child:
+        child.sendline("%tool bash sleep 900001")
+        acts.wait_processes("sleep\x00900001", True, 20)
+        time.sleep(0.3)
+        start = time.monotonic()
+        child.sendintr()
+        child.expect("KeyboardInterrupt")
+        child.expect(r"In \[3\]: ")
+        took = time.monotonic() - start
+        print(f"MEASURED terminal interrupt {took:.3f}")
+        assert took < 1.5
+        acts.wait_processes("sleep\x00900001", False, 1)
+        child.sendline("%tool read .env")
+        child.expect("why] > ")
+        time.sleep(0.3)  # readline misses an interrupt in the moment between its prompt and its reading
+        child.sendintr()
+        child.expect("KeyboardInterrupt")
+        child.expect(r"In \[4\]: ")
+        child.sendline("r = %tool bash echo still here")
+        child.expect(r"In \[5\]: ")
+        child.sendline("print('output:', r.output)")
+        child.expect("output: still here")
+
+
+def test_no_process_outlives_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+    with terminal(PROGRAMS["ipython"], environment, tmp_path / "work") as child:
+        child.sendline("h = %tool --bg bash sleep 900002")
+        acts.wait_processes("sleep\x00900002", True, 20)
+        child.expect(r"In \[3\]: ")
+        child.sendline("exit")
+        child.expect(pexpect.EOF)
+    acts.wait_processes("sleep\x00900002", False, 4)
+
+
+def test_nobody_at_the_keyboard(environment: dict[str, str], tmp_path: Path) -> None:
+    code = "%load_ext opencode_jupyter\n%tool read .env\n"
+    command = [sys.executable, "-m", "IPython", "--colors=NoColor", "-c", code]
+    options = {"cwd": tmp_path / "work", "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    done = subprocess.run(command, env=environment, timeout=START, check=False, **options)
+    said = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    assert "PermissionRejectedError: read of" in said
+    assert "%permissions allow read" in said
+    assert done.returncode != 0
+    allowed = {**environment, "OPENCODE_JUPYTER_ON_ASK": "allow"}
+    done = subprocess.run(command, env=allowed, timeout=START, check=False, **options)
+    assert "A=1" in done.stdout
+    assert done.returncode == 0
