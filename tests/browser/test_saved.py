@@ -24,9 +24,9 @@ def bundles(saved: nbformat.NotebookNode) -> list[dict[str, object]]:
 
 
 def test_fifty_calls_leave_fifty_settled_cards(browser: Browser) -> None:
-    notebook = project(browser, "fifty", "for i in range(50):\n    %tool read a.txt\nprint('done')", config={})
+    # 50 outputs are what JupyterLab shows of one cell before it asks whether to show more
+    notebook = project(browser, "fifty", "for i in range(50):\n    %tool read a.txt", config={})
     notebook.run(1, timeout=60)
-    notebook.wait_text(1, "done")
     expect(notebook.cards(1)).to_have_count(50)
     saved = notebook.save()
     assert len(bundles(saved)) == 50
@@ -59,17 +59,19 @@ def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
         assert set(bundle) == {"text/plain", "text/html", PART}
         assert "<script" not in str(bundle["text/html"]).lower()
     path = browser.server.root / "saved" / "saved.ipynb"
-    words = ["from-the-command", "allowed once by you", "+ALPHA", "File not found", "open the whole output at line"]
+    words = [
+        (1, "from-the-command"), (1, "allowed once by you"), (2, "ALPHA"), (3, "Open the whole output"),
+        (4, "File not found"),
+    ]  # fmt: skip
     # With the kernel gone: once as the trusted file, once as a stranger's copy.
     copy = path.with_name("copy.ipynb")
     text = path.read_text()
     copy.write_text(text.replace("from-the-command", "from-the-command "))
     for name in ("saved/saved.ipynb", "saved/copy.ipynb"):
         opened = browser.open(name, kernel=False)
-        opened.wait_text(1, "from-the-command")
-        shown = " ".join(opened.page.locator(".jp-Notebook").inner_text().split()).lower()
-        for word in words:
-            assert word.lower().replace("+alpha", "alpha") in shown, (name, word)
+        for index, word in words:
+            opened.wait_text(index, word)
+        shown = opened.page.locator(".jp-Notebook").inner_text().lower()
         assert "model not found" not in shown and "error displaying" not in shown
         opened.screenshot(f"saved-{browser.server.application}-{name.split('/')[1]}")
         assert opened.errors == []
