@@ -136,6 +136,8 @@ def ask_json(ask: AskView) -> dict[str, Any]:
     for key, name in (("command", "command"), ("diff", "diff"), ("filepath", "path")):
         if isinstance(metadata.get(key), str):
             shown[name] = metadata[key][:DIFF_CHARS]
+    if len(request.patterns) == 1 and str(shown.get("path", "")).endswith("/" + request.patterns[0]):
+        shown["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
     if request.rule is not None:
         shown["rule"] = rule_json(request.rule)
     return shown
