@@ -20,6 +20,7 @@ from ..core.state import Failed, Running, ToolPart, now_ms
 from ._show import show_bundle, show_object
 from .render import live_text, lost_bundle, settled_bundle
 from .view import AskView, Extras, card_part, tail
+from .waiting import interrupts_held
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -197,13 +198,14 @@ class Card:
         made = widget_class()
         if made is None:
             return
-        widget = made(part=self.json(live=True), kernel_id=self._kernel_id)
-        self.comm_id = widget.comm.comm_id if widget.comm is not None else ""
-        widget.comm_id = self.comm_id
-        widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
-        self._shown_at = time.monotonic()
-        show_object(widget, self.display_id)
-        self._widget = widget
+        with interrupts_held():  # a widget half shown could never be settled
+            widget = made(part=self.json(live=True), kernel_id=self._kernel_id)
+            self.comm_id = widget.comm.comm_id if widget.comm is not None else ""
+            widget.comm_id = self.comm_id
+            widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
+            self._shown_at = time.monotonic()
+            show_object(widget, self.display_id)
+            self._widget = widget
 
     def hello(self) -> None:
         """A front end shows the card."""
@@ -217,6 +219,10 @@ class Card:
 
     def settle(self) -> None:
         """The call is over: plain output takes the widget's place. Only the first call does something."""
+        with interrupts_held():
+            self._settle()
+
+    def _settle(self) -> None:
         if self._settled:
             return
         self._settled = True

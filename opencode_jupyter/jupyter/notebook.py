@@ -285,11 +285,14 @@ class Notebook:
         return CellResult(**values, tool=card.call.part.tool, cell=self.shell.execution_count, bundle=card.bundle())
 
     def for_cell(self, error: BaseException) -> BaseException:
-        """The error as the cell raises it: our own without the engine's frames; a tool's own as it is."""
-        if isinstance(error, ToolError):
+        """The error as the cell raises it: our own without the engine's frames; a tool's own as it is.
+
+        An interrupt goes without frames too: the first traceback of a kernel takes IPython half a second to draw.
+        """
+        if isinstance(error, (ToolError, KeyboardInterrupt)):
             error.__traceback__ = None
-            text = f"{type(error).__name__}: {error}"
-            error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look
+            text = f"{type(error).__name__}: {error}".removesuffix(": ")
+            error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
         return error
 
     # ------------------------------------------------------------------ what waiters, cards and channels ask for

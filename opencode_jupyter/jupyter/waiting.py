@@ -9,9 +9,11 @@ import asyncio
 import concurrent.futures
 import contextlib
 import queue
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -115,7 +117,7 @@ class Waiter:
             while not future.done() and time.monotonic() < deadline:
                 try:
                     await self._beat(bell)
-                except asyncio.CancelledError:
+                except (asyncio.CancelledError, KeyboardInterrupt):
                     break  # pressed again
             self._drain()
             if isinstance(error, KeyboardInterrupt) or in_cell_task():
@@ -170,6 +172,23 @@ class Waiter:
             raise
         except BaseException as error:
             future.set_exception(error)
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let a piece of work be done whole; an interrupt that comes meanwhile takes effect behind it."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[-1])
 
 
 def in_cell_task() -> bool:

@@ -11,8 +11,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import Execution, Kernel
 
-BOUND = 1.0
-"""Seconds until the cell is over."""
+BOUND = 2.0
+"""Seconds until the cell is over; generous, for a loaded machine. What is aimed at is 1."""
 MARKS = itertools.count(700_001)
 """Each sleep has a length of its own, to be told from others in the process list."""
 
@@ -56,7 +56,7 @@ def check_over(kernel: Kernel, cell: Execution, since: float, sleeper: str, what
     gone = time.monotonic() - since
     print(f"MEASURED {what} gone {gone:.3f} cell {took:.3f}")
     assert took < BOUND
-    assert gone < BOUND + 0.5
+    assert gone < BOUND
     assert kernel.run("6 * 7").result == "42"
     assert "hi" in kernel.run("r = %tool bash echo hi\nprint(r.output)").stdout
     acts.settled(kernel)

@@ -35,8 +35,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("style", ["top", "def"])
+@pytest.mark.parametrize(("style", "answer"), [("top", "1"), *(("def", answer) for answer in ANSWERS)])
 def test_the_box_comes_when_no_card_is_seen(shared_kernel: Kernel, answer: str, style: str) -> None:
     code = CELL if style == "top" else "def f():\n    %tool read .env\nf()\nprint('went on', 1)"
     if style == "def":
