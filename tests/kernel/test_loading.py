@@ -39,10 +39,16 @@ def look(kernel: Kernel) -> dict[str, object]:
     return dict(ast.literal_eval(kernel.run("print(look())").stdout))
 
 
+SOON = "import opencode_jupyter.jupyter.extension as extension\nextension.KEEP_SECONDS = 1.0\n"
+"""An unloaded notebook ends sooner than it does for people."""
+
+
 def test_unload_takes_everything_back(kernel: Kernel) -> None:
     # Magics and handlers of others by our names come back too.
     kernel.run(
-        LOOK + "%unload_ext nothing\nimport anywidget, asyncio\nfrom IPython.core.magic import register_line_magic\n"
+        LOOK
+        + SOON
+        + "%unload_ext nothing\nimport anywidget, asyncio\nfrom IPython.core.magic import register_line_magic\n"
         "@register_line_magic\ndef permissions(line): return 'theirs'\n"
     )
     bare = look(kernel)
@@ -60,7 +66,7 @@ def test_unload_takes_everything_back(kernel: Kernel) -> None:
         kernel.run("%unload_ext opencode_jupyter")
         assert kernel.run("%permissions").result == "'theirs'"
         assert "not found" in kernel.execute("%tool read .env").stderr
-        kernel.idle_for(6.5)
+        kernel.idle_for(2.5)
         after = look(kernel)
         assert {key: (bare[key], after[key]) for key in bare if bare[key] != after[key]} == {}
     assert kernel.request("control", "kernel_info_request", {})["status"] == "ok"
@@ -68,6 +74,7 @@ def test_unload_takes_everything_back(kernel: Kernel) -> None:
 
 def test_reload_keeps_state(kernel: Kernel) -> None:
     acts.prepare(kernel)
+    kernel.run(SOON)
     kernel.run(acts.LOAD)
     kernel.run("%permissions deny bash 'rm *'")
     cell = kernel.submit(acts.SECRET)
@@ -90,7 +97,7 @@ def test_reload_keeps_state(kernel: Kernel) -> None:
     assert "bg" in kernel.run("print(h.result().output)").stdout
     count = "print([str(t) for t in get_ipython().input_transformers_post].__repr__().count('await_magics'))"
     assert kernel.run(count).stdout == "1\n"
-    kernel.idle_for(6)  # the end that the unload had set does not come
+    kernel.idle_for(1.5)  # the end that the unload had set does not come
     assert kernel.run("r = %tool mine\nprint(r.output)").stdout == "mine\n"
 
 
