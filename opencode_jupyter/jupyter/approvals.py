@@ -149,6 +149,10 @@ class Broker:
         """A card's message, by whichever route. The same message may come by several; the first counts."""
         card = next((c for c in list(self._cards.values()) if c.comm_id and c.comm_id == comm_id), None)
         if card is None:
+            # An answer can come while the card's widget is still being made, before its comm is known here.
+            ask = self._asks.get(str(data.get("id", "")))
+            card = ask.card if ask is not None else self._cards.get(str(data.get("callID", "")))
+        if card is None:
             return
         kind = data.get("kind")
         if kind == "hello":
