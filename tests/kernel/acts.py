@@ -18,10 +18,9 @@ ROUTES = ("shell", "subshell", "control", "own")
 
 def prepare(kernel: Kernel) -> None:
     """Load the extension and lay a file whose reading asks."""
-    kernel.run(
-        LOAD
-        + "\nimport asyncio, os, time, pathlib\nfrom opencode_jupyter.jupyter.loaded import current\n_ = pathlib.Path('.env').write_text('A=1')"
-    )
+    kernel.run(LOAD)
+    kernel.run("import asyncio, os, time, pathlib\nfrom opencode_jupyter.jupyter.loaded import current")
+    kernel.run("_ = pathlib.Path('.env').write_text('A=1')")
 
 
 def routes(version: str) -> tuple[str, ...]:
