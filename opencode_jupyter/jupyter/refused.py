@@ -8,6 +8,7 @@ from ..core import ids
 from ..core.errors import InvalidArgumentsError, ToolError, UnknownToolError
 from ..core.state import Failed, ToolPart, now_ms
 from ..core.workspace import Workspace
+from ._show import show_bundle
 from .render import settled_bundle
 from .view import card_part
 
@@ -36,9 +37,6 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
         outcome=outcome,
     )
     try:
-        from IPython.display import display
-
-        data, metadata = settled_bundle(card_part(part))
-        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+        show_bundle(settled_bundle(card_part(part)))
     except Exception:  # the error itself is on its way to the cell
         log.debug("the card of a refused line could not be shown", exc_info=True)

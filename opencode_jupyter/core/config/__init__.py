@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .load import Config, flag, load_config
+from ..flags import flag
+from .load import Config, load_config
 from .merge import deep_merge, merge_config
 from .schema import ConfigWarning, normalise
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..flags import flag
 from ..permission import Rule, expand, from_config
 from .frontmatter import markdown_agents
 from .merge import deep_merge, merge_config
@@ -22,11 +23,6 @@ PROJECT_FILES = ("opencode.jsonc", "opencode.json")
 """In load order: the later overrides."""
 TOML_FILE = "config.toml"
 GLOBAL_FILES = ("config.json", "opencode.json", "opencode.jsonc", TOML_FILE)
-
-
-def flag(name: str, env: Mapping[str, str] | None = None) -> bool:
-    """Whether an environment variable is ``true`` (any case) or ``1``."""
-    return (os.environ if env is None else env).get(name, "").lower() in ("true", "1")
 
 
 @dataclass

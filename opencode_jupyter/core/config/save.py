@@ -17,10 +17,11 @@ from typing import Any
 
 from .. import atomic
 from ..errors import ToolError
+from ..flags import flag
 from ..permission import ACTIONS, Rule, expand
 from . import rule_changes
 from .json_text import JsonText, NotStrictError, read
-from .load import TOML_FILE, Config, flag, load_config
+from .load import TOML_FILE, Config, load_config
 from .parse import display
 
 NAME = "opencode.json"
