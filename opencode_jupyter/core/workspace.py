@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import inspect
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import platformdirs
 
@@ -35,7 +37,11 @@ from .store import Store
 from .truncation import Truncation
 
 T = TypeVar("T")
+S = TypeVar("S")
+log = logging.getLogger(__name__)
 APP = "opencode-jupyter"
+SERVICE_END = 3.0
+"""Seconds a service has to end when its workspace closes."""
 CLEANUP_INTERVAL = 3600.0
 """Seconds between two sweeps of old spill files (reference: core.md 3)."""
 
@@ -88,6 +94,7 @@ class Workspace:
         self.registry = Registry(self, _builtins())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweeper: asyncio.Task[None] | None = None
+        self._services: dict[Callable[[Workspace], Any], Any] = {}
         self._closed = False
 
     def _load_config(self) -> None:
@@ -298,6 +305,23 @@ class Workspace:
         shown = os.path.relpath(text, base)
         return "" if shown == "." else shown
 
+    def service(self, make: Callable[[Workspace], S]) -> S:
+        """What a tool keeps from call to call (language servers, an index): one of a kind, made at its first use.
+
+        Args:
+            make: the service's class, called with the workspace. A ``close()`` of it, plain or async, is called when
+                the workspace closes.
+
+        Raises:
+            ToolError: the workspace is closed.
+        """
+        found = self._services.get(make)
+        if found is None:
+            if self._closed:
+                raise ToolError("this Workspace is closed; make a new one")
+            found = self._services[make] = make(self)
+        return cast("S", found)
+
     def publish(self, event: str, payload: Callable[[], dict[str, Any]]) -> None:
         """Publish an event whose payload is only built if anyone listens."""
         if self.bus.wanted(event):
@@ -341,6 +365,9 @@ class Workspace:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
+        for service in self._services.values():
+            await _ended(service)
+        self._services.clear()
         self._close()
 
     def close(self) -> None:
@@ -349,6 +376,10 @@ class Workspace:
             return
         for call in list(self.calls.values()):
             call.abort("closed")
+        for service in self._services.values():
+            with contextlib.suppress(Exception):
+                _in_thread(_ended(service)).result(SERVICE_END)
+        self._services.clear()
         self._close()
 
     def _close(self) -> None:
@@ -360,6 +391,19 @@ class Workspace:
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.directory)!r})"
+
+
+async def _ended(service: Any) -> None:
+    """Close a service; what goes wrong must not keep the others open."""
+    close = getattr(service, "close", None)
+    if close is None:
+        return
+    try:
+        outcome = close()
+        if inspect.isawaitable(outcome):
+            await asyncio.wait_for(outcome, SERVICE_END)
+    except Exception:
+        log.exception("%s did not close", type(service).__name__)
 
 
 def find_worktree(directory: Path) -> Path:
