@@ -30,6 +30,7 @@ async def _run(tree: Path, options: Options) -> list[Row]:
     base = [str(rg), "--no-config", "--hidden", "--glob=!.git"]
     cases = [
         ("grep, 500 hits", "grep", {"pattern": "needle [0-9]+"}, ["-nH", "--no-heading", "-e", "needle [0-9]+"]),
+        ("grep, a hit in each file", "grep", {"pattern": "end of file"}, ["-nH", "--no-heading", "-e", "end of file"]),
         ("glob, 500 hits", "glob", {"pattern": "**/*.rst"}, ["--files", "--glob=**/*.rst"]),
         # Newest first over this many is a look at each file; rg sorting them does the same work.
         ("glob, half of the tree", "glob", {"pattern": "**/*.py"}, ["--files", "--sortr=modified", "--glob=**/*.py"]),
@@ -69,4 +70,4 @@ def _make(tree: Path, files: int) -> None:
         rare = number % 100 == 7
         name = f"file{number}.rst" if rare else f"file{number}.py" if number % 2 else f"file{number}.txt"
         with open(folder / name, "w") as sink:
-            sink.write(body + (f"needle {number}\n" if rare else ""))
+            sink.write(body + (f"needle {number}\n" if rare else "") + "end of file\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,8 @@ from ._ripgrep import Search, resolve_folder
 
 LIMIT = 100
 """Files shown."""
+GATHERED = 4096
+"""Files at hand before the older ones are let go."""
 
 NOT_SET = 'Omit this field to use the default directory. Do not enter "undefined" or "null".'
 
@@ -60,50 +61,41 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 
 class Newest:
-    """Keeps the newest of many files."""
+    """Keeps the newest of many files: all that may still count are gathered, and thinned out now and then."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.count = 0
         self._prefix = os.fsencode(folder).rstrip(b"/") + b"/"
         self._limit = limit
-        self._heap: list[tuple[int, bytes]] = []
-        self._oldest = -1
+        self._kept: list[tuple[int, bytes]] = []
+        """Time of change below zero, so that plain order is newest first, then by path."""
+        self._bound = 1 << 80
 
     def add(self, names: list[bytes], stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
         """Look at files, given by their paths in the folder, each beginning with ``./``."""
-        prefix, heap, limit, oldest = self._prefix, self._heap, self._limit, self._oldest
+        prefix, kept, bound = self._prefix, self._kept, self._bound
         self.count += len(names)
         for name in names:
             path = prefix + name[2:]
             try:
-                changed = stat(path).st_mtime_ns
+                changed = -stat(path).st_mtime_ns
             except OSError:
                 changed = 0
-            if changed <= oldest and len(heap) >= limit and (changed, _Last(path)) < heap[0]:
-                continue
-            if len(heap) < limit:
-                heapq.heappush(heap, (changed, _Last(path)))
-            else:
-                heapq.heapreplace(heap, (changed, _Last(path)))
-            oldest = heap[0][0]
-        self._oldest = oldest
+            if changed <= bound:
+                kept.append((changed, path))
+        if len(kept) >= GATHERED:
+            self._thin()
+
+    def _thin(self) -> None:
+        self._kept.sort()
+        if len(self._kept) > self._limit:
+            del self._kept[self._limit :]
+            self._bound = self._kept[-1][0]
 
     def files(self) -> list[tuple[str, int]]:
         """Path and time of change (ns), newest first; those of the same time by their path."""
-        ordered = sorted(self._heap, reverse=True)
-        return [(os.fsdecode(path), changed) for changed, path in ordered]
-
-
-class _Last(bytes):
-    """Bytes that sort backwards."""
-
-    __slots__ = ()
-
-    def __lt__(self, other: bytes) -> bool:
-        return bytes.__gt__(self, other)
-
-    def __gt__(self, other: bytes) -> bool:
-        return bytes.__lt__(self, other)
+        self._thin()
+        return [(os.fsdecode(path), -changed) for changed, path in self._kept]
 
 
 def _result(ctx: ToolContext, folder: Path, newest: Newest, search: Search) -> ToolResult:
