@@ -7,9 +7,10 @@ pending -> before-hooks -> validation -> doom loop -> running (the tool, its ask
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,11 +18,13 @@ import anyio
 
 from . import doom_loop, ids
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
+from .endings import error_text, outcome_of
 from .errors import (
     InvalidArgumentsError,
     PermissionCorrectedError,
     PermissionDeniedError,
     PermissionRejectedError,
+    QuestionRejectedError,
     ToolAbortedError,
     ToolError,
     ToolTimeoutError,
@@ -29,6 +32,7 @@ from .errors import (
 )
 from .hooks import AFTER, BEFORE
 from .permission import Action, Decision, Rule
+from .question_request import Answered, Answers
 from .result import ToolResult
 from .schema import Arguments
 from .sessions import Session
@@ -54,7 +58,9 @@ class Call:
     Attributes:
         part: its state as data.
         tool: the tool it reaches; None if there is none of that name.
-        asked: how many times it waits for a person right now.
+        asked: how many times it, or a call it made, waits for a person right now.
+        parent: the call that made this one (batch); None for the others.
+        children: the calls it made, in the order they were asked for; each has a part and a state of its own.
         on_update: told of every change of `part` (at most 20 a second while it runs, and the last one always).
     """
 
@@ -68,10 +74,12 @@ class Call:
         "_timer",
         "_workspace",
         "asked",
+        "children",
         "ctx",
         "dry_run",
         "error",
         "on_update",
+        "parent",
         "part",
         "session",
         "signal",
@@ -94,6 +102,7 @@ class Call:
         by: By = "python",
         extra: dict[str, Any] | None = None,
         parent_id: str | None = None,
+        parent: Call | None = None,
         dry_run: bool = False,
         on_update: Callable[[ToolPart], None] | None = None,
     ) -> None:
@@ -107,9 +116,13 @@ class Call:
         self.asked = 0
         self.error: BaseException | None = None
         self.dry_run = dry_run
+        self.parent = parent
+        self.children: list[Call] = []
         self.tool = workspace.registry.get(name)
         part_id = part_id or ids.create("part")
-        self.part = ToolPart(
+        if parent is not None:
+            parent_id = parent.part.id
+        self.part: ToolPart = ToolPart(
             part_id,
             session.id,
             message_id,
@@ -149,7 +162,9 @@ class Call:
         """
         self._loop = self.ctx._loop = asyncio.get_running_loop()
         self.ctx._ask = self._ask
+        self.ctx._question = self._question
         self.ctx._metadata = self._on_metadata
+        self.ctx._child = self.child
         workspace, part = self._workspace, self.part
         workspace.calls[part.call_id] = self
         self._changed()
@@ -189,8 +204,9 @@ class Call:
         bound = tool.static or await tool.init(InitContext(self._agent, workspace))
         arguments = wire_names(bound, arguments)
         validated = bound.validate(arguments)
-        if not self.dry_run and self._by != "user":
-            # A person who runs a cell again means it; the guard is for models and for code.
+        if not self.dry_run and self._by != "user" and self.parent is None:
+            # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
+            # what is in it was asked for at once, without having seen a result in between.
             await self._guard_against_loops(arguments)
         start = now_ms()
         part.state = Running(arguments, start)
@@ -278,6 +294,29 @@ class Call:
             self._changed()
         return decision
 
+    async def _question(self, questions: Sequence[Any]) -> Answers:
+        part = self.part
+        if self.dry_run:
+            raise DryRunEnd
+        self._pause()
+        self.asked += 1
+        try:
+            answered = await self._workspace.questions.put(
+                session_id=part.session_id,
+                questions=questions,
+                tool={"messageID": part.message_id, "callID": part.call_id},
+                ended=self._answered,
+            )
+        finally:
+            self.asked -= 1
+            self._resume()
+        self._changed()
+        return answered.answers or []
+
+    def _answered(self, answered: Answered) -> None:
+        self.part.answered.append(answered)
+        self.part.waited += answered.waited
+
     def _decided(self, decision: Decision) -> None:
         self.part.decisions.append(decision)
         if self._workspace.store is not None and decision.by != "rule":  # what rules allow stands in the part
@@ -292,12 +331,18 @@ class Call:
         return decision
 
     def _pause(self) -> None:
-        """Time spent waiting for a person does not count against the call's limit."""
+        """Time spent waiting for a person does not count against the call's limit, nor against its parent's."""
+        if self.parent is not None:
+            self.parent._pause()
+            self.parent.asked += 1
         if self.timeout is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
             self._remaining = self._scope.deadline - self._loop.time()
             self._scope.deadline = float("inf")
 
     def _resume(self) -> None:
+        if self.parent is not None:
+            self.parent.asked -= 1
+            self.parent._resume()
         if self._remaining is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
             self._scope.deadline = self._loop.time() + self._remaining
             self._remaining = None
@@ -321,11 +366,54 @@ class Call:
             self._last_update = self._loop.time()
         self._changed()
 
+    # ------------------------------------------------------------------ calls that this one makes
+
+    def child(self, name: str, arguments: dict[str, Any]) -> Call:
+        """A call made by this one, for the same agent, in the same message; it joins `children`. Await its `run`.
+
+        It has its own part, asks and card. What ends this call ends it too, and it has no time limit of its own.
+        """
+        made = Call(
+            self._workspace,
+            name,
+            arguments,
+            agent=self._agent,
+            session=self.session,
+            message_id=self.part.message_id,
+            by=self._by,
+            extra=self.ctx.extra,
+            parent=self,
+            dry_run=self.dry_run,
+        )
+        made.ctx.messages = self.ctx.messages
+        self.children.append(made)
+        return made
+
+    def refuse(self, error: ToolError) -> None:
+        """End a call that has not begun: its part says why, and nothing runs."""
+        self._fail(error)
+
+    async def judge(self) -> list[Decision]:
+        """What a call made with ``dry_run`` would ask, and which rule decides each.
+
+        Raises:
+            ToolError: no such tool, or the arguments do not fit.
+        """
+        if self.tool is not None and not self.tool.builtin:
+            bound = await self.tool.init(InitContext(self._agent, self._workspace))
+            bound.validate(dict(self.part.state.input))
+            return [self._note(self.part.tool, ["*"])]
+        with contextlib.suppress(DryRunEnd):
+            await self.run()
+        return self.part.decisions
+
     # ------------------------------------------------------------------ endings
 
     def abort(self, reason: str = "stopped") -> None:
         """End the call: its scope is cancelled, child processes with it. Any thread may call it; twice is harmless."""
         self.signal.abort(reason)
+        for child in list(self.children):
+            child.abort(reason)
         if self._loop is None or self._loop.is_closed():
             return
         try:
@@ -347,16 +435,29 @@ class Call:
             return ToolTimeoutError(self.part.tool, self.timeout)
         return ToolAbortedError(reason=self.signal.reason or "stopped")
 
+    def _why_cancelled(self) -> str:
+        """Why a cancel came from outside: what ended the call that made this one, else an interrupt."""
+        above = self.parent
+        while above is not None:
+            if above.signal.reason is not None:
+                return above.signal.reason
+            if above._scope is not None and above._loop is not None and above._scope.deadline <= above._loop.time():
+                return "timeout"
+            above = above.parent
+        return "interrupted"
+
     def _fail(self, error: BaseException) -> None:
         self.error = error
         if isinstance(error, asyncio.CancelledError) and not self.signal.aborted:
-            self.signal.abort("interrupted")
+            self.signal.abort(self._why_cancelled())
         part, state = self.part, self.part.state
         start = state.start if isinstance(state, Running) else now_ms()
         metadata = state.metadata if isinstance(state, Running) else None
         part.outcome = outcome_of(error, self.signal.reason)
         if part.outcome == "denied by you" and part.decisions and part.decisions[-1].by == "policy":
             part.outcome = "denied by policy"
+        if isinstance(error, QuestionRejectedError) and part.answered and part.answered[-1].by == "policy":
+            part.outcome = "unanswered"
         part.state = Failed(state.input, start, now_ms(), error_text(error), metadata)
         if self.dry_run:
             return
@@ -375,34 +476,6 @@ class Call:
                 self.on_update(part)
             except Exception:
                 log.exception("a listener of a call failed")
-
-
-def outcome_of(error: BaseException, reason: str | None = None) -> str:
-    """How a call ended, in the words a card shows."""
-    match error:
-        case PermissionDeniedError():
-            return "denied by a rule"
-        case PermissionRejectedError() | PermissionCorrectedError():
-            return "denied by you"
-        case InvalidArgumentsError():
-            return "invalid arguments"
-        case ToolAbortedError() | asyncio.CancelledError() | KeyboardInterrupt():
-            words = {"timeout": "timed out", "interrupted": "interrupted", "closed": "ended"}
-            return words.get(reason or "interrupted", "stopped")
-        case DryRunEnd():
-            return "dry run"
-        case _:
-            return "failed"
-
-
-def error_text(error: BaseException) -> str:
-    """An error as the part keeps it and a model reads it."""
-    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
-        return "Tool execution aborted"
-    text = str(error)
-    if isinstance(error, ToolError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 _aliases: dict[type[Any], dict[str, str]] = {}

@@ -127,10 +127,10 @@ class PermissionCorrectedError(ToolError):
 
 
 class QuestionRejectedError(ToolError):
-    """A person dismissed a question."""
+    """A person dismissed a question, or nobody was there to answer it."""
 
-    def __init__(self) -> None:
-        super().__init__("The user dismissed this question")
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or "The user dismissed this question")
 
 
 class ConfigError(ToolError):

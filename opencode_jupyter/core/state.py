@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .permission import Decision
+from .question_request import Answered
 from .result import Attachment, ToolResult
 
 Status = Literal["pending", "running", "completed", "error"]
@@ -130,6 +131,8 @@ class ToolPart:
     """Seconds spent waiting for a person's answer so far."""
     decisions: list[Decision] = field(default_factory=list)
     """Every permission decision of this call, in order."""
+    answered: list[Answered] = field(default_factory=list)
+    """The questions that this call put to a person, and what came of them."""
     outcome: str = ""
     """How it ended, in words for the card; empty until it has ended."""
     parent_id: str | None = None

@@ -21,7 +21,6 @@ from .agents import Agent, build_agents, default_agent
 from .call import By, Call, Executor
 from .changes import Changes
 from .config import load_config
-from .context import DryRunEnd
 from .errors import ToolError
 from .events import Bus
 from .filetime import FileTimes
@@ -29,6 +28,7 @@ from .flags import Flags
 from .hooks import Hooks
 from .permission import Decision, PermissionService, Rule
 from .project_rules import SavedRules
+from .questions import QuestionService
 from .registry import Registry
 from .result import ToolResult
 from .sessions import Session, Sessions
@@ -55,6 +55,8 @@ class Workspace:
         data_dir: spill files, the store, undo images; the user's data folder if left out.
         approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
             ask waits for ``permissions.reply``.
+        answer: answers questions: called with the `QuestionRequest`, returns for each question its list of labels (None
+            dismisses them), may be async. Without it a question waits for ``questions.reply``.
         store: keep sessions and parts in SQLite; False keeps nothing.
 
     Raises:
@@ -70,6 +72,7 @@ class Workspace:
         config: dict[str, Any] | None = None,
         data_dir: str | os.PathLike[str] | None = None,
         approve: Callable[..., Any] | None = None,
+        answer: Callable[..., Any] | None = None,
         *,
         store: bool = True,
     ) -> None:
@@ -84,6 +87,7 @@ class Workspace:
         """Runs a tool in place of `Bound.execute`: the notebook's engine puts user code on a thread of its own."""
         self.calls: dict[str, Call] = {}
         self.permissions = PermissionService(self.bus, approve)
+        self.questions = QuestionService(self.bus, answer)
         self.files = FileTimes()
         self.changes = Changes(self.data_dir)
         self.overrides = config
@@ -239,14 +243,7 @@ class Workspace:
         Raises:
             ToolError: no such tool, or the arguments do not fit.
         """
-        call = self.start(name, arguments, dry_run=True, **options)
-        if call.tool is not None and not call.tool.builtin:
-            bound = await call.tool.init()
-            bound.validate(dict(arguments or {}))
-            return [call._note(name, ["*"])]
-        with contextlib.suppress(DryRunEnd):
-            await call.run()
-        return call.part.decisions
+        return await self.start(name, arguments, dry_run=True, **options).judge()
 
     def abort(self, call_id: str, reason: str = "stopped") -> bool:
         """End a running call; False if there is none of that id. Any thread may call it."""
@@ -385,6 +382,7 @@ class Workspace:
     def _close(self) -> None:
         self._closed = True
         self.permissions.close()
+        self.questions.close()
         self.publish("server.instance.disposed", lambda: {"directory": str(self.directory)})
         if self.store is not None:
             self.store.close()

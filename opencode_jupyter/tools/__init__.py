@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ..core.tool import Tool
 
-MODULES = ("bash", "read", "glob", "grep", "edit", "write")
+MODULES = ("bash", "read", "glob", "grep", "edit", "write", "question")
 """Modules of this package that hold a built-in tool of the same name."""
 
 

@@ -1,0 +1,181 @@
+"""What is asked and what is answered: questions, their options, the answers that fit them (reference: core.md 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Answers = list[list[str]]
+"""For each question in order the labels that were chosen, or a person's own words; empty: not answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer to choose."""
+
+    label: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question.
+
+    Attributes:
+        question: the whole question.
+        header: a very short name for it, for a chip.
+        options: the answers to choose from.
+        multiple: whether several may be chosen.
+        custom: whether a person may answer in their own words.
+    """
+
+    question: str
+    header: str = ""
+    options: tuple[Option, ...] = ()
+    multiple: bool = False
+    custom: bool = True
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's form; what is as usual is left out."""
+        wire: dict[str, Any] = {
+            "question": self.question,
+            "header": self.header,
+            "options": [{"label": o.label, "description": o.description} for o in self.options],
+        }
+        if self.multiple:
+            wire["multiple"] = True
+        if not self.custom:
+            wire["custom"] = False
+        return wire
+
+
+@dataclass(slots=True)
+class QuestionRequest:
+    """Questions that are asked together, waiting for their answers.
+
+    Attributes:
+        id: ``que_...``.
+        session_id: ``ses_...``.
+        questions: at least one.
+        tool: ``{"messageID", "callID"}`` of the call that asks, if any.
+        asked: Unix milliseconds.
+    """
+
+    id: str
+    session_id: str
+    questions: list[Question]
+    tool: dict[str, str] | None = None
+    asked: int = 0
+
+    def to_wire(self) -> dict[str, Any]:
+        """OpenCode's form: the payload of ``question.asked``."""
+        wire: dict[str, Any] = {
+            "id": self.id,
+            "sessionID": self.session_id,
+            "questions": [question.to_wire() for question in self.questions],
+        }
+        if self.tool is not None:
+            wire["tool"] = dict(self.tool)
+        return wire
+
+
+@dataclass(slots=True)
+class Answered:
+    """How one request ended, for the card.
+
+    Attributes:
+        questions: what was asked.
+        answers: None if it was dismissed.
+        by: through which way the answer came (``card``, ``prompt``, ``answer``, ...).
+        waited: seconds.
+    """
+
+    questions: list[Question]
+    answers: Answers | None
+    by: str = ""
+    waited: float = 0.0
+
+
+def questions_of(given: Any) -> list[Question]:
+    """Questions from what a tool gave: `Question` objects or dicts in OpenCode's form; a single one may stand alone.
+
+    Raises:
+        ValueError: there is none, or one has no text, or nothing to answer with.
+    """
+    items = [given] if isinstance(given, (Question, Mapping)) else given
+    if not isinstance(items, Sequence) or isinstance(items, str) or not items:
+        raise ValueError("there is nothing to ask: give a list of at least one question")
+    return [_question(item) for item in items]
+
+
+def _question(given: Any) -> Question:
+    if isinstance(given, Mapping):
+        text = given.get("question")
+        options = given.get("options") or ()
+        if isinstance(options, str) or not isinstance(options, Sequence):
+            raise ValueError(  # noqa: TRY004 - every fault of a question is a ValueError
+                f"the options of a question must be a list, not {options!r}"
+            )
+        header = given.get("header")
+        given = Question(
+            text if isinstance(text, str) else "",
+            header if isinstance(header, str) else "",
+            tuple(_option(option) for option in options),
+            bool(given.get("multiple")),
+            given.get("custom") is not False,
+        )
+    if not isinstance(given, Question):
+        raise ValueError(  # noqa: TRY004
+            f"a question must be a dict with question, header and options, not {given!r}"
+        )
+    if not given.question.strip():
+        raise ValueError("a question needs its text: {'question': ..., 'header': ..., 'options': [...]}")
+    if not all(option.label.strip() for option in given.options):
+        raise ValueError(f"every option of {given.question!r} needs a label")
+    if not given.options and not given.custom:
+        raise ValueError(f"{given.question!r} can't be answered: it has no options, and takes no own words")
+    return given
+
+
+def _option(given: Any) -> Option:
+    if isinstance(given, str) and given:
+        return Option(given)
+    if isinstance(given, Option):
+        return given
+    if isinstance(given, Mapping) and isinstance(given.get("label"), str) and given["label"]:
+        return Option(given["label"], str(given.get("description") or ""))
+    raise ValueError(f"an option must be a text or a dict with label and description, not {given!r}")
+
+
+def answers_of(questions: Sequence[Question], given: Any) -> Answers:
+    """Answers as a list of labels for each question.
+
+    Raises:
+        ValueError: they are more than the questions, not texts, or none of the options where only those are taken.
+    """
+    if isinstance(given, str) and len(questions) == 1:
+        given = [given]
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ValueError(  # noqa: TRY004
+            f"answers must be a list with a list of labels for each question, not {given!r}"
+        )
+    if len(given) > len(questions):
+        raise ValueError(
+            f"{len(given)} answers were given to {len(questions)} question(s); answers are lists of labels"
+        )
+    answers: Answers = [_labels(question, answer) for question, answer in zip(questions, given, strict=False)]
+    return answers + [[] for _ in questions[len(answers) :]]
+
+
+def _labels(question: Question, given: Any) -> list[str]:
+    labels = [given] if isinstance(given, str) else given
+    if labels is None:
+        return []
+    if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"an answer must be a list of labels, not {given!r}")
+    known = [option.label for option in question.options]
+    for label in labels:
+        if not question.custom and label not in known:
+            raise ValueError(f"{label!r} is none of the answers to {question.question!r}: {', '.join(known)}")
+    return list(labels)

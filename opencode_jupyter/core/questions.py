@@ -1,0 +1,221 @@
+"""The questions of one workspace: what a tool asks a person, what waits, what was answered (reference: core.md 16)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import ids
+from .errors import QuestionRejectedError, ToolError
+from .events import Bus
+from .question_request import Answered, Answers, Question, QuestionRequest, answers_of, questions_of
+
+Answer = Callable[[QuestionRequest], Any]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    request: QuestionRequest
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[tuple[Answered, ToolError | None]]
+    since: float = field(default_factory=time.monotonic)
+
+
+class QuestionService:
+    """Puts questions to a person and waits.
+
+    Any thread may call `reply`, `reject`, `pending` and `close`; the first answer to a request counts. No answer
+    touches another request. Events are published, and waiting calls go on, on the loop that asked.
+
+    Attributes:
+        answer: called with each request when it was announced. What it returns counts like a `reply`, None like a
+            `reject`; it may be async.
+    """
+
+    def __init__(self, bus: Bus, answer: Answer | None = None) -> None:
+        self.bus = bus
+        self.answer = answer
+        self._pending: dict[str, _Waiting] = {}
+        self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
+        self._closed: str | None = None
+
+    # ---- asking
+
+    async def ask(
+        self,
+        *,
+        session_id: str,
+        questions: Sequence[Question | Mapping[str, Any]],
+        tool: Mapping[str, str] | None = None,
+    ) -> Answers:
+        """Ask, and return the answers: for each question its labels.
+
+        Raises:
+            QuestionRejectedError: the person dismissed the questions, or no answer can come any more.
+            ValueError: there is no question, or one can't be answered.
+        """
+        answered = await self.put(session_id=session_id, questions=questions, tool=tool)
+        return answered.answers or []
+
+    async def put(
+        self,
+        *,
+        session_id: str,
+        questions: Sequence[Question | Mapping[str, Any]],
+        tool: Mapping[str, str] | None = None,
+        ended: Callable[[Answered], None] | None = None,
+    ) -> Answered:
+        """`ask`, with the whole of how it ended; `ended` is told of a dismissal too."""
+        request = QuestionRequest(
+            ids.create("question"),
+            ids.ascending("session", session_id),
+            questions_of(questions),
+            dict(tool) if tool is not None else None,
+            time.time_ns() // 1_000_000,
+        )
+        loop = asyncio.get_running_loop()
+        entry = _Waiting(request, loop, loop.create_future())
+        with self._lock:
+            if self._closed is not None:
+                raise QuestionRejectedError(self._closed)
+            self._pending[request.id] = entry
+        consulting: asyncio.Future[Any] | None = None
+        try:
+            if self.bus.wanted("question.asked"):
+                self.bus.publish("question.asked", request.to_wire())
+            if self.answer is not None and not entry.future.done():
+                consulting = self._consult(self.answer, entry)
+            answered, error = await entry.future
+        except BaseException:
+            self._withdraw(entry)  # the waiter is cancelled, or `answer` failed: nobody waits any more
+            raise
+        finally:
+            if consulting is not None:
+                consulting.cancel()
+        if ended is not None:
+            ended(answered)
+        if error is not None:
+            raise error
+        return answered
+
+    def _consult(self, answer: Answer, entry: _Waiting) -> asyncio.Future[Any] | None:
+        """Call `answer`; if it is asynchronous, hand back its task, which a reply from elsewhere may outrun."""
+        given = answer(entry.request)
+        if not inspect.isawaitable(given):
+            self._take(entry, given)
+            return None
+        task = asyncio.ensure_future(_awaited(given))
+
+        def done(task: asyncio.Future[Any]) -> None:
+            if entry.future.done():
+                if not task.cancelled():
+                    task.exception()  # seen: too late to matter
+                return
+            try:
+                self._take(entry, task.result())
+            except asyncio.CancelledError:
+                entry.future.set_exception(QuestionRejectedError("Nobody could be asked: `answer` was stopped."))
+            except Exception as error:
+                entry.future.set_exception(error)
+
+        task.add_done_callback(done)
+        return task
+
+    def _take(self, entry: _Waiting, given: Any) -> None:
+        if given is None:
+            self.reject(entry.request.id, by="answer")
+        else:
+            self.reply(entry.request.id, given, by="answer")
+
+    # ---- answering
+
+    def pending(self) -> list[QuestionRequest]:
+        """The requests that wait for an answer, oldest first."""
+        with self._lock:
+            return [entry.request for entry in self._pending.values()]
+
+    def reply(self, request_id: str, answers: Any, *, by: str = "reply") -> bool:
+        """Answer a request. May be called from any thread.
+
+        Args:
+            request_id: which.
+            answers: for each question, in order, a list of labels or own words (or one as a plain text); questions
+                at the end may be left out. For a single question its one answer as a plain text will do.
+            by: through which way the answer came.
+
+        Returns:
+            False if nothing waits under that id (any more).
+
+        Raises:
+            ValueError: the answers do not fit the questions; the request goes on waiting.
+        """
+        with self._lock:
+            entry = self._pending.get(request_id)
+            if entry is None:
+                return False
+            given = answers_of(entry.request.questions, answers)
+            del self._pending[request_id]
+        self._settle(entry, given, by, None)
+        return True
+
+    def reject(self, request_id: str, *, by: str = "reply", error: ToolError | None = None) -> bool:
+        """Dismiss a request: the call that asked ends with `error`. May be called from any thread.
+
+        Returns:
+            False if nothing waits under that id (any more).
+        """
+        with self._lock:
+            entry = self._pending.pop(request_id, None)
+        if entry is None:
+            return False
+        self._settle(entry, None, by, error or QuestionRejectedError())
+        return True
+
+    def close(self, reason: str = "The workspace was closed before the question was answered.") -> None:
+        """Reject what waits, and every question from now on."""
+        with self._lock:
+            self._closed = reason
+            waiting = list(self._pending)
+        for request_id in waiting:
+            self.reject(request_id, by="closed", error=QuestionRejectedError(reason))
+
+    # ---- ending a wait
+
+    def _withdraw(self, entry: _Waiting) -> None:
+        with self._lock:
+            if self._pending.get(entry.request.id) is not entry:
+                return  # answered in the meantime; that answer is being published
+            del self._pending[entry.request.id]
+        self._finish(entry, None, "cancelled", QuestionRejectedError("The call was stopped"))
+
+    def _settle(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
+        """Finish on the loop that waits."""
+        try:
+            here = asyncio.get_running_loop() is entry.loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._finish(entry, answers, by, error)
+        elif not entry.loop.is_closed():
+            entry.loop.call_soon_threadsafe(self._finish, entry, answers, by, error)
+
+    def _finish(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
+        request = entry.request
+        event = "question.rejected" if answers is None else "question.replied"
+        if self.bus.wanted(event):
+            payload: dict[str, Any] = {"sessionID": request.session_id, "requestID": request.id}
+            if answers is not None:
+                payload["answers"] = answers
+            self.bus.publish(event, payload)
+        if not entry.future.done():
+            answered = Answered(request.questions, answers, by, time.monotonic() - entry.since)
+            entry.future.set_result((answered, error))
+
+
+async def _awaited(given: Awaitable[Any]) -> Any:
+    return await given

@@ -1,0 +1,69 @@
+"""question: ask the person at the notebook. OpenCode: reference/core.md 15.3."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+
+from ..core.context import ToolContext
+from ..core.errors import InvalidArgumentsError
+from ..core.question_request import Answers, Question
+from ..core.question_request import Option as Choice
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ._builtin import builtin
+
+
+class Option(Arguments):
+    """One answer to choose."""
+
+    model_config = ConfigDict(json_schema_extra={"ref": "QuestionOption"})  # OpenCode's schema has it
+
+    label: str = Field(description="Display text of the answer (1-5 words, at most 30 characters)")
+    description: str = Field(description="What choosing it means")
+
+
+class Asked(Arguments):
+    """One question."""
+
+    question: str = Field(description="The complete question")
+    header: str = Field(description="Very short label of the question (at most 30 characters)")
+    options: list[Option] = Field(description="The answers to choose from")
+    multiple: bool | None = Field(default=None, description="Whether several answers may be chosen")
+
+
+class Parameters(Arguments):
+    """What to ask."""
+
+    questions: list[Asked] = Field(description="The questions to ask")
+
+
+@builtin("question", Parameters)
+async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Ask the person at the notebook, with answers to choose from."""
+    ctx.proceed()
+    try:
+        answers = await ctx.question([_asked(one) for one in args.questions])
+    except ValueError as error:
+        raise InvalidArgumentsError(f"The question tool was called with invalid arguments: {error}") from error
+    said = ", ".join(
+        f'"{one.question}"="{answer}"' for one, answer in zip(args.questions, _in_words(answers), strict=True)
+    )
+    count = len(args.questions)
+    return ToolResult(
+        f"Asked {count} question{'s' if count > 1 else ''}",
+        f"User has answered your questions: {said}. You can now continue with the user's answers in mind.",
+        {"answers": answers},
+        records=[
+            {"header": one.header, "question": one.question, "answer": answer}
+            for one, answer in zip(args.questions, answers, strict=True)
+        ],
+    )
+
+
+def _asked(one: Asked) -> Question:
+    choices = tuple(Choice(option.label, option.description) for option in one.options)
+    return Question(one.question, one.header, choices, bool(one.multiple))
+
+
+def _in_words(answers: Answers) -> list[str]:
+    return [", ".join(labels) or "Unanswered" for labels in answers]
