@@ -1,0 +1,46 @@
+"""How a call ended, in the words of its card and in the text that its part keeps."""
+
+from __future__ import annotations
+
+import asyncio
+
+from .context import DryRunEnd
+from .errors import (
+    InvalidArgumentsError,
+    PermissionCorrectedError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    QuestionRejectedError,
+    ToolAbortedError,
+    ToolError,
+)
+
+
+def outcome_of(error: BaseException, reason: str | None = None) -> str:
+    """How a call ended, in the words a card shows."""
+    match error:
+        case PermissionDeniedError():
+            return "denied by a rule"
+        case PermissionRejectedError() | PermissionCorrectedError():
+            return "denied by you"
+        case QuestionRejectedError():
+            return "dismissed by you"
+        case InvalidArgumentsError():
+            return "invalid arguments"
+        case ToolAbortedError() | asyncio.CancelledError() | KeyboardInterrupt():
+            words = {"timeout": "timed out", "interrupted": "interrupted", "closed": "ended"}
+            return words.get(reason or "interrupted", "stopped")
+        case DryRunEnd():
+            return "dry run"
+        case _:
+            return "failed"
+
+
+def error_text(error: BaseException) -> str:
+    """An error as the part keeps it and a model reads it."""
+    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
+        return "Tool execution aborted"
+    text = str(error)
+    if isinstance(error, ToolError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
