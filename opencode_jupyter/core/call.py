@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import copy
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,7 @@ from .errors import (
     PermissionCorrectedError,
     PermissionDeniedError,
     PermissionRejectedError,
+    QuestionRejectedError,
     ToolAbortedError,
     ToolError,
     ToolTimeoutError,
@@ -31,6 +32,7 @@ from .errors import (
 )
 from .hooks import AFTER, BEFORE
 from .permission import Action, Decision, Rule
+from .question_request import Answered, Answers
 from .result import ToolResult
 from .schema import Arguments
 from .sessions import Session
@@ -160,6 +162,7 @@ class Call:
         """
         self._loop = self.ctx._loop = asyncio.get_running_loop()
         self.ctx._ask = self._ask
+        self.ctx._question = self._question
         self.ctx._metadata = self._on_metadata
         self.ctx._child = self.child
         workspace, part = self._workspace, self.part
@@ -290,6 +293,29 @@ class Call:
         if decision.waited:
             self._changed()
         return decision
+
+    async def _question(self, questions: Sequence[Any]) -> Answers:
+        part = self.part
+        if self.dry_run:
+            raise DryRunEnd
+        self._pause()
+        self.asked += 1
+        try:
+            answered = await self._workspace.questions.put(
+                session_id=part.session_id,
+                questions=questions,
+                tool={"messageID": part.message_id, "callID": part.call_id},
+                ended=self._answered,
+            )
+        finally:
+            self.asked -= 1
+            self._resume()
+        self._changed()
+        return answered.answers or []
+
+    def _answered(self, answered: Answered) -> None:
+        self.part.answered.append(answered)
+        self.part.waited += answered.waited
 
     def _decided(self, decision: Decision) -> None:
         self.part.decisions.append(decision)
@@ -430,6 +456,8 @@ class Call:
         part.outcome = outcome_of(error, self.signal.reason)
         if part.outcome == "denied by you" and part.decisions and part.decisions[-1].by == "policy":
             part.outcome = "denied by policy"
+        if isinstance(error, QuestionRejectedError) and part.answered and part.answered[-1].by == "policy":
+            part.outcome = "unanswered"
         part.state = Failed(state.input, start, now_ms(), error_text(error), metadata)
         if self.dry_run:
             return

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ToolAbortedError
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from .agents import Agent
     from .call import Call
     from .permission import Decision
+    from .question_request import Answers
     from .workspace import Workspace
+
+T = TypeVar("T")
+NO_CALL = "this ToolContext belongs to no call"
 
 
 class DryRunEnd(Exception):  # noqa: N818 - not an error
@@ -86,6 +90,7 @@ class ToolContext:
     dry_run: bool = False
     """Asks are noted, nothing is asked or done: `proceed` ends the call."""
     _ask: Callable[..., Awaitable[Decision]] | None = None
+    _question: Callable[[Sequence[Any]], Awaitable[Answers]] | None = None
     _metadata: Callable[[str | None, dict[str, Any] | None], None] | None = None
     _child: Callable[[str, dict[str, Any]], Call] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
@@ -113,12 +118,9 @@ class ToolContext:
             PermissionRejectedError: a person refused.
             PermissionCorrectedError: a person refused and said why.
         """
-        if self._ask is None or self._loop is None:
-            raise RuntimeError("this ToolContext belongs to no call")
-        question = self._ask(permission, list(patterns), list(always), dict(metadata or {}))
-        if asyncio.get_running_loop() is self._loop:
-            return await question
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_as_coroutine(question), self._loop))
+        if self._ask is None:
+            raise RuntimeError(NO_CALL)
+        return await self._on_loop(self._ask(permission, list(patterns), list(always), dict(metadata or {})))
 
     def ask_sync(
         self,
@@ -128,10 +130,47 @@ class ToolContext:
         metadata: dict[str, Any] | None = None,
     ) -> Decision:
         """`ask` for a sync tool, which runs in a worker thread."""
-        if self._ask is None or self._loop is None:
-            raise RuntimeError("this ToolContext belongs to no call")
-        question = self._ask(permission, list(patterns), list(always), dict(metadata or {}))
-        return asyncio.run_coroutine_threadsafe(_as_coroutine(question), self._loop).result()
+        if self._ask is None:
+            raise RuntimeError(NO_CALL)
+        return self._from_thread(self._ask(permission, list(patterns), list(always), dict(metadata or {})))
+
+    async def question(self, questions: Sequence[Any]) -> Answers:
+        """Put questions to the person at the notebook and wait for the answers. Works on any thread's event loop.
+
+        Args:
+            questions: `core.question_request.Question` objects, or dicts in OpenCode's form: ``question`` (the text),
+                ``header`` (a word or two), ``options`` (a list of ``{"label", "description"}``), ``multiple`` (several may
+                be chosen), ``custom`` (False: own words are not taken).
+
+        Returns:
+            For each question the list of labels that were chosen, or of the person's own words; empty: not answered.
+
+        Raises:
+            QuestionRejectedError: the person dismissed them, or nobody is there to answer.
+            ValueError: there is no question, or one can't be answered.
+        """
+        if self._question is None:
+            raise RuntimeError(NO_CALL)
+        return await self._on_loop(self._question(questions))
+
+    def question_sync(self, questions: Sequence[Any]) -> Answers:
+        """`question` for a sync tool, which runs in a worker thread."""
+        if self._question is None:
+            raise RuntimeError(NO_CALL)
+        return self._from_thread(self._question(questions))
+
+    async def _on_loop(self, work: Awaitable[T]) -> T:
+        """Await what belongs to the call's loop, from whichever loop this is."""
+        if self._loop is None:
+            raise RuntimeError(NO_CALL)
+        if asyncio.get_running_loop() is self._loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_as_coroutine(work), self._loop))
+
+    def _from_thread(self, work: Awaitable[T]) -> T:
+        if self._loop is None:
+            raise RuntimeError(NO_CALL)
+        return asyncio.run_coroutine_threadsafe(_as_coroutine(work), self._loop).result()
 
     def proceed(self) -> None:
         """Say that every ask is made and the work begins; ends a dry run here. Built-in tools call it.
@@ -173,5 +212,5 @@ class ToolContext:
         return Path(os.path.normpath(os.path.join(self.directory, expanded)))
 
 
-async def _as_coroutine(awaitable: Awaitable[Decision]) -> Decision:
+async def _as_coroutine(awaitable: Awaitable[T]) -> T:
     return await awaitable

@@ -28,6 +28,7 @@ from .flags import Flags
 from .hooks import Hooks
 from .permission import Decision, PermissionService, Rule
 from .project_rules import SavedRules
+from .questions import QuestionService
 from .registry import Registry
 from .result import ToolResult
 from .sessions import Session, Sessions
@@ -54,6 +55,8 @@ class Workspace:
         data_dir: spill files, the store, undo images; the user's data folder if left out.
         approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
             ask waits for ``permissions.reply``.
+        answer: answers questions: called with the `QuestionRequest`, returns for each question its list of labels (None
+            dismisses them), may be async. Without it a question waits for ``questions.reply``.
         store: keep sessions and parts in SQLite; False keeps nothing.
 
     Raises:
@@ -69,6 +72,7 @@ class Workspace:
         config: dict[str, Any] | None = None,
         data_dir: str | os.PathLike[str] | None = None,
         approve: Callable[..., Any] | None = None,
+        answer: Callable[..., Any] | None = None,
         *,
         store: bool = True,
     ) -> None:
@@ -83,6 +87,7 @@ class Workspace:
         """Runs a tool in place of `Bound.execute`: the notebook's engine puts user code on a thread of its own."""
         self.calls: dict[str, Call] = {}
         self.permissions = PermissionService(self.bus, approve)
+        self.questions = QuestionService(self.bus, answer)
         self.files = FileTimes()
         self.changes = Changes(self.data_dir)
         self.overrides = config
@@ -377,6 +382,7 @@ class Workspace:
     def _close(self) -> None:
         self._closed = True
         self.permissions.close()
+        self.questions.close()
         self.publish("server.instance.disposed", lambda: {"directory": str(self.directory)})
         if self.store is not None:
             self.store.close()
