@@ -1,0 +1,239 @@
+"""Requests over HTTP that reach the address that was checked, and nothing else.
+
+A request goes to an address, not to a name: the name is looked up once, every address it has is checked, and the
+connection is made to one of those, with the name in the Host header and in TLS. No cookie is kept, no `.netrc` read,
+no redirect followed; that is for the caller (`fetching`).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from ...core.errors import ToolError
+from .address import Address, parsed
+from .decoding import Decoder
+from .proxy import proxy_for
+from .target import Target, shown
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT = 10.0
+"""Seconds that one address has to take the connection while there are others to try."""
+UNREACHABLE = "Unable to connect. Is the computer able to access the url?"
+"""OpenCode's words."""
+
+
+class UnreachableError(ToolError):
+    """The host can't be found or does not take a connection: there is no answer at all."""
+
+
+class Answer:
+    """What a server answered: status and headers at once, the body as it comes.
+
+    Attributes:
+        status: HTTP status code.
+        headers: by lower-case name; several of one name are joined by commas.
+        received: bytes of the body so far, as they came over the network.
+    """
+
+    def __init__(self, response: httpx2.Response, host: str) -> None:
+        self.status = response.status_code
+        self.headers: dict[str, str] = {}
+        for name, value in response.headers.raw:
+            key, text = name.decode("latin-1").lower(), _text(value)
+            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+        self.received = 0
+        self._host = host
+        self._stream: Any = response.stream
+
+    @property
+    def length(self) -> int | None:
+        """The body's length as announced, in bytes, if it is."""
+        text = self.headers.get("content-length", "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body in pieces of at most `decoding.PIECE` bytes, its compression undone.
+
+        Raises:
+            ToolError: the connection broke, or the compression is damaged or not one that was asked for.
+        """
+        decoder = Decoder(self.headers.get("content-encoding", ""), self._host)
+        with _explained(self._host):
+            async for chunk in self._stream:
+                self.received += len(chunk)
+                for piece in decoder.feed(chunk):
+                    yield piece
+        decoder.end()
+
+
+async def look_up(target: Target) -> list[Address]:
+    """The addresses of a target's host, in the system's order.
+
+    Raises:
+        UnreachableError: it has none.
+    """
+    if target.address is not None:
+        return [target.address]
+    try:
+        found = await anyio.to_thread.run_sync(
+            lambda: socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM), abandon_on_cancel=True
+        )
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreachableError(
+            f"The host {shown(target.host)} can't be found ({reason}). Is the name right, and the computer online?"
+        ) from None
+    addresses = [parsed(str(entry[4][0])) for entry in found]
+    return list(dict.fromkeys(address for address in addresses if address is not None))
+
+
+@asynccontextmanager
+async def send(
+    target: Target,
+    addresses: Sequence[Address],
+    headers: Mapping[str, str],
+    *,
+    method: str = "GET",
+    content: bytes | None = None,
+) -> AsyncIterator[Answer]:
+    """Make one request and hand out its answer; the connection is closed at the end.
+
+    Args:
+        target: what is asked for.
+        addresses: where its host is, checked by the caller; the first that takes a connection is used.
+        headers: besides Host.
+        method: HTTP method.
+        content: the request's body.
+
+    Raises:
+        UnreachableError: no address takes a connection.
+        ToolError: TLS fails, or what comes back is no HTTP. There is no time limit here; cancel from outside.
+    """
+    httpx2 = await anyio.to_thread.run_sync(_httpx2)
+    context = await anyio.to_thread.run_sync(_tls) if target.scheme == "https" else None
+    proxy = proxy_for(target)
+    transport = httpx2.AsyncHTTPTransport(
+        verify=context or False, trust_env=False, proxy=httpx2.Proxy(proxy) if proxy else None
+    )
+    try:
+        response = await _first(httpx2, transport, target, addresses, headers, method, content, bool(proxy))
+        try:
+            yield Answer(response, target.host)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await response.aclose()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await transport.aclose()
+
+
+async def _first(
+    httpx2: Any,
+    transport: httpx2.AsyncHTTPTransport,
+    target: Target,
+    addresses: Sequence[Address],
+    headers: Mapping[str, str],
+    method: str,
+    content: bytes | None,
+    proxied: bool,
+) -> httpx2.Response:
+    """The answer from the first address that takes a connection."""
+    places = [target.host] if proxied else [str(address) for address in addresses]
+    for place in places:
+        url = httpx2.URL(scheme=target.scheme, host=place, port=target.port, raw_path=target.path.encode("ascii"))
+        last = place == places[-1]
+        request = httpx2.Request(
+            method,
+            url,
+            headers={"Host": target.authority, **headers},
+            content=content,
+            extensions={
+                "sni_hostname": target.host,
+                "timeout": {"connect": None if last else CONNECT, "read": None, "write": None, "pool": None},
+            },
+        )
+        try:
+            with _explained(target.host):
+                return await transport.handle_async_request(request)
+        except UnreachableError:
+            if last:
+                raise
+    raise UnreachableError(UNREACHABLE)
+
+
+@contextmanager
+def _explained(host: str) -> Iterator[None]:
+    """Turns the transport's errors into ones a person can act on."""
+    import httpx2
+
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+        tls = _cause(error, ssl.SSLError)
+        if isinstance(tls, ssl.SSLCertVerificationError):
+            raise ToolError(f"{host} has no certificate that can be trusted: {tls.verify_message}") from error
+        if tls is not None:
+            raise ToolError(f"No TLS connection to {host}: {getattr(tls, 'reason', None) or tls}") from error
+        if isinstance(error, httpx2.ProxyError):
+            raise UnreachableError(f"The proxy gives no connection to {host}: {error}") from error
+        raise UnreachableError(UNREACHABLE) from error
+    except httpx2.RemoteProtocolError as error:
+        text = str(error)
+        if "without sending complete message body" in text or "incomplete chunked read" in text:
+            raise ToolError(f"The connection to {host} ended before the whole answer had come") from error
+        if "without sending a response" in text:
+            raise ToolError(f"{host} closed the connection without an answer") from error
+        raise ToolError(f"{host} answered with something that is no proper HTTP: {text}") from error
+    except (httpx2.ReadError, httpx2.WriteError, httpx2.CloseError) as error:
+        raise ToolError(f"The connection to {host} broke while the answer came") from error
+    except httpx2.HTTPError as error:
+        raise ToolError(f"The request to {host} failed: {type(error).__name__} {error}") from error
+
+
+def _cause(error: BaseException | None, kind: type[BaseException]) -> Any:
+    """The error of a kind among those that led to another."""
+    for _ in range(10):
+        if error is None or isinstance(error, kind):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _text(value: bytes) -> str:
+    """A header's value: UTF-8 in practice, Latin-1 by the book."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _httpx2() -> Any:
+    """The library, imported at the first request: it takes a quarter of a second."""
+    import httpx2
+
+    return httpx2
+
+
+def _tls() -> ssl.SSLContext:
+    return _context(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+
+
+@lru_cache(maxsize=4)
+def _context(file: str, folder: str) -> ssl.SSLContext:
+    """Which certificates are trusted: the system's, or those of the usual two variables."""
+    import httpx2
+
+    if file or folder:
+        return ssl.create_default_context(cafile=file or None, capath=folder or None)
+    return httpx2.create_ssl_context()

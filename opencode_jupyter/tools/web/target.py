@@ -1,0 +1,178 @@
+"""A URL, read once and strictly: what is judged by rules is what is connected to.
+
+Anything that two parsers might read differently is refused: user names, backslashes, control characters. A host is
+put into its one spelling: lower case, IDNA, and an IPv4 address in dotted form however it was written (``0x7f.1``,
+``2130706433``), as browsers do it (WHATWG URL, section 3.5).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import quote, urljoin, urlsplit
+
+from ...core.errors import ToolError
+from .address import Address, parsed
+
+PORTS = {"http": 80, "https": 443}
+LONGEST = 8192
+"""Characters of a URL; servers take no more."""
+_SAFE = "!$%&'()*+,/:;=?@[]~"
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?", re.ASCII)
+_BAD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\]")
+_BAD_HOST = re.compile(r"[^a-z0-9._-]")
+_DOT = re.compile("%2e", re.IGNORECASE)
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes.
+
+    Attributes:
+        given: the URL as it was written.
+        scheme: ``http`` or ``https``.
+        host: in its one spelling; an IPv6 address without brackets.
+        port: always a number.
+        path: path and query, percent-encoded, beginning with a slash.
+        address: the host, if it is an address and no name.
+    """
+
+    given: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    address: Address | None = field(default=None, compare=False)
+
+    @property
+    def authority(self) -> str:
+        """Host and, where it is not the scheme's own, port: the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The URL in its one spelling."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    def redirected(self, location: str) -> Target:
+        """Where a ``Location`` header leads from here.
+
+        Raises:
+            ToolError: nowhere a web page is.
+        """
+        try:
+            joined = urljoin(self.url, location.strip(" \t"))
+        except ValueError as error:
+            raise ToolError(f"{self.url} redirects to {shown(location)}, which is no URL ({error})") from None
+        if not joined.lower().startswith(("http://", "https://")):
+            raise ToolError(f"{self.url} redirects to {shown(location)}; only http:// and https:// are followed")
+        return parse(joined)
+
+
+def parse(url: str) -> Target:
+    """Read a URL.
+
+    Raises:
+        ToolError: it is none of http or https, or can be read in more than one way; the message says what is wrong.
+    """
+    if not url.lower().startswith(("http://", "https://")):
+        raise ToolError("URL must start with http:// or https://")
+    if len(url) > LONGEST:
+        raise ToolError(f"The URL has {len(url)} characters; at most {LONGEST} are taken")
+    bad = _BAD.search(url)
+    if bad is not None:
+        what = "a backslash" if bad[0] == "\\" else f"the character U+{ord(bad[0]):04X}"
+        raise ToolError(f"The URL has {what} at position {bad.start() + 1}; write it percent-encoded or leave it out")
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ToolError(f"The URL {shown(url)} can't be read: {error}") from None
+    if "@" in parts.netloc:
+        raise ToolError("The URL holds a user name or password before the host; leave it out")
+    found = _AUTHORITY.fullmatch(parts.netloc)
+    if found is None or not found[1]:
+        raise ToolError(f"The URL {shown(url)} has no host that can be read")
+    scheme = parts.scheme.lower()
+    port = int(found[2]) if found[2] else PORTS[scheme]
+    if not 0 < port < 65536:
+        raise ToolError(f"The URL's port is {port}; a port is between 1 and 65535")
+    host, address = _host(found[1])
+    path = _path(quote(parts.path or "/", safe=_SAFE)) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
+    return Target(url, scheme, host, port, path, address)
+
+
+def shown(text: str, limit: int = 200) -> str:
+    """A text from outside, fit for a message: in quotes, escaped, not too long."""
+    return ascii(text if len(text) <= limit else text[:limit] + "...")
+
+
+def _path(path: str) -> str:
+    """A path without ``.`` and ``..``: a rule for one folder must not be got round through another."""
+    if "." not in path and "%2" not in path:
+        return path
+    out: list[str] = []
+    segments = path.split("/")[1:]
+    for i, segment in enumerate(segments):
+        plain = _DOT.sub(".", segment) if len(segment) <= 6 else segment
+        last = i == len(segments) - 1
+        if plain == "..":
+            del out[-1:]
+        if plain not in (".", ".."):
+            out.append(segment)
+        elif last:
+            out.append("")
+    return "/" + "/".join(out)
+
+
+def _host(text: str) -> tuple[str, Address | None]:
+    if text.startswith("["):
+        address = parsed(text[1:-1])
+        if address is None or "%" in text or address.version == 4:
+            raise ToolError(f"The host {shown(text)} is no IPv6 address")
+        return str(address), address
+    name = _ascii(text).rstrip(".") if text.strip(".") else ""
+    if not name or _BAD_HOST.search(name) or ".." in name or name.startswith(".") or len(name) > 253:
+        raise ToolError(f"The host {shown(text)} is no host name")
+    last = name.rpartition(".")[2]
+    if _NUMBER.fullmatch(last):
+        address = _ipv4(name)
+        return str(address), address
+    return name, None
+
+
+def _ascii(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    import idna  # comes with httpx2
+
+    try:
+        return idna.encode(text, uts46=True, std3_rules=False, transitional=False).decode("ascii").lower()
+    except (idna.IDNAError, UnicodeError) as error:
+        raise ToolError(f"The host {shown(text)} is no host name ({error})") from None
+
+
+def _ipv4(name: str) -> Address:
+    """An IPv4 address in any of the spellings that a system's resolver takes."""
+    parts = name.split(".")
+    numbers = [_number(part) for part in parts]
+    if len(parts) <= 4 and None not in numbers:
+        whole = [number for number in numbers if number is not None]
+        *high, low = whole
+        if all(number < 256 for number in high) and low < 256 ** (5 - len(whole)):
+            value = low + sum(number << (8 * (3 - i)) for i, number in enumerate(high))
+            found = parsed(".".join(str((value >> shift) & 255) for shift in (24, 16, 8, 0)))
+            if found is not None:
+                return found
+    raise ToolError(f"The host {shown(name)} ends in a number and is no IPv4 address")
+
+
+def _number(text: str) -> int | None:
+    if not _NUMBER.fullmatch(text) or len(text) > 20:
+        return None
+    if text.startswith("0x"):
+        return int(text[2:] or "0", 16)
+    if len(text) > 1 and text[0] == "0":
+        return int(text, 8) if all(digit in "01234567" for digit in text) else None
+    return int(text)
