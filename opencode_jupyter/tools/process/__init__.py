@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .child import Child, Exit, spawn
 from .environment import clean_environment
+from .stdio import Stdio, converse
 
-__all__ = ["Child", "Exit", "clean_environment", "spawn"]
+__all__ = ["Child", "Exit", "Stdio", "clean_environment", "converse", "spawn"]

@@ -23,7 +23,15 @@ GRACE = 0.2
 class Group:
     """The group's leader and what is in the group; ends by signals to the group."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], output: int) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        output: int,
+        own: tuple[int, int] | None = None,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self.started: asyncio.Future[int] = self._loop.create_future()
         self.exited: asyncio.Future[Exit] = self._loop.create_future()
@@ -32,9 +40,9 @@ class Group:
             list(argv),
             cwd=cwd,
             env=dict(env),
-            stdin=subprocess.DEVNULL,
+            stdin=own[0] if own else subprocess.DEVNULL,
             stdout=output,
-            stderr=output,
+            stderr=own[1] if own else output,
             start_new_session=True,
         )
         self._ending = False

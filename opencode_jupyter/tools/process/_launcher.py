@@ -31,7 +31,15 @@ def available() -> bool:
     return sys.platform == "linux" and hasattr(os, "pidfd_open") and bool(sys.executable)
 
 
-def request(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], output: int, drain: int) -> socket.socket:
+def request(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    output: int,
+    drain: int,
+    own: tuple[int, int] | None = None,
+) -> socket.socket:
     """Have a command started under a supervisor of its own.
 
     Args:
@@ -40,6 +48,7 @@ def request(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], output: in
         env: its whole environment.
         output: writing end of the pipe for stdout and stderr.
         drain: reading end of the same pipe; the supervisor reads there when it is told to let the rest run on.
+        own: its stdin and its stderr; without them there is no stdin, and stderr goes to `output`.
 
     Returns:
         The socket of that command; its protocol is described in ``_supervisor.py``.
@@ -57,7 +66,7 @@ def request(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], output: in
     ours, theirs = socket.socketpair()
     try:
         with theirs:
-            _send([theirs.fileno(), output, drain])
+            _send([theirs.fileno(), output, drain, *(own or ())])
         ours.settimeout(10)
         ours.sendall(len(body).to_bytes(4, "big") + body)
         ours.setblocking(False)

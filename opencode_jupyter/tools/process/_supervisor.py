@@ -7,9 +7,10 @@ escape it), and ends all of it when told to, when the kernel is gone, or when it
 costs no more than starting the shell; starting an interpreter for each would cost twelve milliseconds.
 
 A request is one byte with three descriptors: the command's own socket, the writing and the reading end of its output
-pipe. On the command's socket come a length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``.
-It is answered by lines: ``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may
-be told ``K``, end everything, or ``D``, let the rest run on (its output goes nowhere). End of file is ``K``.
+pipe; two more are its stdin (else there is none) and its stderr (else the output pipe). On the command's socket come a
+length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``. It is answered by lines: ``started PID``,
+``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may be told ``K``, end everything, or ``D``,
+let the rest run on (its output goes nowhere). End of file is ``K``.
 """
 
 from __future__ import annotations
@@ -138,17 +139,18 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        message, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 5)
         if not message:
             os._exit(0)
-        sock, output, drain = descriptors
+        sock, output, drain, *own = descriptors
         socket.send_fds(supervisor, [b"r"], [sock, drain])
         request = read_request(socket.socket(fileno=sock))
         if request is None:
             os._exit(0)
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        stdin, errors = own or (os.open("/dev/null", os.O_RDONLY), output)
+        os.dup2(stdin, 0)
         os.dup2(output, 1)
-        os.dup2(output, 2)
+        os.dup2(errors, 2)
         keep = supervisor.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, 65536)

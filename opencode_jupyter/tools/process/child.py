@@ -186,7 +186,7 @@ async def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_out
             import fcntl
 
             fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE)
-        handle = _handle(argv, cwd, env, write_end, read_end)
+        handle = handle_of(argv, cwd, env, write_end, read_end)
     except BaseException:
         os.close(read_end)
         raise
@@ -202,13 +202,33 @@ async def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_out
     return child
 
 
-def _handle(argv: Sequence[str], cwd: str, env: Mapping[str, str], write_end: int, read_end: int) -> Handle:
+def handle_of(
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    write_end: int,
+    read_end: int,
+    own: tuple[int, int] | None = None,
+) -> Handle:
+    """Start a program, supervised where that is possible, else in a process group.
+
+    Args:
+        argv: the program's absolute path and its arguments.
+        cwd: where it runs.
+        env: its whole environment.
+        write_end: its stdout (and stderr); the caller closes it.
+        read_end: the other end of that pipe.
+        own: its stdin and its stderr; without them there is no stdin.
+
+    Raises:
+        OSError: it can't be started.
+    """
     if _launcher.available():
         with contextlib.suppress(OSError):
-            return Supervised(_launcher.request(argv, cwd=cwd, env=env, output=write_end, drain=read_end))
+            return Supervised(_launcher.request(argv, cwd=cwd, env=env, output=write_end, drain=read_end, own=own))
     from ._group import Group
 
-    return Group(argv, cwd=cwd, env=env, output=write_end)
+    return Group(argv, cwd=cwd, env=env, output=write_end, own=own)
 
 
 class Supervised:
