@@ -1,0 +1,1 @@
+"""Notebook files as cells: their text, their outputs in words, a change of one cell, and open documents."""

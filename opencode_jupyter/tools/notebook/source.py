@@ -1,0 +1,269 @@
+"""A notebook file's JSON text with the places of its cells, so that a change leaves every other byte as it was.
+
+Parsing and writing the whole would change floats, escapes and layout all over the file, and would hold the outputs
+of every cell in memory as Python objects; here one cell at a time is decoded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...core.errors import ToolError
+
+UNIT = " "
+"""What nbformat and JupyterLab indent by."""
+_BLANK = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+_NOT_ASCII = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
+"""An escape of a character that a writer of plain UTF-8 would not escape."""
+
+Place = tuple[int, int]
+"""Begin and end in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a file writes its JSON.
+
+    Attributes:
+        unit: indentation of one level; None where all stands on one line.
+        newline: LF or CRLF.
+        colon: after a key.
+        comma: between items on one line.
+        ascii: other characters are escaped.
+    """
+
+    unit: str | None
+    newline: str
+    colon: str
+    comma: str
+    ascii: bool
+
+    def dump(self, value: Any, base: str | None) -> str:
+        """`value` as JSON; its lines after the first begin with `base`, all is on one line if that is None."""
+        if base is None or self.unit is None:
+            return json.dumps(value, ensure_ascii=self.ascii, separators=(self.comma, self.colon))
+        text = json.dumps(value, ensure_ascii=self.ascii, indent=self.unit, separators=(",", self.colon))
+        return text.replace("\n", self.newline + base)
+
+
+class NotebookSource:
+    """The text of one notebook file of format 4.
+
+    Args:
+        text: the file's text, without a byte order mark.
+        keep: what to keep of each decoded cell.
+
+    Attributes:
+        head: the notebook without its cells.
+        kept: what `keep` gave, cell by cell.
+        places: where each cell stands in `text`.
+
+    Raises:
+        ToolError: it is not JSON, or not an object.
+    """
+
+    def __init__(self, text: str, keep: Callable[[Any], Any] = lambda cell: cell) -> None:
+        self.text = text
+        self.head: dict[str, Any] = {}
+        self.kept: list[Any] = []
+        self.places: list[Place] = []
+        self._array: Place = (0, 0)
+        self._keep = keep
+        try:
+            start = _skip(text, 0)
+            if text[start : start + 1] != "{":
+                _DECODER.decode(text)
+                raise ToolError("it is not a notebook: the JSON in it is no object")
+            _expect(text, _skip(text, _walk(text, start, self._member)), "")
+        except json.JSONDecodeError as error:
+            empty = "it is empty" if not text.strip() else f"it is not JSON: {error.msg} at line {error.lineno}"
+            raise ToolError(f"{empty} (a notebook is a JSON file)") from error
+        except RecursionError as error:
+            raise ToolError("it is not a notebook: its JSON is nested too deeply") from error
+
+    def _member(self, key: str, place: int, start: int) -> int:
+        if key == "cells" and self.text[start : start + 1] == "[":
+            return self._cells(start)
+        self.head[key], end = _decode(self.text, start)
+        return end
+
+    def _cells(self, start: int) -> int:
+        text = self.text
+        self.kept, self.places = [], []
+        at = _skip(text, start + 1)
+        if text[at : at + 1] == "]":
+            self._array = (start, at + 1)
+            return at + 1
+        while True:
+            cell, end = _decode(text, at)
+            self.kept.append(self._keep(cell))
+            self.places.append((at, end))
+            at = _skip(text, end)
+            if text[at : at + 1] == "]":
+                self._array = (start, at + 1)
+                return at + 1
+            at = _skip(text, _expect(text, at, ","))
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether there is a list of cells, be it empty."""
+        return self._array != (0, 0)
+
+    def cell(self, index: int) -> Any:
+        """One cell, decoded whole."""
+        return _decode(self.text, self.places[index][0])[0]
+
+    # ------------------------------------------------------------------ changes: each gives the whole new text
+
+    def with_source(self, index: int, source: str) -> str:
+        """The text with another source in one cell."""
+        start = self.places[index][0]
+        found: dict[str, tuple[int, Place]] = {}
+
+        def member(key: str, place: int, value: int) -> int:
+            found[key] = (place, (value, _decode(self.text, value)[1]))
+            return found[key][1][1]
+
+        _walk(self.text, start, member)
+        if "source" not in found:
+            return self.with_cell(index, {**self.cell(index), "source": self._lines(source)})
+        place, value = found["source"]
+        old = self.text[slice(*value)]
+        lines = self._lines(source, as_list=old.startswith("["))
+        base = self._indentation(place)
+        if "\n" not in old and old.startswith("[") and old.strip("[] \t") != "":
+            base = None  # lists of lines stand on one line here
+        return self._spliced(value, self.style.dump(lines, base))
+
+    def with_cell(self, index: int, cell: dict[str, Any]) -> str:
+        """The text with one cell replaced."""
+        return self._spliced(self.places[index], self._dumped(cell))
+
+    def inserted(self, index: int, cell: dict[str, Any]) -> str:
+        """The text with a new cell that will stand at `index`. Its source is a string."""
+        return self._placed(index, self._dumped({**cell, "source": self._lines(cell["source"])}))
+
+    def deleted(self, index: int) -> str:
+        """The text without one cell."""
+        start, end = self.places[index]
+        if len(self.places) == 1:
+            return self._spliced(self._array, "[]")
+        if index + 1 < len(self.places):
+            return self._spliced((start, self.places[index + 1][0]), "")
+        return self._spliced((self.places[index - 1][1], end), "")
+
+    def moved(self, index: int, to: int) -> str:
+        """The text with one cell, byte for byte, at another place."""
+        body = self.text[slice(*self.places[index])]
+        rest = NotebookSource(self.deleted(index), lambda cell: None)
+        return rest._placed(to, body)
+
+    def _placed(self, index: int, body: str) -> str:
+        if not self.places:
+            base = self._indentation_of_cells()
+            if base is None:
+                return self._spliced(self._array, f"[{body}]")
+            newline, outer = self.style.newline, base.removesuffix(self.style.unit or UNIT)
+            return self._spliced(self._array, f"[{newline}{base}{body}{newline}{outer}]")
+        before = self.text[self._array[0] + 1 : self.places[0][0]]
+        lead = before if "\n" in before else self.style.comma.removeprefix(",")
+        if index >= len(self.places):
+            end = self.places[-1][1]
+            return self._spliced((end, end), f",{lead}{body}")
+        start = self.places[index][0]
+        return self._spliced((start, start), f"{body},{lead}")
+
+    def _spliced(self, place: Place, piece: str) -> str:
+        return "".join((self.text[: place[0]], piece, self.text[place[1] :]))
+
+    # ------------------------------------------------------------------ how the file is written
+
+    @cached_property
+    def style(self) -> Style:
+        """How this file writes its JSON."""
+        text = self.text
+        start = _skip(text, 0)
+        inside = text[start + 1 : _skip(text, start + 1)]
+        line = inside.rpartition("\n")[2]
+        unit = line or UNIT if "\n" in inside else None
+        key = re.compile(r'"(?:[^"\\]|\\.)*"').match(text, start + 1 + len(inside))
+        colon = ":"
+        if key:
+            after = _skip(text, key.end()) + 1
+            colon = text[key.end() : _skip(text, after)]
+        comma = ", " if unit is None and ", " in text[:200] else "," if unit is None else ", "
+        escaped = text.isascii() and _NOT_ASCII.search(text) is not None
+        return Style(unit, "\r\n" if "\r\n" in inside else "\n", colon, comma, escaped)
+
+    def _indentation(self, place: int) -> str | None:
+        """What stands before `place` on its line, if that is blank; None if something else is there."""
+        end_of_line = self.text.rfind("\n", 0, place)
+        line = self.text[end_of_line + 1 : place]
+        return line if end_of_line >= 0 and not line.strip() else None
+
+    def _indentation_of_cells(self) -> str | None:
+        if self.places:
+            return self._indentation(self.places[0][0])
+        return None if self.style.unit is None else self.style.unit * 2
+
+    def _dumped(self, cell: dict[str, Any]) -> str:
+        return self.style.dump(cell, self._indentation_of_cells())
+
+    def _lines(self, source: str, as_list: bool | None = None) -> str | list[str]:
+        """A source as this file's cells have it: a list of lines, or one string."""
+        if as_list is None:
+            forms = [type(self.cell(index).get("source")) for index in range(min(3, len(self.places)))]
+            as_list = str not in forms
+        return source.splitlines(keepends=True) if as_list else source
+
+
+def _skip(text: str, at: int) -> int:
+    """The next place that is not blank."""
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _decode(text: str, at: int) -> tuple[Any, int]:
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except StopIteration as stop:
+        raise json.JSONDecodeError("Expecting value", text, stop.value) from None
+    return value, end
+
+
+def _expect(text: str, at: int, mark: str) -> int:
+    """The place after `mark`, which must stand at `at`; an empty one means the text's end."""
+    if text[at : at + 1] != mark:
+        raise json.JSONDecodeError(f"Expecting {mark!r}" if mark else "Extra data", text, at)
+    return at + 1
+
+
+def _walk(text: str, at: int, member: Callable[[str, int, int], int]) -> int:
+    """Go through the object at `at`.
+
+    Args:
+        text: JSON.
+        at: where the object begins.
+        member: called with a key, where it stands and where its value begins; gives where the value ends.
+
+    Returns:
+        Where the object ends.
+    """
+    at = _skip(text, _expect(text, at, "{"))
+    if text[at : at + 1] == "}":
+        return at + 1
+    while True:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
+        key, end = _decode(text, at)
+        value = _skip(text, _expect(text, _skip(text, end), ":"))
+        at = _skip(text, member(key, at, value))
+        if text[at : at + 1] == "}":
+            return at + 1
+        at = _skip(text, _expect(text, at, ","))

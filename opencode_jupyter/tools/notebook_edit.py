@@ -1,0 +1,297 @@
+"""notebook_edit: replace, insert, delete or move a cell; in JupyterLab where the notebook is open, else in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import Field, WithJsonSchema, model_validator
+
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..text.diff import shorten
+from ..text.encoding import decode, encode, printable
+from . import _paths, _writing
+from ._builtin import builtin
+from ._external import assert_external
+from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
+from .notebook.change import Operation, Plan, Wanted, around, in_file, plan
+from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks
+
+Number = Annotated[int, WithJsonSchema({"type": "number"})]
+SYNONYMS = {"editMode": "operation", "cellId": "cell", "notebookPath": "filePath", "position": "index"}
+"""Names that models know from other notebook tools."""
+DONE = {"replace": "replaced", "insert": "inserted", "delete": "deleted", "move": "moved"}
+
+
+class Parameters(Arguments):
+    """Which cell of which notebook, and what becomes of it."""
+
+    file_path: str = Field(description="The absolute path to the .ipynb file")
+    new_source: str | None = Field(None, description="The whole new source of the cell (replace, insert)")
+    operation: Operation = Field("replace", description="What to do with the cell (default replace)")
+    cell: str | int | None = Field(
+        None, description="The cell: its id, or its index counted from 0. For insert: the cell to insert after"
+    )
+    index: Number | None = Field(None, description="Where the cell will stand, from 0 (move, insert); -1 is the end")
+    cell_type: CellType | None = Field(None, description="The type of a new cell, or a new type for a replaced one")
+    old_string: str | None = Field(None, description="Instead of newSource: the text to replace within the cell")
+    new_string: str | None = Field(None, description="Instead of newSource: the text to replace oldString with")
+    replace_all: bool | None = Field(None, description="Replace all occurrences of oldString (default false)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _synonyms(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        by_name = {**SYNONYMS, **{_snake(name): key for name, key in SYNONYMS.items()}}
+        known = {key for key in given if key not in by_name}
+        return {by_name[k] if k in by_name and by_name[k] not in known else k: v for k, v in given.items()}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+@dataclass(slots=True)
+class _Where:
+    """Where the notebook is changed: in an open document, or in its file."""
+
+    cells: list[Cell]
+    with_ids: bool
+    document: OpenDocument | None = None
+    front_end: OpenNotebooks | None = None
+    file: NotebookFile | None = None
+    before: bytes | None = None
+
+
+@builtin("notebook_edit", Parameters, body="newSource")
+async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Change one cell of a notebook."""
+    if not args.file_path:
+        raise ToolError("filePath is required")
+    path = _paths.target(ctx, args.file_path)
+    await assert_external(ctx, path)
+    wanted = Wanted(
+        args.operation,
+        args.cell,
+        args.index,
+        args.new_source,
+        args.cell_type,
+        args.old_string,
+        args.new_string,
+        bool(args.replace_all),
+    )
+    async with ctx.workspace.files.lock(path):
+        place = _paths.real(path)
+        where, made = await _plan(ctx, path, wanted)
+        await _writing.ask(ctx, path, made.patch)
+        # While a person was asked, the notebook may have been opened or closed.
+        asked = made
+        if await _document(ctx, path) != where.document:
+            where, made = await _plan(ctx, path, wanted)
+            if made.patch != asked.patch:
+                raise ToolError(
+                    f"Conflict: {path} was opened or closed in JupyterLab while permission was asked for, and the cell "
+                    "is another one there. Nothing was changed. Read it with notebook_read and try again."
+                )
+        if where.document is not None:
+            cells, notes = await _in_document(ctx, path, where, made)
+            made = _as_is(made, cells)
+        else:
+            notes = await _in_file(ctx, path, place, where, made)
+    return _result(ctx, path, made, where.document is not None, notes)
+
+
+async def _document(ctx: ToolContext, path: Path) -> OpenDocument | None:
+    """The open document to change; None if there is none.
+
+    Raises:
+        ToolError: there are several that do not share their content, or it is open as text with unsaved changes.
+    """
+    documents = await ctx.workspace.service(Notebooks).find(path)
+    notebooks = [document for document in documents if not document.text]
+    if len(notebooks) > 1 and not all(document.shared for document in notebooks):
+        raise ToolError(
+            f"Conflict: {path} is open in {len(notebooks)} windows that do not share one document, so a change in one "
+            "would be lost when another one is saved. Nothing was changed. Close it in all but one, then try again."
+        )
+    if any(document.text and document.dirty for document in documents):
+        raise ToolError(
+            f"Conflict: {path} is open in JupyterLab's text editor with unsaved changes. Nothing was changed. "
+            "Save or close it there, then try again."
+        )
+    # Dirty or not, it is the same document: people work in it while they are asked.
+    return next((OpenDocument(d.id, d.page, d.via, shared=d.shared) for d in notebooks), None)
+
+
+async def _plan(ctx: ToolContext, path: Path, wanted: Wanted) -> tuple[_Where, Plan]:
+    """Where the change is made, and what it is; only if the session has read what it changes."""
+    notebooks = ctx.workspace.service(Notebooks)
+    document = await _document(ctx, path)
+    if document is None:
+        where = await anyio.to_thread.run_sync(_load, ctx, path, wanted)
+        made = await anyio.to_thread.run_sync(partial(plan, where.cells, wanted, with_ids=where.with_ids))
+        return where, made
+    assert notebooks.front_end is not None
+    content = await notebooks.front_end.read(document)
+    cells = [Cell.of(index, cell) for index, cell in enumerate(content.cells)]
+    where = _Where(cells, True, document, notebooks.front_end)
+    if not notebooks.knows(ctx.session_id, path) and ctx.workspace.files.get(ctx.session_id, path) is not None:
+        # It was read as a file, before it was opened: what the file holds is what the session has seen.
+        read = await anyio.to_thread.run_sync(_load, ctx, path, wanted)
+        notebooks.saw(ctx.session_id, path, _with_ids(read.cells, cells))
+    made = await anyio.to_thread.run_sync(partial(plan, cells, wanted, with_ids=True))
+    named = made.before or (made.follows if wanted.cell is not None else None)
+    by_index = named is not None and str(wanted.cell) != named.id
+    whole = made.operation in ("replace", "delete")
+    notebooks.check(ctx.session_id, path, named, by_index=by_index, content=whole)
+    return where, made
+
+
+def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
+    """Cells of a file without ids, with those that the front end made for them when it opened it."""
+    if any(cell.id for cell in read) or len(read) != len(opened):
+        return list(read)
+    return [Cell(cell.index, other.id, cell.type, cell.source) for cell, other in zip(read, opened, strict=True)]
+
+
+def _load(ctx: ToolContext, path: Path, wanted: Wanted) -> _Where:
+    """The notebook's file; an empty new notebook for a cell to be inserted where there is none."""
+    before = _writing.load(path)
+    if before is None:
+        if wanted.operation != "insert":
+            raise _paths.not_found(path)
+        if path.suffix.lower() != ".ipynb":
+            raise ToolError(f"File not found: {path}. A new notebook is made only with the extension .ipynb.")
+        file = parse(NEW, str(path))
+        return _Where([], True, file=file)
+    ctx.workspace.files.check(ctx.session_id, path)
+    file = parse(before, str(path))
+    if file.source is None:
+        raise ToolError(
+            f"{path} has nbformat {file.format}; only format {FORMAT} is changed. Bring it up first, for instance with "
+            f"`jupyter nbconvert --to notebook --nbformat {FORMAT} --inplace`, or open and save it in JupyterLab."
+        )
+    return _Where(file.cells, file.has_ids, file=file, before=before)
+
+
+async def _in_file(ctx: ToolContext, path: Path, place: Path, where: _Where, made: Plan) -> list[str]:
+    """Make the change in the file; gives what a reader must know."""
+    file = where.file
+    assert file is not None
+
+    def build() -> bytes:
+        text = in_file(made, file)
+        bom = where.before is not None and decode(where.before[:3]).bom
+        after = encode(text, bom=bom)
+        changed = parse(after, str(path))
+        if changed.problem and not file.problem:
+            raise ToolError(f"Nothing was changed: the notebook would not be valid any more ({changed.problem}).")
+        return after
+
+    after = await anyio.to_thread.run_sync(build)
+    await _writing.put(ctx, path, place, where.before, after, "notebook_edit")
+    notebooks = ctx.workspace.service(Notebooks)
+    notebooks.forget(ctx.session_id, path)
+    notes = []
+    if file.problem:
+        notes.append(f"The notebook was not valid before by nbformat and may still not be: {file.problem}")
+    if notebooks.front_end is not None and notebooks.front_end.runs(place):
+        notes.append(
+            "This is the notebook of the running kernel, and its editor could not be asked: if it is open there, load "
+            "it again from disk (saving it from the editor would undo this change)."
+        )
+    return notes
+
+
+async def _in_document(
+    ctx: ToolContext, path: Path, where: _Where, made: Plan
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Make the change in the open document; gives its cells, and what a reader must know."""
+    assert where.front_end is not None
+    assert where.document is not None
+    before, after = made.before, made.after
+    change: dict[str, Any] = {"operation": made.operation}
+    if before is not None:
+        change["id"] = before.id
+    if before is not None and made.operation != "move":
+        change["expect"] = {"type": before.type, "source": before.source}
+    if made.operation in ("insert", "move"):
+        change["after"] = made.follows.id if made.follows is not None else None
+    if after is not None and made.operation in ("insert", "replace"):
+        change |= {"type": after.type, "source": after.source}
+        if before is None:
+            change["id"] = after.id
+    cells = await where.front_end.change(where.document, change)
+    notebooks = ctx.workspace.service(Notebooks)
+    notebooks.saw(ctx.session_id, path, [Cell.of(index, cell) for index, cell in enumerate(cells)])
+    note = (
+        "It is open in JupyterLab and was changed there: the change shows at once and is not saved to the file yet. "
+        "Undo in the notebook takes it back."
+    )
+    return cells, [note]
+
+
+def _as_is(made: Plan, cells: Sequence[dict[str, Any]]) -> Plan:
+    """The plan with the cells as the document has them now: a person may have added others meanwhile."""
+    now = [Cell.of(index, cell) for index, cell in enumerate(cells)]
+    identity = made.cell.id
+    after = next((cell for cell in now if cell.id == identity), None) if made.after is not None else None
+    return Plan(made.operation, made.before, after, now, made.follows, made.patch, made.additions, made.deletions)
+
+
+def _result(ctx: ToolContext, path: Path, made: Plan, opened: bool, notes: list[str]) -> ToolResult:
+    shown = printable(ctx.workspace.relative(path))
+    cell = made.cell
+    number = made.before.index if made.before is not None else cell.index
+    title = f"{shown} cell {number} {DONE[made.operation]}"
+    if made.operation == "move":
+        title += f" to {cell.index}"
+    said = [f"{title}."]
+    if made.operation == "replace" and made.before is not None and cell.outputs:
+        said.append("It keeps the outputs of its last run, which may not fit the new source until it is run again.")
+    said += notes
+    output = " ".join(said) + f"\n\n<cells>\n{around(made)}\n</cells>"
+    filediff = {
+        "file": printable(str(path)),
+        "patch": shorten(made.patch),
+        "additions": made.additions,
+        "deletions": made.deletions,
+    }
+    metadata = {
+        "diff": shorten(made.patch),
+        "filediff": filediff,
+        "filepath": printable(str(path)),
+        "operation": made.operation,
+        "cell": {"index": cell.index, "id": printable(cell.id), "type": cell.type},
+        "open": opened,
+    }
+    ctx.metadata(metadata=metadata)
+    row = {"index": cell.index, "id": printable(cell.id) or None, "type": cell.type, "operation": made.operation}
+    return ToolResult(title, printable(output), metadata, records=[row])
+
+
+NEW = b"""{
+ "cells": [],
+ "metadata": {
+  "kernelspec": {
+   "display_name": "Python 3 (ipykernel)",
+   "language": "python",
+   "name": "python3"
+  },
+  "language_info": {
+   "name": "python"
+  }
+ },
+ "nbformat": 4,
+ "nbformat_minor": 5
+}
+"""
+"""A notebook without cells, as JupyterLab would make it."""

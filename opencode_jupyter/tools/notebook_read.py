@@ -1,0 +1,236 @@
+"""notebook_read: an .ipynb as cells with trimmed outputs; the open document where it is open in JupyterLab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import Field, WithJsonSchema
+
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.filetime import Snapshot
+from ..core.result import Attachment, ToolResult
+from ..core.schema import Arguments
+from ..text.encoding import printable
+from . import _paths
+from ._builtin import builtin
+from ._external import assert_external
+from .notebook.cells import Cell, NotebookFile, find, parse, problem
+from .notebook.documents import Notebooks, OpenContent, OpenDocument
+from .notebook.outputs import PICTURES, Detail, Shown, show
+
+LIMIT = 100
+"""Cells when no limit is given."""
+PREVIEW = 500
+"""Characters of a source in a record."""
+MAX_BYTES = 1 << 30
+"""A larger file is not read: its text is held in memory, and no front end opens it."""
+
+Number = Annotated[int, WithJsonSchema({"type": "number"})]
+
+
+class Parameters(Arguments):
+    """Which cells of which notebook."""
+
+    file_path: str = Field(description="The absolute path to the .ipynb file")
+    cell: str | int | None = Field(None, description="Only this cell: its id, or its index counted from 0")
+    offset: Number | None = Field(None, description="The index of the first cell to read (counted from 0)")
+    limit: Number | None = Field(None, description="The maximum number of cells to read (defaults to 100)")
+    outputs: Detail = Field("short", description='How much of the outputs: "none", "short" (default) or "full"')
+
+
+@dataclass(slots=True)
+class _Found:
+    """A notebook, wherever it was read."""
+
+    head: dict[str, Any]
+    cells: list[Cell]
+    outputs: Callable[[int], list[dict[str, Any]]]
+    format: str
+    notes: list[str] = field(default_factory=list)
+    snapshot: Snapshot | None = None
+
+
+@builtin("notebook_read", Parameters)
+async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Read a notebook as cells."""
+    if not args.file_path:
+        raise ToolError("filePath is required")
+    if args.offset is not None and args.offset < 0:
+        raise ToolError("offset must be 0 or more: it is the index of a cell, counted from 0")
+    if args.limit is not None and args.limit < 1:
+        raise ToolError("limit must be greater than or equal to 1")
+    if args.cell is not None and (args.offset is not None or args.limit is not None):
+        raise ToolError("Give cell (one cell) or offset and limit (several), not both.")
+    path = _paths.target(ctx, args.file_path)
+    place = _paths.real(path)
+    await assert_external(ctx, path)
+    await ctx.ask("read", _paths.patterns(ctx, path), ["*"], {})
+    ctx.proceed()
+
+    notebooks = ctx.workspace.service(Notebooks)
+    documents = [document for document in await notebooks.find(path, quick=True) if not document.text]
+    if documents:
+        found = await _open(notebooks, documents, args)
+        notebooks.saw(ctx.session_id, path, found.cells)
+    else:
+        found = await anyio.to_thread.run_sync(_file, path, place, abandon_on_cancel=True)
+        notebooks.forget(ctx.session_id, path)
+    if found.snapshot is not None:
+        ctx.workspace.files.read(ctx.session_id, path, found.snapshot)
+    result: ToolResult = await anyio.to_thread.run_sync(_result, found, args, path, abandon_on_cancel=True)
+    result.title = printable(ctx.workspace.relative(path))
+    if args.cell is not None:
+        result.title += f" cell {result.metadata['cells'][0]}"
+    return result
+
+
+def _file(path: Path, place: Path) -> _Found:
+    """The notebook as its file has it."""
+    found = _paths.status(path)
+    if found is None:
+        raise _paths.not_found(path)
+    _paths.regular(path, found)
+    if found.st_size > MAX_BYTES:
+        raise ToolError(f"{path} has {found.st_size >> 20} MiB; at most {MAX_BYTES >> 20} MiB are read as a notebook.")
+    try:
+        snapshot = Snapshot.of(place)
+        with open(_paths.open_regular(path, place), "rb") as file:
+            data = file.read(MAX_BYTES)
+    except OSError as error:
+        raise ToolError(_paths.explain(error, path)) from error
+    parsed = parse(data, str(path))
+    return _Found(parsed.head, parsed.cells, parsed.outputs, parsed.format, _notes(parsed), snapshot)
+
+
+def _notes(file: NotebookFile) -> list[str]:
+    notes = []
+    if file.source is None:
+        notes.append(f"nbformat {file.format}, shown as format 4; the file is unchanged")
+    if file.problem:
+        notes.append(f"not valid by nbformat: {file.problem}")
+    return notes
+
+
+async def _open(notebooks: Notebooks, documents: Sequence[OpenDocument], args: Parameters) -> _Found:
+    """The notebook as it is open; of several windows the one with unsaved changes."""
+    assert notebooks.front_end is not None
+    document = next((one for one in documents if one.dirty), documents[0])
+    first, count = args.offset or 0, args.limit or LIMIT
+    if args.outputs == "none":
+        count = 0
+    content: OpenContent = await notebooks.front_end.read(document, first, count)
+    cells = [Cell.of(index, cell) for index, cell in enumerate(content.cells)]
+    if args.cell is not None and count:  # which one it is only the document knows
+        index = find(cells, args.cell)
+        content = await notebooks.front_end.read(document, index, 1)
+        cells = [Cell.of(place, cell) for place, cell in enumerate(content.cells)]
+    unsaved = "with unsaved changes" if content.dirty else "all saved"
+    notes = [f"as open in JupyterLab, {unsaved}"]
+    if len(documents) > 1 and not document.shared:
+        notes.append(f"open in {len(documents)} windows that do not share one document; this is one of them")
+    raw = content.cells
+    shown = f"{content.head.get('nbformat', 4)}.{content.head.get('nbformat_minor', 5)}"
+    if fault := await anyio.to_thread.run_sync(problem, content.head, content.cells):
+        notes.append(f"not valid by nbformat: {fault}")
+
+    def outputs(index: int) -> list[dict[str, Any]]:
+        return [output for output in raw[index].get("outputs") or () if isinstance(output, dict)]
+
+    return _Found(content.head, cells, outputs, shown, notes)
+
+
+def _result(found: _Found, args: Parameters, path: Path) -> ToolResult:
+    """The cells in words."""
+    cells = found.cells
+    total = len(cells)
+    if args.cell is not None:
+        first = find(cells, args.cell)
+        last = first + 1
+    else:
+        first, limit = args.offset or 0, args.limit or LIMIT
+        last = min(total, first + limit)
+        if first >= total and first > 0:
+            raise ToolError(f"offset {first} is out of range: the notebook has {total} cells, counted from 0.")
+    attachments: list[Attachment] = []
+    pieces, records, cut = [], [], False
+    # A look at a whole notebook must not send dozens of pictures to a model that did not ask for them.
+    room = PICTURES if args.outputs == "full" or args.cell is not None else 0
+    for cell in cells[first:last]:
+        shown = Shown()
+        if cell.outputs and args.outputs != "none":
+            shown = show(found.outputs(cell.index), args.outputs, f"cell-{cell.index}", room - len(attachments))
+        attachments += shown.attachments
+        cut = cut or shown.cut
+        pieces.append(_cell(cell, shown))
+        records.append(_record(cell, shown))
+    body = "\n".join(pieces)
+    notes = "".join(f"\n({note})" for note in found.notes)
+    output = (
+        f"<path>{path}</path>\n<type>notebook</type>\n{_head(found)}{notes}\n"
+        f"<cells>\n{body}\n\n{_footer(first, last, total, args, cut)}\n</cells>"
+    )
+    metadata = {
+        "preview": "\n".join(pieces[0].split("\n")[:20]) if pieces else "",
+        "cells": [first, last],
+        "total": total,
+        "more": last < total and args.cell is None,
+        "open": any(note.startswith("as open") for note in found.notes),
+    }
+    return ToolResult("", printable(output), metadata, attachments, records)
+
+
+def _head(found: _Found) -> str:
+    metadata = found.head.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kernel, language = metadata.get("kernelspec"), metadata.get("language_info")
+    facts = [f"nbformat {found.format}", f"{len(found.cells)} cell{'' if len(found.cells) == 1 else 's'}"]
+    if isinstance(language, dict) and isinstance(language.get("name"), str):
+        facts.append(f"language {language['name']}")
+    if isinstance(kernel, dict) and isinstance(kernel.get("name"), str):
+        facts.append(f"kernel {kernel['name']}")
+    return ", ".join(facts)
+
+
+def _cell(cell: Cell, shown: Shown) -> str:
+    identity = f' id="{cell.id}"' if cell.id else ""
+    run = f' executed="{cell.execution_count}"' if cell.execution_count is not None else ""
+    lines = [f'<cell index="{cell.index}"{identity} type="{cell.type}"{run}>']
+    if cell.source:
+        lines.append(cell.source.removesuffix("\n"))
+    if shown.text:
+        lines += ["<outputs>", shown.text, "</outputs>"]
+    return "\n".join([*lines, "</cell>"])
+
+
+def _record(cell: Cell, shown: Shown) -> dict[str, Any]:
+    """One row of the result's table."""
+    return {
+        "index": cell.index,
+        "id": printable(cell.id) or None,
+        "type": printable(cell.type),
+        "execution_count": cell.execution_count,
+        "lines": len(cell.source.splitlines()),
+        "source": printable(cell.source[:PREVIEW]),
+        "outputs": cell.outputs,
+        "output": printable(shown.text[:PREVIEW]),
+    }
+
+
+def _footer(first: int, last: int, total: int, args: Parameters, cut: bool) -> str:
+    if args.cell is not None:
+        said = f"Cell {first} of {total}."
+    elif last < total:
+        said = f"Showing cells {first}-{last - 1} of {total}. Use offset={last} to continue."
+    elif first:
+        said = f"Showing cells {first}-{last - 1} of {total}, up to the end."
+    else:
+        said = f"End of notebook - total {total} cell{'' if total == 1 else 's'}."
+    if cut:
+        more = "outputs=full" if args.cell is not None else "cell=<index> outputs=full"
+        said += f" Outputs are shortened; use {more} to see more." if args.outputs == "short" else ""
+    return f"({said.strip()})"
