@@ -1,11 +1,9 @@
-"""The broker: which asks wait, on which card, and the first answer to each, whichever way it comes."""
+"""The broker: which asks and questions wait, on which card, and the first answer to each, whichever way it comes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.errors import ToolError
 from ..core.permission import PermissionRequest
-from .view import AskView
+from ..core.question_request import QuestionRequest
+from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
@@ -41,10 +40,12 @@ class AskChannel(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """One pending ask."""
+    """One pending permission ask, or questions that wait."""
 
-    request: PermissionRequest
+    request: PermissionRequest | QuestionRequest
     card: Card
+    """The card it is shown in: that of the call, or of the call that made it."""
+    call_id: str
     digest: str
     loop: asyncio.AbstractEventLoop
     channel: AskChannel | None = None
@@ -75,7 +76,10 @@ class Broker:
         self.unheard = 0
         self._unsubscribe = [
             workspace.bus.subscribe("permission.asked", self._asked),
-            workspace.bus.subscribe("permission.replied", self._replied),
+            workspace.bus.subscribe("permission.replied", self._ended),
+            workspace.bus.subscribe("question.asked", self._asked),
+            workspace.bus.subscribe("question.replied", self._ended),
+            workspace.bus.subscribe("question.rejected", self._ended),
         ]
 
     def attach(self, card: Card) -> None:
@@ -99,11 +103,13 @@ class Broker:
 
     def _asked(self, event: dict[str, Any]) -> None:
         wire = event["properties"]
-        card = self._cards.get((wire.get("tool") or {}).get("callID", ""))
-        request = next((r for r in self._workspace.permissions.pending() if r.id == wire["id"]), None)
+        call_id = (wire.get("tool") or {}).get("callID", "")
+        card = self._card_of(call_id)
+        asker = self._workspace.questions if event["type"] == "question.asked" else self._workspace.permissions
+        request = next((r for r in asker.pending() if r.id == wire["id"]), None)
         if card is None or request is None:
             return  # a call that no cell of this notebook made
-        ask = Ask(request, card, digest_of(request), asyncio.get_running_loop())
+        ask = Ask(request, card, call_id, digest_of(request), asyncio.get_running_loop())
         self._asks[ask.id] = ask
         if not card.can_live or not self._attended(card):
             self._fall_back(ask)
@@ -112,7 +118,17 @@ class Broker:
         seconds = HELLO_WAIT_SILENT if self.unheard and not self.heard_ever else HELLO_WAIT
         ask.loop.call_later(seconds, self._unseen, ask)
 
-    def _replied(self, event: dict[str, Any]) -> None:
+    def _card_of(self, call_id: str) -> Card | None:
+        """The card that shows a call: its own, or that of the call inside which it was made."""
+        call = self._workspace.calls.get(call_id)
+        while call is not None:
+            card = self._cards.get(call.part.call_id)
+            if card is not None:
+                return card
+            call = call.parent
+        return self._cards.get(call_id)
+
+    def _ended(self, event: dict[str, Any]) -> None:
         ask = self._asks.pop(event["properties"]["requestID"], None)
         if ask is None:
             return
@@ -124,11 +140,11 @@ class Broker:
 
     def _show(self, card: Card) -> None:
         waiting = list(self._asks.values())
-        views = [
-            AskView(ask.request, ask.digest, (place, len(waiting)))
-            for place, ask in enumerate(waiting, 1)
-            if ask.card is card
-        ]
+        views: dict[str, list[AskView]] = {}
+        for place, ask in enumerate(waiting, 1):
+            if ask.card is card:
+                view = AskView(ask.request, ask.digest, (place, len(waiting)))
+                views.setdefault(ask.call_id, []).append(view)
         card.set_asks(views)
 
     def _unseen(self, ask: Ask) -> None:
@@ -160,8 +176,10 @@ class Broker:
             self.heard_ever, self.last_hello = True, card.heard
         elif kind == "stop":
             card.hello()
-            card.call.abort("stopped")
-        elif kind == "reply":
+            call = card.find(data.get("callID"))
+            if call is not None:
+                call.abort("stopped")
+        elif kind in ("reply", "answer", "dismiss"):
             card.hello()
             self._on_reply(card, data, route)
 
@@ -175,11 +193,26 @@ class Broker:
         if digest and digest != ask.digest:
             return  # the person saw something else than what waits here
         by = "control" if route == "control" else "card"
+        if isinstance(ask.request, QuestionRequest):
+            self._on_answer(ask, data, by)
+        elif data["kind"] == "reply":
+            self._on_permission(ask, data, by)
+
+    def _on_permission(self, ask: Ask, data: dict[str, Any], by: str) -> None:
         if data.get("reply") == "always" and data.get("scope") == "project":
             with contextlib.suppress(RuntimeError):  # the engine has ended: nobody waits any more
                 ask.loop.call_soon_threadsafe(self._always_in_project, ask, data, by)
             return
         self._resolve_message(ask, data, by)
+
+    def _on_answer(self, ask: Ask, data: dict[str, Any], by: str) -> None:
+        if data["kind"] == "dismiss":
+            self.dismiss(ask.id, by=by)
+        elif data["kind"] == "answer":
+            try:
+                self.answer(ask.id, data.get("answers"), by=by)
+            except ValueError:
+                log.debug("an unusable answer from a card: %r", data)
 
     def _resolve_message(self, ask: Ask, data: dict[str, Any], by: str) -> bool:
         patterns = data.get("patterns")
@@ -200,9 +233,9 @@ class Broker:
 
         Only an answer that counted is written. The call goes on when this returns, so its card says what became of it.
         """
-        if not self._resolve_message(ask, data, by):
-            return
         request, patterns = ask.request, data.get("patterns")
+        if isinstance(request, QuestionRequest) or not self._resolve_message(ask, data, by):
+            return
         wanted = patterns if isinstance(patterns, list) else request.always
         try:
             saved = self._workspace.allow_in_project(request.permission, wanted, agent=request.agent or None)
@@ -233,12 +266,18 @@ class Broker:
         """
         return self._workspace.permissions.reply(ask_id, reply, message, patterns=patterns, by=by)
 
+    def answer(self, ask_id: str, answers: Any, *, by: str) -> bool:
+        """Answer questions. Any thread may call it; False if they are answered already.
+
+        Raises:
+            ValueError: the answers do not fit the questions.
+        """
+        return self._workspace.questions.reply(ask_id, answers, by=by)
+
+    def dismiss(self, ask_id: str, error: ToolError | None = None, *, by: str) -> bool:
+        """Dismiss questions. Any thread may call it; False if they are answered already."""
+        return self._workspace.questions.reject(ask_id, by=by, error=error)
+
     def refuse(self, ask_id: str, error: ToolError, *, by: str) -> bool:
         """Refuse an ask with an error of one's own. Any thread may call it; False if it is decided already."""
         return self._workspace.permissions.reply(ask_id, "reject", by=by, error=error)
-
-
-def digest_of(request: PermissionRequest) -> str:
-    """A fingerprint of what a person sees, so that an answer can't be meant for something else."""
-    shown = [request.permission, list(request.patterns), list(request.always), request.metadata]
-    return hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode()).hexdigest()[:16]

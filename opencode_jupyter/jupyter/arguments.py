@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, UnknownToolError
+from ..core.repair import correct_name
 from .arguments_schema import Field, spec_of
 from .arguments_values import checked, from_text
 from .arguments_variables import evaluate, fill, lookup, mapping_of
@@ -108,6 +109,7 @@ class _Parser:
         wanted = name.text
         if wanted.endswith("?") and self.registry.get(wanted) is None:
             wanted, self.request.help = wanted.rstrip("?"), True
+        wanted = correct_name(self.registry, wanted)
         tool = self.registry.get(wanted)
         if tool is None:
             raise UnknownToolError(wanted, self.registry.names())

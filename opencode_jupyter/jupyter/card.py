@@ -12,14 +12,14 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.state import Failed, Running, ToolPart, now_ms
+from ..core.state import Running, ToolPart
 from ._show import show_bundle, show_object
 from .render import live_text, lost_bundle, settled_bundle
-from .view import AskView, Extras, card_part, tail
+from .view import card_tree, ended, tail
+from .view_asks import AskView
 from .waiting import interrupts_held
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ LIVE_AFTER = 0.15
 """Seconds that a call may take before its card goes live; quicker ones show only their settled card."""
 TEXT_INTERVAL = 0.1
 """Seconds between two updates of live output: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
+NESTED_INTERVAL = 0.2
+"""Seconds between two updates of a card with calls inside; an ask or its answer is shown at once."""
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates while only the output grows (a reloaded page starts from one)."""
 ESM = Path(__file__).parent.parent / "static" / "card.js"
@@ -98,7 +100,8 @@ class Card:
         self.quiet = quiet
         self.display_id = f"opencode-{uuid.uuid4().hex}"
         self.comm_id = ""
-        self.asks: list[AskView] = []
+        self.asks: dict[str, list[AskView]] = {}
+        """What waits for a person, oldest first, by the id of the call that asks: this one, or one inside it."""
         self.heard: float | None = None
         """Seconds until a front end first said that it shows the card; None while none has."""
         self.can_live = live
@@ -128,34 +131,52 @@ class Card:
         if self.waiter is not None:
             self.waiter.submit(self.show)
 
-    def set_asks(self, asks: list[AskView]) -> None:
-        """The call's pending asks have changed; the oldest is shown."""
+    def set_asks(self, asks: dict[str, list[AskView]]) -> None:
+        """What waits for a person has changed; of each call the oldest is shown."""
         self.asks = asks
         if asks:
             self.go_live()
-        self.update(self.call.part)
+        self._send_whole()
+
+    def find(self, call_id: Any) -> Call | None:
+        """The call of that id on this card: its own, or one inside it; its own too if no id is given."""
+        if not call_id:
+            return self.call
+        calls = [self.call]
+        while calls:
+            call = calls.pop()
+            if call.part.call_id == call_id:
+                return call
+            calls += call.children
+        return None
 
     def update(self, part: ToolPart) -> None:
-        """The part has changed; told at most 20 times a second by the call."""
+        """The part, or one inside it, has changed; each call tells at most 20 times a second."""
         if self._widget is None or self._settled:
             return
         now = time.monotonic()
         state = part.state
         growing = isinstance(state, Running) and bool(state.metadata) and not self.asks
-        if growing and now - self._sent_whole < WHOLE_INTERVAL:
+        if isinstance(state, Running) and self.call.children:
+            wait = self._sent_whole + NESTED_INTERVAL - now
+            if wait > 0:
+                self._send_later(wait)
+            else:
+                self._send_whole()
+        elif growing and now - self._sent_whole < WHOLE_INTERVAL:
             if now - self._sent < TEXT_INTERVAL:
-                self._send_later(part, self._sent + TEXT_INTERVAL - now)
+                self._send_later(self._sent + TEXT_INTERVAL - now)
                 return
             self._send_tail(part)
         else:
-            self._send_whole(part)
+            self._send_whole()
 
-    def _send_later(self, part: ToolPart, seconds: float) -> None:
+    def _send_later(self, seconds: float) -> None:
         if self._later is None:
 
             def again() -> None:
                 self._later = None
-                self.update(part)
+                self.update(self.call.part)
 
             self._later = asyncio.get_running_loop().call_later(seconds, again)
 
@@ -171,7 +192,7 @@ class Card:
         self._sent = time.monotonic()
         self._write(lambda widget: widget.send(message))
 
-    def _send_whole(self, part: ToolPart) -> None:
+    def _send_whole(self) -> None:
         self._sent = self._sent_whole = time.monotonic()
         self._write(lambda widget: widget.set_trait("part", self.json(live=True)))
 
@@ -186,8 +207,7 @@ class Card:
 
     def json(self, *, live: bool) -> dict[str, Any]:
         """The card's JSON as it stands."""
-        extras = Extras(ask=self.asks[0] if self.asks else None)
-        return card_part(self.call.part, extras, live=live)
+        return card_tree(self.call, self.asks, live=live)
 
     # ------------------------------------------------------------------ on the thread that waits
 
@@ -241,15 +261,10 @@ class Card:
         """The settled card's MIME bundle. Never raises: a card that can't be drawn must not cost the call's result."""
         if self._bundle is not None:
             return self._bundle
-        part = self.call.part
-        if not part.outcome:  # the cell went on without it: a second interrupt
-            state = part.state
-            start = state.start if isinstance(state, Running) else now_ms()
-            words = "The cell was interrupted and did not wait for the call's end."
-            part = replace(part, state=Failed(state.input, start, now_ms(), words), outcome="interrupted")
         try:
-            self._bundle = settled_bundle(card_part(part))
+            self._bundle = settled_bundle(self.json(live=False))
         except Exception:
+            part = ended(self.call.part)
             log.exception("the card of %s could not be drawn", part.tool)
             self._bundle = ({"text/plain": f"{part.tool} ({part.outcome}); its card could not be drawn"}, {})
         return self._bundle

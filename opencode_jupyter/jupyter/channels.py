@@ -14,13 +14,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import PermissionRejectedError
+from ..core.errors import PermissionRejectedError, QuestionRejectedError
+from ..core.permission import PermissionRequest
+from ..core.question_request import QuestionRequest
 from ..text.visible import visible
 from . import _kernel_compat
 from .arguments_words import quote
+from .question_prompt import QuestionDialog
 
 if TYPE_CHECKING:
-    from ..core.permission import PermissionRequest
     from .approvals import Ask, Broker
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
@@ -45,6 +47,7 @@ class PromptChannel:
         self._queue: deque[Ask] = deque()
         self._active: tuple[Ask, _kernel_compat.StdinPrompt] | None = None
         self._tries: dict[str, int] = {}
+        self._dialogs: dict[str, QuestionDialog] = {}
         self.broker: Broker | None = None
 
     def open(self, ask: Ask) -> bool:
@@ -59,6 +62,7 @@ class PromptChannel:
         if ask in self._queue:
             self._queue.remove(ask)
         self._tries.pop(ask.id, None)
+        self._dialogs.pop(ask.id, None)
 
     def beat(self, waiter: Any) -> None:
         """Look for an answer, or put the next question. Called on the waiting thread."""
@@ -76,16 +80,29 @@ class PromptChannel:
             return
         ask = self._queue[0]
         if self._kernel is not None:
-            self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, question(ask.request)))
+            self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, self._text(ask)))
         elif ask.card.waiter is waiter:
+            nothing = "" if isinstance(ask.request, QuestionRequest) else "n"
             try:
-                answer = input(question(ask.request))
+                answer = input(self._text(ask))
             except EOFError:
-                answer = "n"
+                answer = nothing
+            except KeyboardInterrupt:
+                if nothing:
+                    raise  # ends the call; a question is only dismissed
+                answer = nothing
             self._take(ask, answer)
+
+    def _text(self, ask: Ask) -> str:
+        if isinstance(ask.request, PermissionRequest):
+            return question(ask.request)
+        return self._dialogs.setdefault(ask.id, QuestionDialog(ask.request)).text()
 
     def _take(self, ask: Ask, answer: str) -> None:
         if self.broker is None:
+            return
+        if isinstance(ask.request, QuestionRequest):
+            self._take_answer(self.broker, ask, answer)
             return
         reply, message = parse_answer(answer) or (None, None)
         if reply is None:
@@ -95,6 +112,16 @@ class PromptChannel:
                 return
             reply = "reject"
         self.broker.resolve(ask.id, reply, message, by="prompt")
+
+    def _take_answer(self, broker: Broker, ask: Ask, answer: str) -> None:
+        dialog = self._dialogs.get(ask.id)
+        if dialog is None:
+            return  # answered elsewhere meanwhile
+        outcome = dialog.take(answer)
+        if outcome == "dismissed":
+            broker.dismiss(ask.id, by="prompt")
+        elif outcome == "done":
+            broker.answer(ask.id, dialog.answers, by="prompt")
 
 
 class PolicyChannel:
@@ -110,6 +137,8 @@ class PolicyChannel:
         """Decide at once."""
         if self.broker is None:
             return False
+        if isinstance(ask.request, QuestionRequest):
+            return self.broker.dismiss(ask.id, QuestionRejectedError(unanswered(ask.request)), by="policy")
         if self._policy() == "allow":
             return self.broker.resolve(ask.id, "once", by="policy")
         return self.broker.refuse(ask.id, PermissionRejectedError(nobody(ask.request)), by="policy")
@@ -134,6 +163,15 @@ def nobody(request: PermissionRequest) -> str:
         f"{request.permission} of {', '.join(request.patterns)} needs permission, and nobody is here to give it. "
         f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
         f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every ask."
+    )
+
+
+def unanswered(request: QuestionRequest) -> str:
+    """Why a question got no answer where nobody is."""
+    asked = ", ".join(json.dumps(one.question, ensure_ascii=False) for one in request.questions)
+    return (
+        f"Nobody is here to answer: {asked}. Run this where a person sees the card or a prompt, or answer from code: "
+        "Workspace(..., answer=...), or workspace.questions.reply(...)."
     )
 
 

@@ -5,17 +5,30 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..core.permission import Decision, PermissionRequest, Rule
-from ..core.state import Completed, Failed, Running, ToolPart
+from ..core.permission import Decision
+from ..core.state import Completed, Failed, Running, ToolPart, now_ms
+from .labels import label_of
+from .mime import cut
 from .served import files_url
+from .view_asks import AskView, rule_json
+from .view_bodies import bodies_of
+
+if TYPE_CHECKING:
+    from ..core.call import Call
 
 VERSION = 1
 TAIL_CHARS = 16_000
 """Live output kept in the card."""
 TAIL_LINES = 200
+NESTED_CHARS = 2_000
+"""Most characters of a call's output inside another card, while that one is live."""
+NESTED_LINES = 20
+"""The same of a call inside another: 25 of them go along in every update."""
 VALUE_CHARS = 2_000
 """A longer value of the input is cut while the call runs; the settled card keeps what the model sees."""
 DIFF_CHARS = 200_000
@@ -26,21 +39,16 @@ _WRAPPER = re.compile(r"<path>[^\n]*</path>\n<type>\w+</type>\n<(content|entries
 
 
 @dataclass(slots=True)
-class AskView:
-    """One pending ask as the card shows it."""
-
-    request: PermissionRequest
-    digest: str
-    position: tuple[int, int] = (1, 1)
-
-
-@dataclass(slots=True)
 class Extras:
     """What the card knows beyond the part."""
 
-    ask: AskView | None = None
-    waited: float = 0.0
+    asks: AskView | None = None
+    """The oldest ask or question that waits."""
     children: list[dict[str, Any]] = field(default_factory=list)
+    base: Path | None = None
+    """Paths below it are shown relative to it."""
+    nested: bool = False
+    """Drawn inside another card: its live output is shorter."""
 
 
 def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = False) -> dict[str, Any]:
@@ -48,7 +56,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
 
     Args:
         part: the call.
-        extras: the pending ask and nested calls.
+        extras: what waits for a person, and nested calls.
         live: cut long input values, and give the tail of the output in place of the whole.
     """
     extras = extras or Extras()
@@ -62,20 +70,21 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     ui: dict[str, Any] = {
         "label": label_of(part),
         "by": part.by,
-        "waited": round((part.waited + extras.waited) * 1000),
+        "waited": round(part.waited * 1000),
         "decisions": [_decision(d) for d in part.decisions],
     }
     if part.outcome:
         ui["outcome"] = part.outcome
     if isinstance(state, (Running, Failed)) and isinstance(output, str) and output:
-        ui["tail"] = tail(output)
+        ui["tail"] = tail(output, NESTED_LINES if live and extras.nested else TAIL_LINES)
     for name in ("lines", "bytes"):
         if isinstance(metadata.get(name), int):
             ui[name] = metadata[name]
     progress = metadata.pop("progress", None)
     if isinstance(progress, dict) and isinstance(state, Running):
         ui["progress"] = progress
-    if isinstance(diff, str) and diff:
+    ui.update(bodies_of(part, metadata, extras.base))
+    if isinstance(diff, str) and diff and "diffs" not in ui:
         ui["diff"] = diff[:DIFF_CHARS]
     if isinstance(state, Completed):
         spill = spill_of(metadata, state.output)
@@ -85,8 +94,11 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         if shown is not None:
             ui["shown"] = shown
             metadata.pop("display", None)  # the same lines once more
-    if extras.ask is not None:
-        ui["ask"] = ask_json(extras.ask)
+    if live and extras.nested and isinstance(state, Completed):
+        wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
+        wire.pop("attachments", None)
+    if extras.asks is not None:
+        ui.update(extras.asks.to_json())
     if extras.children:
         ui["children"] = extras.children
     if metadata:
@@ -102,50 +114,6 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         "ui": ui,
     }
     return dict(_plain(whole))
-
-
-def label_of(part: ToolPart) -> str:
-    """What stands beside the tool's name: the title once there is one, before that the argument that tells most."""
-    state = part.state
-    if isinstance(state, (Completed, Running)) and state.title:
-        return str(state.title)
-    given = state.input if isinstance(state.input, dict) else {}
-    for name in ("description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name"):
-        value = given.get(name)
-        if isinstance(value, str) and value.strip():
-            return value.strip().splitlines()[0][:120]
-    for value in given.values():
-        if isinstance(value, (str, int, float)) and str(value).strip():
-            return str(value).strip().splitlines()[0][:120]
-    return ""
-
-
-def ask_json(ask: AskView) -> dict[str, Any]:
-    """The ask of a card."""
-    request = ask.request
-    shown: dict[str, Any] = {
-        "id": request.id,
-        "digest": ask.digest,
-        "permission": request.permission,
-        "patterns": list(request.patterns),
-        "always": list(request.always),
-        "asked": request.asked,
-        "position": list(ask.position),
-    }
-    metadata = request.metadata
-    for key, name in (("command", "command"), ("diff", "diff"), ("filepath", "path")):
-        if isinstance(metadata.get(key), str):
-            shown[name] = metadata[key][:DIFF_CHARS]
-    if len(request.patterns) == 1 and str(shown.get("path", "")).endswith("/" + request.patterns[0]):
-        shown["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
-    if request.rule is not None:
-        shown["rule"] = rule_json(request.rule)
-    return shown
-
-
-def rule_json(rule: Rule) -> dict[str, str]:
-    """A rule with where it comes from."""
-    return {"permission": rule.permission, "pattern": rule.pattern, "action": rule.action, "origin": rule.origin}
 
 
 def _decision(decision: Decision) -> dict[str, Any]:
@@ -165,11 +133,40 @@ def _decision(decision: Decision) -> dict[str, Any]:
     return shown
 
 
-def tail(text: str) -> str:
-    """The end of a live output: at most `TAIL_LINES` lines and `TAIL_CHARS` characters."""
+def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, nested: bool = False) -> dict[str, Any]:
+    """The card's JSON for a call and the calls it made.
+
+    Args:
+        call: the call.
+        asks: by call id: what waits for a person, oldest first.
+        live: see `card_part`. If not, the card is settled: a call that goes on behind it counts as interrupted.
+        nested: drawn inside another card.
+    """
+    waiting = asks.get(call.part.call_id) if live else None
+    extras = Extras(
+        waiting[0] if waiting else None,
+        [card_tree(child, asks, live=live, nested=True) for child in call.children],
+        call.ctx.worktree if str(call.ctx.worktree) != call.ctx.worktree.anchor else call.ctx.directory,
+        nested,
+    )
+    return card_part(call.part if live else ended(call.part), extras, live=live)
+
+
+def ended(part: ToolPart) -> ToolPart:
+    """The part, as interrupted if it goes on: the cell went on without it after a second interrupt."""
+    if part.outcome:
+        return part
+    state = part.state
+    start = state.start if isinstance(state, Running) else now_ms()
+    words = "The cell was interrupted and did not wait for the call's end."
+    return replace(part, state=Failed(state.input, start, now_ms(), words), outcome="interrupted")
+
+
+def tail(text: str, most: int = TAIL_LINES) -> str:
+    """The end of a live output: at most `most` lines and `TAIL_CHARS` characters."""
     text = text[-TAIL_CHARS:]
     lines = text.split("\n")
-    return "\n".join(lines[-TAIL_LINES:])
+    return "\n".join(lines[-most:])
 
 
 def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
@@ -191,11 +188,14 @@ def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
 
 
 def shown_lines(tool: str, output: str) -> list[int] | None:
-    """Which lines of `read`'s output a person wants: those inside its ``<content>`` or ``<entries>``.
+    """Which lines of an output a person wants: of read the ones in ``<content>`` or ``<entries>``; of skill its words.
 
     Returns:
         The first line's index and the index after the last one; None to show all.
     """
+    if tool == "skill":
+        end = output.rfind("\n\nBase directory for this skill")
+        return [1, output.count("\n", 0, end) + 1] if end > 0 and output.startswith("<skill_content") else None
     if tool != "read":
         return None
     head = _WRAPPER.match(output)

@@ -1,0 +1,133 @@
+"""What stands beside a tool's name on its card: its title once there is one, else the argument that tells most."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..core.state import Completed, Running, ToolPart
+
+CHARS = 120
+"""Most characters of a label made of an argument."""
+TELLING = (
+    "description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name", "expression", "tool",
+)  # fmt: skip
+"""Arguments that say what a call is about, the most telling first."""
+
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+
+
+def label_of(part: ToolPart) -> str:
+    """One line that says what the call is about."""
+    state = part.state
+    given = state.input if isinstance(state.input, dict) else {}
+    own = _OWN.get(part.tool)
+    if own is not None:
+        label = own(given, part)
+        if label:
+            return label
+    if isinstance(state, (Completed, Running)) and state.title:
+        return str(state.title)
+    for value in (*(given.get(name) for name in TELLING), *given.values()):
+        if isinstance(value, (str, int, float)) and str(value).strip():
+            return first_line(value)
+    return ""
+
+
+def first_line(value: Any) -> str:
+    """The first line of a text, cut to `CHARS`."""
+    return str(value).strip().splitlines()[0][:CHARS]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _list(given: dict[str, Any], name: str) -> list[Any]:
+    value = given.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _apply_patch(given: dict[str, Any], part: ToolPart) -> str:
+    """The files of a patch; OpenCode's title is the whole output."""
+    metadata = part.state.metadata if isinstance(part.state, Completed) else None
+    files = [f for f in (metadata or {}).get("files") or [] if isinstance(f, dict)]
+    names = [str(f.get("relativePath") or f.get("filePath") or "") for f in files]
+    if not names:
+        patch = given.get("patchText", given.get("patch_text"))
+        names = _PATCHED.findall(patch) if isinstance(patch, str) else []
+    return names[0][:CHARS] if len(names) == 1 else _count(len(names), "file") if names else ""
+
+
+def _batch(given: dict[str, Any], part: ToolPart) -> str:
+    calls = _list(given, "tool_calls") or _list(given, "toolCalls")
+    if not calls:
+        return ""
+    metadata = part.state.metadata if isinstance(part.state, Completed) else None
+    failed = (metadata or {}).get("failed")
+    return _count(len(calls), "call") + (f", {failed} failed" if isinstance(failed, int) and failed else "")
+
+
+def _question(given: dict[str, Any], part: ToolPart) -> str:
+    asked = [q for q in _list(given, "questions") if isinstance(q, dict)]
+    headers = [str(q.get("header") or q.get("question") or "").strip() for q in asked]
+    return ", ".join(filter(None, headers))[:CHARS]
+
+
+def _todos(given: dict[str, Any], part: ToolPart) -> str:
+    """How many are done; OpenCode's title counts those that are left."""
+    todos = (part.state.metadata or {}).get("todos") if isinstance(part.state, Completed) else given.get("todos")
+    if not isinstance(todos, list):
+        return ""
+    done = sum(isinstance(t, dict) and t.get("status") == "completed" for t in todos)
+    return f"{done} of {_count(len(todos), 'task')} done" if todos else "no tasks"
+
+
+def _lsp(given: dict[str, Any], part: ToolPart) -> str:
+    """OpenCode's title without the editor's arguments repeated: ``goToDefinition src/a.py:3:7``."""
+    title = getattr(part.state, "title", None)
+    if title:
+        return str(title)
+    operation, path = given.get("operation"), given.get("filePath", given.get("file_path"))
+    if not isinstance(operation, str) or not isinstance(path, str):
+        return ""
+    return f"{operation} {path}:{given.get('line', 1)}:{given.get('character', 1)}"[:CHARS]
+
+
+def _webfetch(given: dict[str, Any], part: ToolPart) -> str:
+    url = given.get("url")
+    title = getattr(part.state, "title", None)
+    return str(title or (first_line(url) if isinstance(url, str) and url.strip() else ""))
+
+
+def _notebook(given: dict[str, Any], part: ToolPart) -> str:
+    """The notebook, and which of its cells."""
+    title = getattr(part.state, "title", None)
+    path = next((given[k] for k in ("filePath", "file_path", "path", "notebook") if isinstance(given.get(k), str)), "")
+    return str(title or os.path.basename(path.rstrip("/")))
+
+
+def _code(given: dict[str, Any], part: ToolPart) -> str:
+    """The first line that does something."""
+    code = given.get("code")
+    lines = [line for line in code.splitlines() if line.strip()] if isinstance(code, str) else []
+    telling = [line for line in lines if not line.lstrip().startswith("#")]
+    more = " …" if len(lines) > 1 else ""
+    return str(getattr(part.state, "title", None) or "") or (first_line((telling or lines)[0]) + more if lines else "")
+
+
+_OWN: dict[str, Callable[[dict[str, Any], ToolPart], str]] = {
+    "apply_patch": _apply_patch,
+    "batch": _batch,
+    "question": _question,
+    "todowrite": _todos,
+    "todoread": _todos,
+    "lsp": _lsp,
+    "webfetch": _webfetch,
+    "notebook_read": _notebook,
+    "notebook_edit": _notebook,
+    "python": _code,
+}
+"""By the tool's id: its own label; empty leaves it to the rule for all."""

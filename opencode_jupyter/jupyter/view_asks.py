@@ -1,0 +1,78 @@
+"""What waits for a person, as the card's JSON: a permission ask, or questions (``labextension/src/card/token.ts``)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.permission import PermissionRequest, Rule
+from ..core.question_request import QuestionRequest
+from .view_bodies import file_diffs
+
+TEXT_CHARS = 200_000
+"""Most characters of a command or a diff that an ask shows."""
+
+
+@dataclass(slots=True)
+class AskView:
+    """One pending request as the card shows it."""
+
+    request: PermissionRequest | QuestionRequest
+    digest: str
+    position: tuple[int, int] = (1, 1)
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """The card's field for it: ``ask`` or ``question``."""
+        request = self.request
+        if isinstance(request, QuestionRequest):
+            return {"question": self._questions(request)}
+        return {"ask": self._ask(request)}
+
+    def _questions(self, request: QuestionRequest) -> dict[str, Any]:
+        return {
+            "id": request.id,
+            "digest": self.digest,
+            "questions": [question.to_wire() for question in request.questions],
+            "asked": request.asked,
+            "position": list(self.position),
+        }
+
+    def _ask(self, request: PermissionRequest) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "id": request.id,
+            "digest": self.digest,
+            "permission": request.permission,
+            "patterns": list(request.patterns),
+            "always": list(request.always),
+            "asked": request.asked,
+            "position": list(self.position),
+        }
+        metadata = request.metadata
+        for key, name in (("command", "command"), ("diff", "diff"), ("filepath", "path")):
+            if isinstance(metadata.get(key), str):
+                shown[name] = metadata[key][:TEXT_CHARS]
+        diffs = file_diffs(metadata.get("files"))
+        if diffs:
+            shown["diffs"] = diffs
+            shown.pop("diff", None)  # the same once more
+        if len(request.patterns) == 1 and str(shown.get("path", "")).endswith("/" + request.patterns[0]):
+            shown["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
+        if request.rule is not None:
+            shown["rule"] = rule_json(request.rule)
+        return shown
+
+
+def rule_json(rule: Rule) -> dict[str, str]:
+    """A rule with where it comes from."""
+    return {"permission": rule.permission, "pattern": rule.pattern, "action": rule.action, "origin": rule.origin}
+
+
+def digest_of(request: PermissionRequest | QuestionRequest) -> str:
+    """A fingerprint of what a person sees, so that an answer can't be meant for something else."""
+    if isinstance(request, QuestionRequest):
+        shown: list[Any] = [question.to_wire() for question in request.questions]
+    else:
+        shown = [request.permission, list(request.patterns), list(request.always), request.metadata]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,159 @@
+"""What a card shows of a call beside its output: answers, tasks, files' changes, tables, names of files.
+
+Each is a field of ``ui`` that ``labextension/src/card/token.ts`` describes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from ..core.question_request import Answered
+from ..core.state import Completed, ToolPart
+from .tables import cell
+
+ROWS = 100
+"""Most rows of a table; the whole is in ``result.records``."""
+COLUMNS = 8
+TASKS = 200
+FILES = 50
+"""Most files whose changes, or names, are shown."""
+DIFF_CHARS = 200_000
+"""Most characters of all diffs of one call."""
+TABLES = ("glob", "grep")
+"""Tools whose text says nothing that the table of their records does not."""
+TASK_TOOLS = ("todowrite", "todoread")
+
+_STATUSES = ("pending", "in_progress", "completed", "cancelled")
+_PATHS = ("path", "file", "filePath", "uri")
+_TIMES = ("mtime", "time", "modified")
+_SKILL_FILE = re.compile(r"<file>(.*?)</file>")
+
+
+def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> dict[str, Any]:
+    """The fields of ``ui`` for a part. What is shown from `metadata` in another form is taken out of it.
+
+    Args:
+        part: the call.
+        metadata: a copy of the tool's own data.
+        base: paths below it are shown relative to it.
+    """
+    shown: dict[str, Any] = {}
+    if part.answered:
+        shown["answered"] = [answered_json(one) for one in part.answered]
+    if part.tool in TASK_TOOLS:
+        tasks = task_list(part, metadata)
+        if tasks is not None:
+            shown["tasks"] = tasks
+    diffs = file_diffs(metadata.get("files"))
+    if diffs:
+        del metadata["files"]
+        shown["diffs"] = diffs
+    if isinstance(part.state, Completed):
+        table = table_of(part, base)
+        if table is not None:
+            shown["table"] = table
+            metadata.pop("result", None)  # lsp's, which the table shows
+        if part.tool == "skill":
+            files = skill_files(part.state.output, metadata)
+            if files:
+                shown["files"] = files
+    return shown
+
+
+def answered_json(answered: Answered) -> dict[str, Any]:
+    """Questions with their answers; without answers if they were dismissed."""
+    asked = [{"question": q.question, "header": q.header} for q in answered.questions]
+    shown: dict[str, Any] = {"questions": asked, "by": answered.by}
+    if answered.answers is not None:
+        shown["answers"] = answered.answers
+    return shown
+
+
+def task_list(part: ToolPart, metadata: dict[str, Any]) -> list[dict[str, str]] | None:
+    """The tasks of todowrite or todoread: as stored, or before that as given."""
+    given = metadata.get("todos")
+    if given is None and isinstance(part.state.input, dict):
+        given = part.state.input.get("todos")
+    if not isinstance(given, list):
+        return None
+    tasks = []
+    for task in given[:TASKS]:
+        if isinstance(task, dict):
+            status = str(task.get("status") or "")
+            tasks.append(
+                {
+                    "content": cell(task.get("content"), 1000),
+                    "status": status if status in _STATUSES else "pending",
+                    "priority": cell(task.get("priority"), 20),
+                }
+            )
+    return tasks
+
+
+def file_diffs(files: Any) -> list[dict[str, Any]]:
+    """The changes of several files, as apply_patch gives them (reference: tools.md 9.6)."""
+    if not isinstance(files, list):
+        return []
+    shown: list[dict[str, Any]] = []
+    room = DIFF_CHARS
+    for file in files[:FILES]:
+        if not isinstance(file, dict):
+            continue
+        diff = file.get("diff", file.get("patch"))
+        if not isinstance(diff, str):
+            continue
+        entry: dict[str, Any] = {
+            "path": str(file.get("relativePath") or file.get("filePath") or ""),
+            "type": str(file.get("type") or "update"),
+            "diff": diff[:room],
+        }
+        if file.get("movePath") and file.get("filePath"):
+            entry["from"] = os.path.basename(str(file["filePath"]))
+        for name in ("additions", "deletions"):
+            if isinstance(file.get(name), int):
+                entry[name] = file[name]
+        room = max(0, room - len(diff))
+        shown.append(entry)
+    return shown
+
+
+def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
+    """The rows of a result as a small table; None where the text shows them better."""
+    state, result = part.state, part.result
+    if not isinstance(state, Completed) or result is None or not result.records:
+        return None
+    if part.tool not in TABLES and not state.output.lstrip().startswith(("[", "{")):
+        return None
+    if part.tool in TASK_TOOLS:
+        return None
+    rows = [row for row in result.records[:ROWS] if isinstance(row, dict)]
+    columns = list(dict.fromkeys(str(key) for row in rows for key in row))[:COLUMNS]
+    return {
+        "columns": columns,
+        "rows": [[_value(name, row.get(name), base) for name in columns] for row in rows],
+        "total": max(len(result.records), _total(state)),
+    }
+
+
+def _total(state: Completed) -> int:
+    """How many there are in all, where the tool counted further than it kept."""
+    counts = [state.metadata.get(name) for name in ("total", "matches", "count")]
+    return max((n for n in counts if isinstance(n, int)), default=0)
+
+
+def _value(name: str, value: Any, base: Path | None) -> str:
+    if name in _TIMES and isinstance(value, (int, float)) and value > 0:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
+    if name in _PATHS and isinstance(value, str) and base is not None:
+        return cell(value.removeprefix("file://").removeprefix(str(base).rstrip("/") + "/"))
+    return cell(value)
+
+
+def skill_files(output: str, metadata: dict[str, Any]) -> list[str]:
+    """The files of a skill, as its output lists them, relative to its folder."""
+    folder = str(metadata.get("dir") or "")
+    return [file.removeprefix(folder.rstrip("/") + "/") for file in _SKILL_FILE.findall(output)[:FILES]]

@@ -1,0 +1,99 @@
+"""Questions typed at a prompt: numbers, labels, own words, several, nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_jupyter.core.question_request import Question, QuestionRequest, answers_of, questions_of
+from opencode_jupyter.jupyter.question_prompt import TRIES, QuestionDialog, parse_choice
+
+LABELS = ["SQLite", "PostgreSQL", "My SQL"]
+
+
+def question(**more: object) -> Question:
+    (made,) = questions_of({"question": "Which?", "header": "DB", "options": LABELS, **more})
+    return made
+
+
+def dialog(*questions: Question) -> QuestionDialog:
+    return QuestionDialog(QuestionRequest("que_1", "ses_1", list(questions)))
+
+
+@pytest.mark.parametrize(
+    ("typed", "more", "answer"),
+    [
+        ("1", {}, ["SQLite"]),
+        (" 3 ", {}, ["My SQL"]),
+        ("postgresql", {}, ["PostgreSQL"]),
+        ("9", {}, ["9"]),
+        ("DuckDB, if you can", {}, ["DuckDB, if you can"]),
+        ("1,3", {"multiple": True}, ["SQLite", "My SQL"]),
+        ("1 3", {"multiple": True}, ["SQLite", "My SQL"]),
+        ("1; my sql, 1", {"multiple": True}, ["SQLite", "My SQL"]),
+        ("2, DuckDB", {"multiple": True}, ["PostgreSQL", "DuckDB"]),
+        ("DuckDB, Redis", {"multiple": True}, ["DuckDB, Redis"]),
+        ("1,2", {"multiple": True, "custom": False}, ["SQLite", "PostgreSQL"]),
+        ("2", {"custom": False}, ["PostgreSQL"]),
+    ],
+)
+def test_what_a_typed_line_chooses(typed: str, more: dict[str, object], answer: list[str]) -> None:
+    assert parse_choice(typed, question(**more)) == answer
+
+
+@pytest.mark.parametrize(
+    ("typed", "more", "words"),
+    [
+        ("1,2", {}, "One answer only"),
+        ("DuckDB", {"custom": False}, "none of the answers"),
+        ("1, DuckDB", {"custom": False, "multiple": True}, "none of the answers"),
+        ("4", {"custom": False}, "none of the answers"),
+    ],
+)
+def test_what_it_does_not_take(typed: str, more: dict[str, object], words: str) -> None:
+    said = parse_choice(typed, question(**more))
+    assert isinstance(said, str)
+    assert words in said
+
+
+def test_the_text_of_a_prompt() -> None:
+    many = questions_of(
+        [
+            {"question": "Which?", "header": "DB", "options": [{"label": "A\u202e", "description": "a file"}, "B"]},
+            {"question": "Why?", "options": [], "multiple": True},
+        ]
+    )
+    asked = dialog(*many)
+    assert asked.text().split("\n") == [
+        "[1 of 2] DB: Which?",
+        "  [1] A\\u202e: a file",
+        "  [2] B",
+        "A number, or your own answer (empty: dismiss) > ",
+    ]
+    assert asked.take("2") == "next"
+    assert asked.text().split("\n") == ["[2 of 2] Why?", "Your answer (empty: dismiss) > "]
+    assert asked.take("because") == "done"
+    assert asked.answers == [["B"], ["because"]]
+
+
+def test_nonsense_is_told_and_ends_after_a_while() -> None:
+    asked = dialog(question(custom=False))
+    for _ in range(TRIES - 1):
+        assert asked.take("x") == "again"
+        assert "none of the answers" in asked.text()
+    assert asked.take("x") == "dismissed"
+    assert dialog(question()).take("  ") == "dismissed"
+
+
+@given(st.text(min_size=1), st.booleans(), st.booleans())
+def test_whatever_is_typed_is_an_answer_that_fits_or_is_told(typed: str, multiple: bool, custom: bool) -> None:
+    one = question(multiple=multiple, custom=custom)
+    asked = dialog(one)
+    outcome = asked.take(typed)
+    if outcome == "done":
+        assert answers_of([one], asked.answers) == asked.answers
+        assert multiple or len(asked.answers[0]) == 1
+        assert asked.answers[0]
+    else:
+        assert outcome in ("again", "dismissed")
