@@ -8,9 +8,9 @@ costs no more than starting the shell; starting an interpreter for each would co
 
 A request is one byte with three descriptors: the command's own socket, the writing and the reading end of its output
 pipe; two more are its stdin (else there is none) and its stderr (else the output pipe). On the command's socket come a
-length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``. It is answered by lines: ``started PID``,
-``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may be told ``K``, end everything, or ``D``,
-let the rest run on (its output goes nowhere). End of file is ``K``.
+length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``. It is answered by lines:
+``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may be told ``K``, end
+everything, or ``D``, let the rest run on (its output goes nowhere). End of file is ``K``.
 """
 
 from __future__ import annotations
