@@ -42,7 +42,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.parent / f".opencode-{secrets.token_hex(8)}.tmp"
         try:
-            _fill(temporary, data, mode, existing)
+            fill(temporary, data, mode, existing)
             temporary.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -67,7 +67,12 @@ def _existing(target: Path, shown: str) -> os.stat_result | None:
     return found
 
 
-def _fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | None) -> None:
+def fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | None) -> None:
+    """Make a new file with `data`; mode and owner are those of `existing`, or `mode` less the umask.
+
+    Raises:
+        OSError: it can't be made or written whole.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     # Until it has the old file's mode, nobody else may read it.
     descriptor = os.open(temporary, flags, mode if existing is None else 0o600)

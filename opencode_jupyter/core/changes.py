@@ -13,10 +13,11 @@ import secrets
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import atomic
+from .atomic_many import Write, write_all
 from .errors import ToolError
 
 MAX_ENTRIES = 500
@@ -44,11 +45,19 @@ class Change:
     """Holds the content before; None if there was none or it was too large to keep."""
     before_size: int
     after_digest: bytes | None
+    step: int = 0
+    """Changes of one step are taken back together."""
+    mode: int | None = None
+    """Permission bits of a file that is not there afterwards."""
+    link: str | None = None
+    """Where the symbolic link led that was there before."""
+    folders: tuple[Path, ...] = ()
+    """Folders that were made for it, outer ones first."""
 
     @property
     def undoable(self) -> bool:
         """Whether the content before is still known."""
-        return self.created or self.blob is not None
+        return self.created or self.blob is not None or self.link is not None
 
 
 class Changes:
@@ -62,6 +71,7 @@ class Changes:
         self._folder = Path(data_dir) / "undo"
         self._entries: deque[Change] = deque()
         self._bytes = 0
+        self._steps = 0
         self._lock = threading.Lock()
         self._swept = False
 
@@ -69,8 +79,25 @@ class Changes:
         """All changes that are remembered, oldest first."""
         return list(self._entries)
 
+    def next_step(self) -> int:
+        """A number for `record`, to give to all the changes that one undo is to take back."""
+        with self._lock:
+            self._steps += 1
+            return self._steps
+
     def record(
-        self, path: Path, before: bytes | None, after: bytes | None, session_id: str, call_id: str, tool: str
+        self,
+        path: Path,
+        before: bytes | None,
+        after: bytes | None,
+        session_id: str,
+        call_id: str,
+        tool: str,
+        *,
+        step: int | None = None,
+        mode: int | None = None,
+        link: str | None = None,
+        folders: Sequence[Path] = (),
     ) -> Change:
         """Remember a change that has been made.
 
@@ -81,9 +108,15 @@ class Changes:
             session_id: the session.
             call_id: the call.
             tool: the tool's id.
+            step: from `next_step`, for one of several changes that belong together; a step of its own if left out.
+            mode: permission bits of a file that was deleted.
+            link: where it led, if a symbolic link was replaced or deleted; `before` counts for nothing then.
+            folders: made for the file.
         """
         blob: Path | None = None
-        if before is not None and len(before) <= MAX_BYTES // 4:
+        if step is None:
+            step = self.next_step()
+        if before is not None and link is None and len(before) <= MAX_BYTES // 4:
             with contextlib.suppress(OSError):  # a full disk must not fail the edit, which is done
                 blob = self._keep(before)
         change = Change(
@@ -92,18 +125,32 @@ class Changes:
             call_id=call_id,
             tool=tool,
             time_ms=time.time_ns() // 1_000_000,
-            created=before is None,
+            created=before is None and link is None,
             deleted=after is None,
             blob=blob,
             before_size=len(before or b""),
             after_digest=None if after is None else _digest(after),
+            step=step,
+            mode=mode,
+            link=link,
+            folders=tuple(folders),
         )
         with self._lock:
             self._entries.append(change)
             self._bytes += change.before_size if blob else 0
-            while len(self._entries) > MAX_ENTRIES or (self._bytes > MAX_BYTES and len(self._entries) > 1):
-                self._forget(self._entries.popleft())
+            # A step is forgotten whole, and never the last one.
+            while (oldest := self._entries[0].step) != step and self._full():
+                self._drop({oldest})
         return change
+
+    def _drop(self, steps: set[int]) -> None:
+        for change in self._entries:
+            if change.step in steps:
+                self._forget(change)
+        self._entries = deque(change for change in self._entries if change.step not in steps)
+
+    def _full(self) -> bool:
+        return len(self._entries) > MAX_ENTRIES or self._bytes > MAX_BYTES
 
     def amend(self, change: Change, after: bytes) -> None:
         """Correct what the file holds after `change`: a formatter has been at work since."""
@@ -112,7 +159,7 @@ class Changes:
             self._entries[index] = replace(change, after_digest=_digest(after))
 
     def undo(self, n: int = 1, force: bool = False) -> list[Change]:
-        """Take the last `n` changes back, all of them or none.
+        """Take the last `n` steps back, all of them or none: single changes, or those that one call made together.
 
         Args:
             n: how many.
@@ -125,19 +172,18 @@ class Changes:
             ToolError: there is nothing to undo, a file has changed since, or its content before was not kept.
         """
         with self._lock:
-            chosen = list(self._entries)[::-1][: max(0, n)]
+            steps = set(list(dict.fromkeys(change.step for change in reversed(self._entries)))[: max(0, n)])
+            chosen = [change for change in reversed(self._entries) if change.step in steps]
             if not chosen:
                 raise ToolError("There is no change to undo.")
             self._check(chosen, force)
-            done: list[Change] = []
+            write_all(_back(chosen))
             for change in chosen:
-                if change.created:
-                    change.path.unlink(missing_ok=True)
-                elif change.blob is not None:
-                    atomic.write(change.path, change.blob.read_bytes())
-                done.append(change)
-                self._forget(self._entries.pop())
-            return done
+                for folder in reversed(change.folders):
+                    with contextlib.suppress(OSError):  # something else is in it by now
+                        folder.rmdir()
+            self._drop(steps)
+            return chosen
 
     def _check(self, chosen: list[Change], force: bool) -> None:
         expected: dict[Path, bytes | None] = {}  # what a file will hold once the changes after this one are undone
@@ -154,7 +200,10 @@ class Changes:
                         f"{change.path} has changed since the {change.tool} call; undoing it would lose that. "
                         "Undo with force to do it all the same."
                     )
-            expected[change.path] = None if change.blob is None else _digest(change.blob.read_bytes())
+            if change.link is not None:
+                expected[change.path] = _digest_of(change.path.parent / change.link)
+            else:
+                expected[change.path] = None if change.blob is None else _digest(change.blob.read_bytes())
 
     def _keep(self, content: bytes) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -185,6 +234,19 @@ class Changes:
                 change.blob.unlink()
 
 
+def _back(chosen: Sequence[Change]) -> list[Write]:
+    """What makes the files what they were before `chosen` (newest first)."""
+    oldest = {change.path: change for change in chosen}
+    out = []
+    for path, change in oldest.items():
+        if not change.created:
+            content = None if change.blob is None else change.blob.read_bytes()
+            out.append(Write(path, content, mode=change.mode, link=change.link))
+        elif os.path.lexists(path):
+            out.append(Write(path, None))
+    return out
+
+
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
@@ -192,5 +254,5 @@ def _digest(content: bytes) -> bytes:
 def _digest_of(path: Path) -> bytes | None:
     try:
         return _digest(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None

@@ -16,7 +16,7 @@ NAME = PACKAGE.name
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "core": ("core",),
-    "text": ("text", "core.errors"),
+    "text": ("text", "core.errors", "core.atomic", "core.atomic_many"),
     "tools": ("tools", "core", "text"),
     "agent": ("agent", "core", "tools", "text"),
     "mcp": ("mcp", "core", "tools", "text"),

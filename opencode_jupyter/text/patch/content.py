@@ -1,0 +1,146 @@
+"""The new content of an updated file (reference: tools.md 9.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..encoding import printable
+from .errors import PatchMismatchError
+from .grammar import Chunk, Line
+from .seek import Seeker
+
+_UNIFIED = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
+"""What follows ``@@`` in a unified diff: numbers that say nothing here."""
+
+
+class _Replacement(NamedTuple):
+    at: int
+    old: int
+    """How many lines go."""
+    lines: tuple[Line, ...]
+
+
+def updated(text: str, chunks: Sequence[Chunk], path: str) -> str:
+    """`text` with `chunks` applied.
+
+    A line that the patch shows as context takes the patch's spelling, every line keeps its line end (new ones
+    take that of the line before), and the last line gets one. With no chunk the text stays as it is.
+
+    Args:
+        text: bytes that are no UTF-8 as lone surrogates.
+        chunks: in the order of the file.
+        path: shown in errors.
+
+    Raises:
+        PatchMismatchError: lines that should be there are not.
+    """
+    if not chunks:
+        return text
+    file = _File(text)
+    out: list[str] = []
+    done = 0
+    for at, old, lines in sorted(_replacements(file, chunks, path), key=lambda one: one.at):
+        out.extend(file.whole(done, at))
+        out.extend(file.rewritten(max(at, done), lines))
+        done = max(done, at + old)
+    out.extend(file.whole(done, len(file.bodies)))
+    return "".join(out)
+
+
+def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Replacement]:
+    seeker = Seeker([printable(body) for body in file.bodies] if not file.exact else file.bodies)
+    out = []
+    cursor = 0
+    for chunk in chunks:
+        if chunk.context is not None:
+            found = seeker.seek([chunk.context], cursor)
+            if found >= 0:
+                cursor = found + 1
+            elif not _UNIFIED.match(chunk.context):
+                raise PatchMismatchError(f"Failed to find context '{chunk.context}' in {path}")
+        one = _place(seeker, chunk, cursor, len(file.bodies))
+        if one is None:
+            old = "\n".join(text for sign, text in chunk.readings()[0] if sign != "+")
+            raise PatchMismatchError(f"Failed to find expected lines in {path}:\n{old}")
+        if one.old:
+            cursor = one.at + one.old
+        elif one.at and file.bodies[-1] == "":
+            one = one._replace(at=one.at - 1)  # what is added at the end stands before one empty last line
+        out.append(one)
+    return out
+
+
+def _place(seeker: Seeker, chunk: Chunk, cursor: int, end: int) -> _Replacement | None:
+    for lines in chunk.readings():
+        old = [printable(text) for sign, text in lines if sign != "+"]
+        if not old:
+            return _Replacement(end, 0, lines)
+        found = seeker.seek(old, cursor, chunk.end_of_file)
+        if found >= 0:
+            return _Replacement(found, len(old), lines)
+        if old[-1] == "" and len(old) > 1:  # it may stand for the end of the last line
+            found = seeker.seek(old[:-1], cursor, chunk.end_of_file)
+            if found >= 0:
+                return _Replacement(found, len(old) - 1, _without_last(lines))
+    return None
+
+
+def _without_last(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """`lines` without the last old line, and without an empty last new one."""
+    index = max(i for i, line in enumerate(lines) if line.sign != "+")
+    kept = [Line("+", "")] if lines[index].sign == " " else []  # it still stands for a new line
+    out = [*lines[:index], *kept, *lines[index + 1 :]]
+    last = max((i for i, line in enumerate(out) if line.sign != "-"), default=None)
+    if last is not None and out[last].text == "" and out[last].sign == "+":
+        del out[last]
+    return tuple(out)
+
+
+class _File:
+    """A file's lines, and how each of them ends."""
+
+    def __init__(self, text: str) -> None:
+        self.exact = text.isascii() or printable(text) == text
+        self.bodies = text.split("\n")
+        ended = self.bodies[-1] == ""
+        if ended:
+            self.bodies.pop()
+        self._newline = "\n"
+        self._ends: list[str] | None = None  # all end with a newline
+        if "\r\n" in text:
+            crlf = text.count("\r\n")
+            self._newline = "\r\n" if crlf * 2 >= len(self.bodies) else "\n"
+            unended = None if ended else self.bodies.pop()
+            self._ends = ["\r\n" if body.endswith("\r") else "\n" for body in self.bodies]
+            self.bodies = [body.removesuffix("\r") for body in self.bodies]
+            if unended is not None:
+                self.bodies.append(unended)
+                self._ends.append(self._newline)
+
+    def _end(self, index: int) -> str:
+        return self._newline if self._ends is None or not 0 <= index < len(self._ends) else self._ends[index]
+
+    def whole(self, start: int, end: int) -> list[str]:
+        """Lines as they are."""
+        if self._ends is None:
+            return [body + "\n" for body in self.bodies[start:end]]
+        return [body + ending for body, ending in zip(self.bodies[start:end], self._ends[start:end], strict=True)]
+
+    def rewritten(self, at: int, lines: Sequence[Line]) -> list[str]:
+        """What stands for the old ones of `lines`, which were found at `at`."""
+        out = []
+        last = at if lines and any(line.sign != "+" for line in lines) else at - 1
+        for sign, text in lines:
+            if sign == "+":
+                out.append(text + self._end(last))
+                continue
+            last = at
+            at += 1
+            if sign == " ":
+                body = self.bodies[last]
+                # What the patch can't spell must not be lost.
+                keep = not self.exact and printable(body) != body
+                out.append((body if keep else text) + self._end(last))
+        return out

@@ -1,0 +1,249 @@
+"""What a patch makes of the files: every hunk applied to a picture of them, nothing written.
+
+Hunks see what earlier ones have done: a file that was added can be updated, one that was moved away is gone. What
+comes out is one `FileChange` for people, and for the disk one `Result` for each file that ends as something else.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from ...core.errors import ToolError
+from ..encoding import Text, decode, encode
+from .content import updated
+from .errors import PatchFileError
+from .grammar import AddFile, DeleteFile, Hunk, UpdateFile
+
+Kind = Literal["add", "update", "move", "delete"]
+Read = Callable[[Path], bytes | None]
+"""A file's content, None if there is none; raises `ToolError` for what is no readable file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a patch does to one file.
+
+    Attributes:
+        type: ``add``, ``update``, ``move`` (perhaps with an update) or ``delete``.
+        path: absolute; of a move where the file was.
+        before: its text, without a byte order mark; empty if it was not there.
+        after: its text then; empty if it is deleted.
+        move_path: absolute; where it is moved to.
+    """
+
+    type: Kind
+    path: Path
+    before: str
+    after: str
+    move_path: Path | None = None
+
+    @property
+    def target(self) -> Path:
+        """Where the file is in the end."""
+        return self.move_path or self.path
+
+
+@dataclass(slots=True)
+class Result:
+    """A file on the disk, and what it is to become.
+
+    Attributes:
+        path: absolute, links followed (but not those that are themselves replaced or removed).
+        named: as the patch names it.
+        before: its content now; None if there is none.
+        after: its content then; None if it goes.
+        mode: permission bits it is to have, if they are not its own.
+        link: where it leads, if it is a symbolic link that is replaced or removed.
+    """
+
+    path: Path
+    named: Path
+    before: bytes | None
+    after: bytes | None
+    mode: int | None = None
+    link: str | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is to be done."""
+        return self.link is not None or self.before != self.after or (self.mode is not None and self.after is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a patch does."""
+
+    changes: list[FileChange]
+    results: list[Result]
+
+
+def plan(
+    hunks: Sequence[Hunk],
+    resolve: Callable[[str], Path],
+    read: Read,
+    *,
+    final_newline: bool = True,
+    step: Callable[[], None] = lambda: None,
+) -> Plan:
+    """Apply `hunks` to a picture of the files.
+
+    Args:
+        hunks: in order.
+        resolve: a path of the patch as an absolute one.
+        read: gives a file's content.
+        final_newline: end added files with a newline.
+        step: called before each hunk; may raise to end the work.
+
+    Raises:
+        PatchError: the patch can't be applied.
+    """
+    picture = _Picture(read)
+    for hunk in hunks:
+        step()
+        path = resolve(hunk.path)
+        match hunk:
+            case AddFile():
+                picture.add(path, hunk.contents, final_newline)
+            case DeleteFile():
+                picture.delete(path)
+            case UpdateFile():
+                picture.update(path, hunk, None if hunk.move_path is None else resolve(hunk.move_path))
+    return Plan(picture.changes, [one for one in picture.files.values() if one.changed])
+
+
+class _Picture:
+    """The files as they are once the hunks so far are applied."""
+
+    def __init__(self, read: Read) -> None:
+        self.files: dict[Path, Result] = {}
+        self.changes: list[FileChange] = []
+        self._read = read
+        self._latest: dict[Path, int] = {}
+        """For each file the change that it ended with, as an index: further updates are joined to it."""
+        self._folders: set[Path] = set()
+        self._real: dict[Path, Path] = {}
+
+    # ------------------------------------------------------------------ the hunks
+
+    def add(self, path: Path, contents: str, final_newline: bool) -> None:
+        file = self._open(path)
+        self._check_place(file.path, path)
+        before = decode(file.after or b"").text
+        if final_newline and contents and not contents.endswith("\n"):
+            contents += "\n"
+        file.after = encode(contents)
+        self._note(FileChange("add", path, before, decode(file.after).text), file.path)
+
+    def delete(self, path: Path) -> None:
+        if path.is_dir() and self._entry(path) not in self.files:
+            raise PatchFileError(f"EISDIR: illegal operation on a directory, read '{path}'")
+        file = self._open(path)
+        if file.after is None:
+            raise PatchFileError(f"ENOENT: no such file or directory, open '{path}'")
+        before = decode(file.after).text
+        self._remove(path, file)
+        self._note(FileChange("delete", path, before, ""), None)
+
+    def update(self, path: Path, hunk: UpdateFile, target: Path | None) -> None:
+        old = self._to_update(path)
+        source = self._open(path)
+        new = Text(updated(old.text, hunk.chunks, str(path)), old.bom)
+        content = encode(new.text, bom=new.bom)
+        if target is None or self._entry(target) == self._entry(path):
+            source.after = content
+            self._join(FileChange("update", path, old.text, new.text), source.path)
+            return
+        place = self._open(target)
+        if place is source and self._entry(path) == source.path:
+            raise PatchFileError(f"{target} is a link to {path}: moving one to the other would leave nothing.")
+        self._check_place(place.path, target)
+        mode = self._mode(source)
+        self._remove(path, source)
+        if place is not source:
+            place.mode = mode
+        place.after = content
+        self._note(FileChange("move", path, old.text, new.text, target), place.path)
+
+    def _to_update(self, path: Path) -> Text:
+        message = f"Failed to read file to update: {path}"
+        if path.is_dir() and self._entry(path) not in self.files:
+            raise PatchFileError(message, plain=True)
+        try:
+            file = self._open(path)
+        except ToolError as error:
+            raise PatchFileError(f"{message} ({error})", plain=True) from error
+        if file.after is None:
+            raise PatchFileError(message, plain=True)
+        return decode(file.after)
+
+    # ------------------------------------------------------------------ changes as people see them
+
+    def _note(self, change: FileChange, place: Path | None) -> None:
+        if place is not None:
+            self._latest[place] = len(self.changes)
+        self.changes.append(change)
+
+    def _join(self, change: FileChange, place: Path) -> None:
+        index = self._latest.get(place)
+        if index is None:
+            self._note(change, place)
+        else:
+            self.changes[index] = replace(self.changes[index], after=change.after)
+
+    # ------------------------------------------------------------------ files
+
+    def _entry(self, path: Path) -> Path:
+        """The path with the links of its folder followed, but not that at its end."""
+        parent = self._real.get(path.parent)
+        if parent is None:
+            parent = self._real[path.parent] = Path(os.path.realpath(path.parent))
+        return parent / path.name
+
+    def _open(self, path: Path) -> Result:
+        entry = self._entry(path)
+        if entry in self.files:
+            return self.files[entry]
+        place = Path(os.path.realpath(path)) if entry.is_symlink() else entry
+        if place not in self.files:
+            content = self._read(path)
+            self.files[place] = Result(place, path, content, content)
+        return self.files[place]
+
+    def _remove(self, path: Path, file: Result) -> None:
+        entry = self._entry(path)
+        if entry == file.path:
+            file.after = file.mode = None
+            self._latest.pop(file.path, None)
+        else:  # a link goes; the file it leads to stays
+            self.files[entry] = Result(entry, path, None, None, link=os.readlink(entry))
+
+    def _mode(self, file: Result) -> int | None:
+        if file.mode is not None:
+            return file.mode
+        try:
+            return stat.S_IMODE(file.path.stat().st_mode)
+        except OSError:  # it is only going to be
+            return None
+
+    def _check_place(self, place: Path, named: Path) -> None:
+        """A file can be put there: each part of its path is a folder, or nothing that can become one."""
+        if place in self._folders:
+            raise PatchFileError(f"Path is a directory, not a file: {named}")
+        new = []
+        for folder in place.parents:
+            if folder in self._folders:
+                break
+            known = self.files.get(folder)
+            if known is not None and known.after is not None:
+                raise PatchFileError(f"Can't write {named}: {folder} is a file, not a folder.")
+            new.append(folder)
+            if known is None and os.path.lexists(folder):
+                if not folder.is_dir():
+                    raise PatchFileError(f"Can't write {named}: {folder} is a file, not a folder.")
+                break
+        self._folders.update(new)
