@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import copy
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +19,7 @@ import anyio
 
 from . import doom_loop, ids
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
-from .endings import error_text, outcome_of
+from .endings import error_text, outcome_of, why_cancelled
 from .errors import (
     InvalidArgumentsError,
     PermissionCorrectedError,
@@ -32,9 +33,10 @@ from .errors import (
 )
 from .hooks import AFTER, BEFORE
 from .permission import Action, Decision, Rule
-from .question_request import Answered, Answers
+from .question_request import Answers
+from .repair import INVALID, correct_name, invalid_call, repair
 from .result import ToolResult
-from .schema import Arguments
+from .schema import wire_names
 from .sessions import Session
 from .state import Completed, Failed, Pending, Running, ToolPart, now_ms
 from .tool import Bound, Tool
@@ -66,6 +68,7 @@ class Call:
 
     __slots__ = (
         "_agent",
+        "_asked_at",
         "_by",
         "_last_update",
         "_loop",
@@ -118,6 +121,10 @@ class Call:
         self.dry_run = dry_run
         self.parent = parent
         self.children: list[Call] = []
+        if by == "model" and parent is None:
+            name, arguments = repair(workspace.registry, name, arguments)
+        else:
+            name = correct_name(workspace.registry, name)
         self.tool = workspace.registry.get(name)
         part_id = part_id or ids.create("part")
         if parent is not None:
@@ -150,6 +157,7 @@ class Call:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._last_update = 0.0
+        self._asked_at = 0.0
         self._remaining: float | None = None
 
     # ------------------------------------------------------------------ the pipeline
@@ -187,23 +195,9 @@ class Call:
         return result
 
     async def _stages(self) -> ToolResult:
-        workspace, part, tool = self._workspace, self.part, self.tool
-        arguments = part.state.input
+        workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
-        if tool is None:
-            raise UnknownToolError(part.tool, workspace.registry.names())
-        if not isinstance(arguments, dict):
-            raise InvalidArgumentsError(
-                f"The {part.tool} tool takes its arguments as a dict of names and values, "
-                f"not {type(arguments).__name__}",
-                tool=part.tool,
-            )
-        if workspace.hooks.wanted(BEFORE):
-            arguments = copy.deepcopy(arguments)
-            arguments = (await workspace.hooks.trigger(BEFORE, hook_input, {"args": arguments}))["args"]
-        bound = tool.static or await tool.init(InitContext(self._agent, workspace))
-        arguments = wire_names(bound, arguments)
-        validated = bound.validate(arguments)
+        tool, bound, arguments, validated = await self._prepare(hook_input)
         if not self.dry_run and self._by != "user" and self.parent is None:
             # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
             # what is in it was asked for at once, without having seen a result in between.
@@ -234,13 +228,41 @@ class Call:
         self._changed()
         return result
 
+    async def _prepare(self, hook_input: dict[str, Any]) -> tuple[Tool, Bound, dict[str, Any], Any]:
+        """The tool, its definition, its arguments as they are kept, and the same validated; hooks had their say.
+
+        Raises:
+            ToolError: there is no such tool, or the arguments do not fit.
+        """
+        workspace, part, tool = self._workspace, self.part, self.tool
+        arguments = part.state.input
+        if tool is None:
+            raise UnknownToolError(part.tool, workspace.registry.names())
+        if not isinstance(arguments, dict):
+            raise InvalidArgumentsError(
+                f"The {part.tool} tool takes a dict of names and values, not {type(arguments).__name__}",
+                tool=part.tool,
+            )
+        if workspace.hooks.wanted(BEFORE):
+            arguments = copy.deepcopy(arguments)
+            arguments = (await workspace.hooks.trigger(BEFORE, hook_input, {"args": arguments}))["args"]
+        bound = tool.static or await tool.init(InitContext(self._agent, workspace))
+        arguments = wire_names(bound.definition.parameters, arguments)
+        try:
+            return tool, bound, arguments, bound.validate(arguments)
+        except InvalidArgumentsError as error:
+            fallback = workspace.registry.get(INVALID)
+            if self._by != "model" or self.parent is not None or fallback is None:
+                raise
+            # A model is told what was wrong and its turn goes on.
+            part.tool, arguments = invalid_call(part.tool, str(error))
+        hook_input["tool"] = part.tool
+        self.tool = fallback
+        bound = await fallback.init(InitContext(self._agent, workspace))
+        return fallback, bound, arguments, bound.validate(arguments)
+
     async def _after(self, hook_input: dict[str, Any], arguments: dict[str, Any], result: ToolResult) -> None:
-        output: dict[str, Any] = {
-            "title": result.title,
-            "output": result.output,
-            "metadata": result.metadata,
-            "attachments": result.attachments,
-        }
+        output = {name: getattr(result, name) for name in ("title", "output", "metadata", "attachments")}
         output = await self._workspace.hooks.trigger(AFTER, {**hook_input, "args": arguments}, output)
         result.title, result.output, result.metadata = output["title"], output["output"], output["metadata"]
         result.attachments = output["attachments"]
@@ -288,7 +310,6 @@ class Call:
         finally:
             self.asked -= 1
             self._resume()
-        part.waited += decision.waited
         self._decided(decision)
         if decision.waited:
             self._changed()
@@ -305,17 +326,13 @@ class Call:
                 session_id=part.session_id,
                 questions=questions,
                 tool={"messageID": part.message_id, "callID": part.call_id},
-                ended=self._answered,
+                ended=part.answered.append,
             )
         finally:
             self.asked -= 1
             self._resume()
         self._changed()
         return answered.answers or []
-
-    def _answered(self, answered: Answered) -> None:
-        self.part.answered.append(answered)
-        self.part.waited += answered.waited
 
     def _decided(self, decision: Decision) -> None:
         self.part.decisions.append(decision)
@@ -335,6 +352,8 @@ class Call:
         if self.parent is not None:
             self.parent._pause()
             self.parent.asked += 1
+        if self.asked == 0:
+            self._asked_at = time.monotonic()
         if self.timeout is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
             self._remaining = self._scope.deadline - self._loop.time()
             self._scope.deadline = float("inf")
@@ -343,6 +362,8 @@ class Call:
         if self.parent is not None:
             self.parent.asked -= 1
             self.parent._resume()
+        if self.asked == 0:
+            self.part.waited += time.monotonic() - self._asked_at
         if self._remaining is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
             self._scope.deadline = self._loop.time() + self._remaining
             self._remaining = None
@@ -405,7 +426,7 @@ class Call:
             return [self._note(self.part.tool, ["*"])]
         with contextlib.suppress(DryRunEnd):
             await self.run()
-        return self.part.decisions
+        return [*self.part.decisions, *(noted for child in self.children for noted in child.part.decisions)]
 
     # ------------------------------------------------------------------ endings
 
@@ -435,21 +456,15 @@ class Call:
             return ToolTimeoutError(self.part.tool, self.timeout)
         return ToolAbortedError(reason=self.signal.reason or "stopped")
 
-    def _why_cancelled(self) -> str:
-        """Why a cancel came from outside: what ended the call that made this one, else an interrupt."""
-        above = self.parent
-        while above is not None:
-            if above.signal.reason is not None:
-                return above.signal.reason
-            if above._scope is not None and above._loop is not None and above._scope.deadline <= above._loop.time():
-                return "timeout"
-            above = above.parent
-        return "interrupted"
+    @property
+    def overdue(self) -> bool:
+        """Whether its time is up."""
+        return self._scope is not None and self._loop is not None and self._scope.deadline <= self._loop.time()
 
     def _fail(self, error: BaseException) -> None:
         self.error = error
         if isinstance(error, asyncio.CancelledError) and not self.signal.aborted:
-            self.signal.abort(self._why_cancelled())
+            self.signal.abort(why_cancelled(self.parent))
         part, state = self.part, self.part.state
         start = state.start if isinstance(state, Running) else now_ms()
         metadata = state.metadata if isinstance(state, Running) else None
@@ -463,6 +478,16 @@ class Call:
             return
         self._changed()
 
+    def _tell(self) -> None:
+        """Tell whoever watches this call or one above it, inside which it is drawn."""
+        if self.on_update is not None:
+            try:
+                self.on_update(self.part)
+            except Exception:
+                log.exception("a listener of a call failed")
+        if self.parent is not None:
+            self.parent._tell()
+
     def _changed(self) -> None:
         if self.dry_run:
             return
@@ -471,25 +496,4 @@ class Call:
             workspace.store.put_part(part)
         if workspace.bus.wanted("message.part.updated"):
             workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
-        if self.on_update is not None:
-            try:
-                self.on_update(part)
-            except Exception:
-                log.exception("a listener of a call failed")
-
-
-_aliases: dict[type[Any], dict[str, str]] = {}
-
-
-def wire_names(bound: Bound, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments with OpenCode's spelling of their names (``filePath`` for ``file_path``), for the record."""
-    model = bound.definition.parameters
-    if isinstance(model, dict) or not issubclass(model, Arguments):
-        return arguments
-    aliases = _aliases.get(model)
-    if aliases is None:
-        aliases = {name: f.alias for name, f in model.model_fields.items() if f.alias and f.alias != name}
-        _aliases[model] = aliases
-    if not aliases or aliases.keys().isdisjoint(arguments):
-        return arguments
-    return {aliases.get(name, name): value for name, value in arguments.items()}
+        self._tell()

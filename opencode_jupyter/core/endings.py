@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from .context import DryRunEnd
 from .errors import (
@@ -14,6 +15,9 @@ from .errors import (
     ToolAbortedError,
     ToolError,
 )
+
+if TYPE_CHECKING:
+    from .call import Call
 
 
 def outcome_of(error: BaseException, reason: str | None = None) -> str:
@@ -44,3 +48,14 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, ToolError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def why_cancelled(parent: Call | None) -> str:
+    """Why a cancel reached a call from outside: what ended a call that it is part of, else an interrupt."""
+    while parent is not None:
+        if parent.signal.reason is not None:
+            return parent.signal.reason
+        if parent.overdue:
+            return "timeout"
+        parent = parent.parent
+    return "interrupted"

@@ -51,8 +51,7 @@ class Registry:
 
     def __init__(self, workspace: Workspace, builtins: list[Tool]) -> None:
         self._workspace = workspace
-        place = {name: i for i, name in enumerate(ORDER)}
-        self._builtins = sorted(builtins, key=lambda t: place.get(t.id, len(ORDER)))
+        self._builtins = sorted(builtins, key=_place)
         self._custom: list[Tool] = []
         self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
 
@@ -79,6 +78,12 @@ class Registry:
         self._by_id[given.id] = given
         return given
 
+    def add_builtin(self, given: Tool) -> None:
+        """Add a tool of this package that not every workspace has (a notebook's own), among the built-in ones."""
+        others = [t for t in self._builtins if t.id != given.id]
+        self._builtins = sorted([*others, given], key=_place)
+        self._by_id = {t.id: t for t in (*self._builtins, *self._custom)}
+
     def unregister(self, id: str) -> bool:
         """Take a custom tool away; a built-in one of that id shows again. False if there was none."""
         kept = [t for t in self._custom if t.id != id]
@@ -103,6 +108,13 @@ class Registry:
         """Ids of `all`, unfiltered."""
         return [t.id for t in await self.all()]
 
+    def offered(self, model: str | dict[str, str] | None = None) -> list[Tool]:
+        """What `tools` gives for a model, not yet initialised; each id once."""
+        return list({one.id: one for one in self._chosen(*split_model(model))}.values())
+
+    def _chosen(self, provider: str, model: str) -> list[Tool]:
+        return [t for t in (*self._builtins, *self._custom) if self._offered(t, provider, model)]
+
     async def tools(self, model: str | dict[str, str] | None = None, agent: str | Agent | None = None) -> list[Bound]:
         """The tools to offer a model, initialised for an agent, all at once.
 
@@ -112,7 +124,7 @@ class Registry:
         """
         provider, name = split_model(model)
         who = self._workspace.agents.get(agent) if isinstance(agent, str) else agent
-        chosen = [t for t in await self.all() if self._offered(t, provider, name)]
+        chosen = self._chosen(provider, name)
         bound: list[Bound | None] = [None] * len(chosen)
         context = InitContext(who, self._workspace)
 
@@ -140,12 +152,19 @@ class Registry:
             return True
         if one.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
+        if one.id == "batch":
+            return self._workspace.config.get("experimental", "batch_tool") is True
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
         if one.id == "apply_patch":
             return patches
         if one.id in ("edit", "write"):
             return not patches
         return True
+
+
+def _place(one: Tool) -> int:
+    """Where a built-in tool stands."""
+    return ORDER.index(one.id) if one.id in ORDER else len(ORDER)
 
 
 def split_model(model: str | dict[str, str] | None) -> tuple[str, str]:

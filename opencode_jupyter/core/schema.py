@@ -78,3 +78,19 @@ def _plain(node: Any, *, is_map: bool = False) -> Any:
     if out.get("type") == "object" and "properties" in out:
         out.setdefault("additionalProperties", False)
     return out
+
+
+_aliases: dict[type[Any], dict[str, str]] = {}
+
+
+def wire_names(model: type[BaseModel] | dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments with OpenCode's spelling of their names (``filePath`` for ``file_path``), for the record."""
+    if isinstance(model, dict) or not issubclass(model, Arguments):
+        return arguments
+    aliases = _aliases.get(model)
+    if aliases is None:
+        aliases = {name: f.alias for name, f in model.model_fields.items() if f.alias and f.alias != name}
+        _aliases[model] = aliases
+    if not aliases or aliases.keys().isdisjoint(arguments):
+        return arguments
+    return {aliases.get(name, name): value for name, value in arguments.items()}

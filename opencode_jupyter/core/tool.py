@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
@@ -22,8 +22,14 @@ from .function import parameters_of
 from .result import ToolResult, attachments_of
 from .schema import json_schema
 
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
 Execute = Callable[[Any, ToolContext], Any]
 FormatValidationError = Callable[[ValidationError], str]
+
+
+Completions = Callable[["Workspace", str], Iterable[str]]
 
 
 @dataclass(slots=True)
@@ -114,6 +120,9 @@ class Tool:
             objects.
         body: the parameter that a ``%%tool`` cell's body fills.
         builtin: part of this package.
+        external: runs elsewhere (an MCP server): ``batch`` leaves it to a call of its own.
+        completions: gives the values that Tab offers for a parameter: called with the workspace and the parameter's
+            name as on the wire. It must be quick, and safe on any thread.
         source: where it came from, for listings.
     """
 
@@ -125,12 +134,16 @@ class Tool:
         runs_in: Literal["engine", "kernel"] = "engine",
         body: str | None = None,
         builtin: bool = False,
+        external: bool = False,
+        completions: Completions | None = None,
         source: str = "",
     ) -> None:
         self.id = id
         self.runs_in = runs_in
         self.body = body
         self.builtin = builtin
+        self.external = external
+        self.completions = completions
         self.source = source
         self._init = init
         self._static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None

@@ -23,6 +23,8 @@ EXAMPLES = {
     "edit": "%tool edit notes.txt first second",
     "glob": "%tool glob '**/*.py'",
     "grep": "%tool grep TODO include=*.py",
+    "batch": '%tool batch tool_calls:=[{"tool": "read", "parameters": {"filePath": "notes.txt"}}]',
+    "todowrite": '%tool todowrite todos:=[{"content": "Read the data", "status": "pending", "priority": "high"}]',
 }
 """Lines that work as they stand; other tools' are made from their schema."""
 _WORDS = {"integer": "3", "number": "0.5", "boolean": "true", "array": ":=[]", "object": ":={}"}

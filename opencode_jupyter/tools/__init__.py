@@ -6,7 +6,21 @@ from importlib import import_module
 
 from ..core.tool import Tool
 
-MODULES = ("bash", "read", "glob", "grep", "edit", "write", "question")
+MODULES = (
+    "bash",
+    "read",
+    "glob",
+    "grep",
+    "edit",
+    "write",
+    "question",
+    "invalid",
+    "todowrite",
+    "todoread",
+    "batch",
+    "notebook_read",
+    "notebook_edit",
+)
 """Modules of this package that hold a built-in tool of the same name."""
 
 

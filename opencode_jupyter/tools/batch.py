@@ -1,0 +1,156 @@
+"""batch: several calls at once, each a call like any other. OpenCode: reference/core.md 15.2."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import Annotated, Any
+
+import anyio
+from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
+
+from ..core.call import Call
+from ..core.context import ToolContext
+from ..core.errors import ToolError
+from ..core.repair import INVALID
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..core.state import Completed, Failed
+from ._builtin import builtin
+
+LIMIT = 25
+"""Calls that run; what is over is refused."""
+DISALLOWED = ("batch",)
+NOT_SUGGESTED = (INVALID, "patch", "apply_patch", *DISALLOWED)
+"""Left out where the message of an unknown tool names those there are."""
+
+
+ANYTHING = {"type": "object", "properties": {}, "additionalProperties": {}}
+EXPECTED = {"tool_calls": "array", "tool": "string", "parameters": "object"}
+
+
+class ToolCall(Arguments):
+    """One call."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    tool: str = Field(description="The name of the tool to call")
+    parameters: Annotated[dict[str, Any], WithJsonSchema(ANYTHING)] = Field(description="Its parameters")
+
+
+class Parameters(Arguments):
+    """The calls."""
+
+    model_config = ConfigDict(alias_generator=None)  # tool_calls on the wire too
+
+    tool_calls: list[ToolCall] = Field(min_length=1, description="The calls to run at once, 1 to 25")
+
+
+def format_validation_error(error: ValidationError) -> str:
+    """OpenCode's text for parameters that do not fit."""
+    lines = []
+    for issue in error.errors(include_url=False, include_context=False):
+        path = ".".join(map(str, issue["loc"])) or "root"
+        if issue["type"] == "too_short":
+            message = "Provide at least one tool call"
+        else:
+            given = "undefined" if issue["type"] == "missing" else _kind(issue["input"])
+            place = issue["loc"][-1] if issue["loc"] else ""
+            message = f"Invalid input: expected {EXPECTED.get(str(place), 'object')}, received {given}"
+        lines.append(f"  - {path}: {message}")
+    payload = '[{"tool": "tool_name", "parameters": {...}}, {...}]'
+    listed = "\n".join(lines)
+    return f"Invalid parameters for tool 'batch':\n{listed}\n\nExpected payload format:\n  {payload}"
+
+
+def _kind(value: Any) -> str:
+    """A value's type in JSON's words."""
+    names: dict[type, str] = {str: "string", int: "number", float: "number", bool: "boolean", list: "array"}
+    return "null" if value is None else names.get(type(value), "object")
+
+
+@builtin("batch", Parameters, format_validation_error=format_validation_error)
+async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Run several calls at once."""
+    names = [one.id for one in ctx.workspace.registry.offered() if not one.external]
+    calls: list[Call] = []
+    for index, one in enumerate(args.tool_calls):
+        call = ctx.child(one.tool, one.parameters)
+        calls.append(call)
+        refusal = _refusal(call.part.tool, index, names)
+        if refusal is not None:
+            call.refuse(ToolError(refusal))
+    runnable = [call for call in calls if call.error is None]
+    if ctx.dry_run:
+        for call in runnable:
+            with contextlib.suppress(Exception):  # a call that could not begin asks for nothing
+                await call.judge()
+    ctx.proceed()
+
+    def report() -> None:
+        ended = sum(call.part.outcome != "" for call in calls)
+        progress = {"value": ended, "total": len(calls), "message": f"{ended} of {len(calls)} calls have ended"}
+        ctx.metadata(metadata={"progress": progress})
+
+    async def run(call: Call) -> None:
+        with contextlib.suppress(Exception):  # it stands in the call's part, and the others go on
+            await call.run()
+        report()
+
+    report()
+    async with anyio.create_task_group() as group:
+        for call in runnable:
+            group.start_soon(run, call)
+    return _result(calls)
+
+
+def _refusal(name: str, index: int, names: list[str]) -> str | None:
+    """Why a call can't run in a batch; None if it can."""
+    if index >= LIMIT:
+        return f"Maximum of {LIMIT} tools allowed in batch"
+    if name in DISALLOWED:
+        return f"Tool '{name}' is not allowed in batch. Disallowed tools: {', '.join(DISALLOWED)}"
+    if name in names:
+        return None
+    external = "External tools (MCP, environment) cannot be batched - call them directly."
+    known = ", ".join(one for one in names if one not in NOT_SUGGESTED)
+    return f"Tool '{name}' not in registry. {external} Available tools: {known}"
+
+
+def _result(calls: list[Call]) -> ToolResult:
+    rows = [_row(call) for call in calls]
+    total, successful = len(rows), sum(row["success"] for row in rows)
+    if successful < total:
+        output = f"Executed {successful}/{total} tools successfully. {total - successful} failed."
+    else:
+        output = (
+            f"All {total} tools executed successfully.\n\n"
+            "Keep using the batch tool for optimal performance in your next response!"
+        )
+    return ToolResult(
+        f"Batch execution ({successful}/{total} successful)",
+        output,
+        {
+            "totalCalls": total,
+            "successful": successful,
+            "failed": total - successful,
+            "tools": [row["tool"] for row in rows],
+            "details": [{"tool": row["tool"], "success": row["success"]} for row in rows],
+        },
+        # copies: each result's attachments get ids of their own
+        [replace(attached) for call in calls if call.part.result for attached in call.part.result.attachments],
+        rows,
+    )
+
+
+def _row(call: Call) -> dict[str, Any]:
+    """A call's outcome as a row of the result's table."""
+    state = call.part.state
+    success = isinstance(state, Completed)
+    return {
+        "tool": call.part.tool,
+        "success": success,
+        "title": state.title if isinstance(state, Completed) else "",
+        "output": state.output if isinstance(state, Completed) else "",
+        "error": state.error if isinstance(state, Failed) else "",
+    }

@@ -1,0 +1,24 @@
+"""invalid: what a model's malformed call becomes (core/repair.py). OpenCode: reference/core.md 15.1."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ._builtin import builtin
+
+
+class Parameters(Arguments):
+    """What was called, and what was wrong with it."""
+
+    tool: str = Field(description="The tool that was meant to be called")
+    error: str = Field(description="Why the call could not be made")
+
+
+@builtin("invalid", Parameters)
+async def invalid(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Tell a model what was wrong with its call."""
+    ctx.proceed()
+    return ToolResult("Invalid Tool", f"The arguments provided to the tool are invalid: {args.error}")

@@ -1,0 +1,22 @@
+"""todoread: the session's task list. OpenCode: reference/core.md 15.5."""
+
+from __future__ import annotations
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..core.todos import Todos
+from ._builtin import builtin
+from .todowrite import listed
+
+
+class Parameters(Arguments):
+    """Nothing."""
+
+
+@builtin("todoread", Parameters)
+async def todoread(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """The session's task list."""
+    await ctx.ask("todoread", ["*"], ["*"], {})
+    ctx.proceed()
+    return listed(await ctx.workspace.service(Todos).get(ctx.session_id))

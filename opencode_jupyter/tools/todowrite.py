@@ -1,0 +1,65 @@
+"""todowrite: replace the session's task list. OpenCode: reference/core.md 15.4."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ConfigDict, Field, PrivateAttr, ValidatorFunctionWrapHandler, model_validator
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..core.todos import Todos, left
+from ._builtin import builtin
+
+
+class Todo(Arguments):
+    """One item. Any text is taken as status and priority, as OpenCode takes it; the usual ones are named.
+
+    Releases differ about ``id``: models are asked for it as by 1.1, and an item without one is taken as by later ones.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"required": ["content", "status", "priority", "id"]})
+
+    content: str = Field(description="What is to be done, in a few words")
+    status: str = Field(description="Where it stands: pending, in_progress, completed, cancelled")
+    priority: str = Field(description="How much it matters: high, medium, low")
+    id: str | None = Field(default=None, description="Unique identifier of the item")
+
+    _given: list[str] = PrivateAttr(default_factory=list)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _remember_order(cls, value: Any, build: ValidatorFunctionWrapHandler) -> Todo:
+        made: Todo = build(value)
+        made._given = [key for key in value if key in cls.model_fields] if isinstance(value, dict) else []
+        return made
+
+    def row(self) -> dict[str, Any]:
+        """The item as it is kept, its keys in the order in which they were given."""
+        fields = {name: getattr(self, name) for name in self._given or type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+class Parameters(Arguments):
+    """The list."""
+
+    todos: list[Todo] = Field(description="The whole list as it is from now on")
+
+
+@builtin("todowrite", Parameters)
+async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Replace the session's task list."""
+    await ctx.ask("todowrite", ["*"], ["*"], {})
+    ctx.proceed()
+
+    todos = [todo.row() for todo in args.todos]
+    await ctx.workspace.service(Todos).update(ctx.session_id, todos)
+    return listed(todos)
+
+
+def listed(todos: list[dict[str, Any]]) -> ToolResult:
+    """A task list as both tools give it: how many items are left, the list as JSON, the items as rows."""
+    text = json.dumps(todos, indent=2, ensure_ascii=False)
+    return ToolResult(f"{left(todos)} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])
