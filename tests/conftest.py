@@ -13,13 +13,25 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-MACHINES = ("browser", "install", "kernel", "terminal", "notebooks")
-"""Folders whose tests drive other programs (browsers, kernels, installers) and hang on how busy the machine is."""
+MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
+"""Folders whose tests drive other programs (browsers, kernels, installers), the slowest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Such a test gets a second try; the report says so (R), and a fault that is there fails twice."""
+    """Spread the tests over the workers; those that hang on the machine get a second try, which the report shows (R)."""
     here = Path(__file__).parent
+    # the slowest first, so that no worker is left with a browser when the others are done
+    items.sort(
+        key=lambda item: next((i for i, name in enumerate(MACHINES) if item.path.is_relative_to(here / name)), 9)
+    )
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
         if any(item.path.is_relative_to(here / folder) for folder in MACHINES):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
+
+
+def _group(item: pytest.Item) -> str:
+    """Which tests stay together in one worker: those of a file that share a kernel, a server or a browser."""
+    given = getattr(item, "callspec", None)
+    which = [str(given.params[name]) for name in ("version", "application") if given and name in given.params]
+    return ":".join([str(item.path), *which])

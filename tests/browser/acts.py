@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ WORD = "A word to the model (optional)"
 
 def project(browser: Browser, name: str, *cells: str, config: dict[str, Any] | None = None) -> Notebook:
     """A notebook in a fresh git project whose bash asks; cell 0 has loaded the extension, `cells` follow it."""
+    # a second try of a test needs a folder of its own: the first one's kernel may still live in its
+    name = next(n for i in count() if not (browser.server.root / (n := f"{name}-{i}" if i else name)).exists())
     folder = browser.server.root / name
     (folder / ".git").mkdir(parents=True)
     (folder / "a.txt").write_text("alpha\nbeta\n")

@@ -58,7 +58,8 @@ def environment(version: str) -> Path:
             return python
         shutil.rmtree(folder, ignore_errors=True)
         _uv("venv", "--quiet", "--python", sys.executable, str(folder))
-        _uv("pip", "install", "--quiet", "--python", str(python), *requirements(version))
+        # compiled once: where Python is told to write no bytecode, each of hundreds of kernels would compile anew
+        _uv("pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *requirements(version))
         stamp.write_text(wanted)
     return python
 
