@@ -18,7 +18,7 @@ MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the tests over the workers; those that hang on the machine get a second try, which the report shows (R)."""
+    """Spread the tests over the workers; those that hang on the machine get a second try, and the report says so."""
     here = Path(__file__).parent
     # the slowest first, so that no worker is left with a browser when the others are done
     items.sort(
