@@ -20,6 +20,8 @@ MODULES = (
     "batch",
     "notebook_read",
     "notebook_edit",
+    "webfetch",
+    "websearch",
 )
 """Modules of this package that hold a built-in tool of the same name."""
 

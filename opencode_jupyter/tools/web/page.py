@@ -1,0 +1,79 @@
+"""HTML as Markdown or text, made in a process of its own that is killed when its time is up."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import anyio.to_thread
+
+from ...core.errors import ToolError
+
+OUTPUT = 8 << 20
+"""Bytes of a converted page: lists in lists may grow beyond the page's own size."""
+_PROGRAM = Path(__file__).with_name("_convert.py")
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "WINDIR")
+"""Variables a Python process may need to start; it is given no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of a page.
+
+    Attributes:
+        text: its Markdown or text.
+        note: what the reader should know about it, or an empty text.
+    """
+
+    text: str
+    note: str = ""
+
+
+async def convert(body: bytes, form: Literal["markdown", "text"], codec: str, seconds: float) -> Converted:
+    """Convert a page; cancelling ends the process that does it.
+
+    Args:
+        body: the page's bytes.
+        form: into what.
+        codec: Python's name of its encoding.
+        seconds: processor time it may take.
+
+    Raises:
+        ToolError: the page ended the process that converted it.
+    """
+    process = await anyio.to_thread.run_sync(_start, form, codec, math.ceil(seconds) + 1)
+    try:
+        output, errors = await anyio.to_thread.run_sync(process.communicate, body, abandon_on_cancel=True)
+    finally:
+        if process.poll() is None:
+            process.kill()
+    if process.returncode != 0:
+        last = errors.decode("utf-8", "replace").strip().rpartition("\n")[2][:200] or f"exit code {process.returncode}"
+        raise ToolError(f'The page can\'t be converted to {form} ({last}). Ask for format "html" to get it as it is.')
+    head, _, text = output.partition(b"\n")
+    return Converted(text.decode("utf-8", "replace"), json.loads(head)["note"])
+
+
+def _start(form: str, codec: str, seconds: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), _library(), form, codec]
+    return subprocess.Popen(
+        [*command, str(seconds), str(OUTPUT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        start_new_session=True,
+    )
+
+
+def _library() -> str:
+    """The folder that html-to-markdown is imported from."""
+    found = importlib.util.find_spec("html_to_markdown")
+    return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""

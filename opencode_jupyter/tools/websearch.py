@@ -1,0 +1,69 @@
+"""websearch: search the web through Exa. Reference: tools.md 11."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, WithJsonSchema
+
+from ..core.context import InitContext, ToolContext
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..core.tool import Definition, Tool
+from ._builtin import description_file
+from .web.exa import call_exa
+
+TIMEOUT = 25.0
+"""Seconds for the whole search."""
+NOTHING = "No search results found. Please try a different query."
+
+# OpenCode's schema says "number"; whole numbers are what is meant.
+Number = Annotated[int, WithJsonSchema({"type": "number"})]
+
+
+class Parameters(Arguments):
+    """What to search for, and how."""
+
+    query: str = Field(description="Websearch query")
+    num_results: Number | None = Field(None, description="Number of search results to return (default: 8)")
+    livecrawl: Literal["fallback", "preferred"] | None = Field(
+        None,
+        description="Live crawl mode - 'fallback': use live crawling as backup if cached content unavailable, "
+        "'preferred': prioritize live crawling (default: 'fallback')",
+    )
+    type: Literal["auto", "fast", "deep"] | None = Field(
+        None,
+        description="Search type - 'auto': balanced search (default), 'fast': quick results, "
+        "'deep': comprehensive search",
+    )
+    context_max_characters: Number | None = Field(
+        None, description="Maximum characters for context string optimized for LLMs (default: 10000)"
+    )
+
+
+async def _search(args: Parameters, ctx: ToolContext) -> ToolResult:
+    given = args.model_dump(by_alias=True, exclude_none=True)
+    await ctx.ask("websearch", [args.query], ["*"], given)
+    ctx.proceed()
+
+    arguments: dict[str, Any] = {
+        "query": args.query,
+        "type": args.type or "auto",
+        "numResults": args.num_results or 8,
+        "livecrawl": args.livecrawl or "fallback",
+    }
+    if args.context_max_characters:
+        arguments["contextMaxCharacters"] = args.context_max_characters
+    found = await call_exa(ctx, "web_search_exa", arguments, TIMEOUT, what="Search")
+    return ToolResult(f"Web search: {args.query}", found or NOTHING)
+
+
+def _definition(_: InitContext) -> Definition:
+    """Made anew each time, for the year in the description."""
+    text = description_file(__file__, "websearch").replace("{{year}}", str(datetime.now().astimezone().year))
+    return Definition(text, Parameters, _search)
+
+
+websearch = Tool("websearch", _definition, builtin=True, source=__name__)
+websearch.__doc__ = """Search the web."""
