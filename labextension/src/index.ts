@@ -10,6 +10,7 @@ import { controlMessage, documentOf, kernelOf, openKernel, requestPage } from '.
 import { watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
+import notebook from './notebook';
 import { openSpill } from './spill';
 
 /** The bridge that cards look for. */
@@ -49,4 +50,4 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default plugin;
+export default [plugin, notebook];

@@ -4,6 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
 import type { ControlContent, PageReply, PageRequest } from './messages';
+import type { Word } from './notebook/protocol';
 
 /** The type of the messages that the kernel's side listens for. */
 export const MESSAGE_TYPE = 'opencode_jupyter';
@@ -21,7 +22,8 @@ export interface KernelDocument {
   sessionContext?: { session?: { kernel?: Connection | null } | null };
 }
 
-function* documents(shell: Shell): Generator<KernelDocument> {
+/** Everything open in `shell` that may have a kernel. */
+export function* documents(shell: Shell): Generator<KernelDocument> {
   for (const area of ['main', 'down', 'left', 'right']) {
     for (const widget of shell.widgets(area)) {
       if ((widget as KernelDocument).sessionContext) {
@@ -80,11 +82,16 @@ export function controlMessage(kernel: Connection, content: ControlContent): Ker
 
 /** Lines of a whole output, from the kernel. Rejected with words for a person when none answers. */
 export function requestPage(kernel: Connection | null, request: PageRequest): Promise<PageReply> {
+  return requestKernel(kernel, request) as Promise<PageReply>;
+}
+
+/** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */
+export function requestKernel(kernel: Connection | null, request: PageRequest | Word): Promise<unknown> {
   if (!kernel) {
     return Promise.reject(new Error('No kernel is running here.'));
   }
   return new Promise((resolve, reject) => {
-    const message = controlMessage(kernel, { comm_id: '', data: request });
+    const message = controlMessage(kernel, { comm_id: '', data: request as PageRequest });
     const future = kernel.sendControlMessage(message, true, false);
     const end = (error: string): void => {
       clearTimeout(timer);
@@ -96,7 +103,7 @@ export function requestPage(kernel: Connection | null, request: PageRequest): Pr
     };
     let timer = setTimeout(() => end('The kernel does not answer.'), ANSWER_MS);
     future.onReply = reply => {
-      resolve(reply.content as unknown as PageReply);
+      resolve(reply.content);
       end('');
     };
     future.onIOPub = ({ header, content }) => {

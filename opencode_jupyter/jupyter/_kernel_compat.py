@@ -160,6 +160,19 @@ def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callabl
     return undo
 
 
+def publish(kernel: Any, content: dict[str, Any]) -> bool:
+    """Tell every front end something by a message of our own type on IOPub; False where that can't be done.
+
+    It belongs to no cell. Front ends other than our extension pass over types that they do not know; nbclient logs
+    them as errors, so nothing is to be sent when nobody is there. Any thread may call it.
+    """
+    session, socket = getattr(kernel, "session", None), getattr(kernel, "iopub_socket", None)
+    if session is None or socket is None:
+        return False
+    session.send(socket, CONTROL_TYPE, content, ident=CONTROL_TYPE.encode())
+    return True
+
+
 def _hand_on(content: dict[str, Any], on_comm: OnComm, route: str) -> None:
     data = content.get("data")
     if not isinstance(data, dict):

@@ -20,6 +20,7 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.tool import Tool
 from ..core.workspace import Workspace
+from ..tools.notebook.documents import Notebooks
 from . import _kernel_compat
 from .approvals import Broker
 from .arguments import CallRequest
@@ -28,8 +29,12 @@ from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_att
 from .engine import Engine
 from .lab import SpillPages
 from .loaded import Settings, current
+from .open_notebooks import NotebookPages
 from .result import CellResult
-from .waiting import Waiter
+from .tools import kernel_tools
+from .tools.capture import outside
+from .tools.run import tell_cell
+from .waiting import Waiter, blocking
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +132,10 @@ class Notebook:
             self.engine.close()  # a config file that can't be read must not leave threads behind
             raise
         self.workspace.execute = self.engine.execute
+        for made in kernel_tools(self):
+            self.workspace.registry.add_builtin(made)
         self.spills = SpillPages(self.workspace.truncation.directory)
+        self.pages = NotebookPages(self._publish, self._somebody, self._running)
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
         self.broker = Broker(self.workspace, [self.prompt, self.policy], self._attended)
@@ -151,7 +159,8 @@ class Notebook:
         if self.kernel is None or self._undo:
             return
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
-        control = _kernel_compat.install_control(self.kernel, self.broker.on_message, {"page": self._page})
+        requests = {"page": self._page, "notebook": self.pages.on_message}
+        control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
         interrupts = _kernel_compat.install_interrupts(self.shell, Waiter.wait.__code__)
@@ -160,6 +169,22 @@ class Notebook:
         timer.daemon = True
         timer.start()
         self._undo.append(timer.cancel)
+        if control is not None:
+            notebooks = self.workspace.service(Notebooks)
+            notebooks.front_end = self.pages
+            self._undo.append(lambda: setattr(notebooks, "front_end", None))
+            self.pages.greet()
+
+    def _publish(self, content: dict[str, Any]) -> bool:
+        return _kernel_compat.publish(self.kernel, content)
+
+    def _somebody(self) -> bool:
+        return _kernel_compat.allows_stdin(self.kernel) or self.broker.heard_ever
+
+    def _running(self) -> str | None:
+        """The notebook that this kernel was started for: as jupyter_server says it, or VS Code."""
+        said = os.environ.get("JPY_SESSION_NAME") or self.shell.user_ns.get("__vsc_ipynb_file__")
+        return said if isinstance(said, str) and os.path.isabs(said) else None
 
     def _page(self, asked: dict[str, Any]) -> dict[str, Any]:
         return self.spills.page(asked.get("path"), asked.get("line"), asked.get("count"))
@@ -194,12 +219,13 @@ class Notebook:
     def run_sync(self, request: CallRequest) -> ToolResult:
         """Make a call and block until it ends: for plain functions and terminals."""
         waiter, card, future = self._begin(request)
-        try:
-            result = waiter.wait(future)
-        except BaseException as error:
+        with outside():  # code that the python tool runs may make calls: their cards are the cell's
+            try:
+                result = waiter.wait(future)
+            except BaseException as error:
+                self._end(card)
+                raise self.for_cell(error) from None
             self._end(card)
-            raise self.for_cell(error) from None
-        self._end(card)
         return self._cell_result(result, card)
 
     async def run_async(self, request: CallRequest) -> ToolResult:
@@ -218,7 +244,8 @@ class Notebook:
         call = self._start(request)
         card = self._card(call, None, request)
         if card.can_live and not request.quiet:
-            card.show()
+            with outside():
+                card.show()
         future = self.engine.submit(self._run(call, card))
 
         def ended(_: Any) -> None:
@@ -311,7 +338,7 @@ class Notebook:
 
     def _on_main(self, call_id: str, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         card = self._cards.get(call_id)
-        if card is not None and card.waiter is not None:
+        if card is not None and card.waiter is not None and card.waiter.on_main:
             return card.waiter.submit(fn)
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
@@ -322,10 +349,13 @@ class Notebook:
                 future.set_result(fn())
             except BaseException as error:
                 future.set_exception(error)
+                if isinstance(error, KeyboardInterrupt):
+                    raise
 
         self._main_jobs.append(run)
         # Whichever comes first: an idle kernel, or a cell that waits (for this call's handle, or another call).
-        if not _kernel_compat.call_later_on_main(self.kernel, self._serve_main):
+        if not _kernel_compat.call_later_on_main(self.kernel, self._serve_idle) and not blocking():
+            self._main_jobs.remove(run)
             future.set_exception(RuntimeError("this tool needs the main thread, which no cell lends it now"))
         return future
 
@@ -333,6 +363,28 @@ class Notebook:
         while self._main_jobs and threading.current_thread() is threading.main_thread():
             with contextlib.suppress(IndexError):
                 self._main_jobs.popleft()()
+
+    def _serve_idle(self) -> None:
+        """Serve from the main thread's loop, which an interrupt must not end: the cell that awaits there is told."""
+        try:
+            self._serve_main()
+        except KeyboardInterrupt:
+            tell_cell()
+
+    def show_card(self, call_id: str) -> None:
+        """Show a call's live card (or that of the call it is part of) though the main thread is busy with its work."""
+        call = self.workspace.calls.get(call_id)
+        while call is not None and call.parent is not None:
+            call = call.parent
+        card = self._cards.get(call.part.call_id) if call is not None else None
+        if card is not None and card.can_live and not card.quiet:
+            with outside():
+                card.show()
+
+    @property
+    def pulse(self) -> Callable[[], None] | None:
+        """What has to be called on the main thread while code blocks it, so that clicks are heard (6.x)."""
+        return self._pump
 
     def _stdin_now(self) -> bool:
         if self.kernel is not None:

@@ -130,9 +130,12 @@ def _text_of(data: dict[str, Any]) -> str | None:
 
 def _picture(encoded: str, mime: str, shown: Shown, name: str, pictures: int) -> str:
     encoded = "".join(encoded.split())
-    size = len(encoded) * 3 // 4
+    if unsent := encoded.startswith("?") and encoded[1:].isdecimal():  # how JupyterLab names one too large to send
+        size = int(encoded[1:20]) * 3 // 4
+    else:
+        size = len(encoded) * 3 // 4
     note = f"[{mime}, {size / 1000:,.0f} kB]" if size >= 1000 else f"[{mime}, {size} bytes]"
-    if len(shown.attachments) >= pictures or size > PICTURE_BYTES or not encoded:
+    if unsent or len(shown.attachments) >= pictures or size > PICTURE_BYTES or not encoded:
         shown.cut = True
         return note
     try:

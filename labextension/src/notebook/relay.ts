@@ -1,0 +1,126 @@
+/**
+ * Hands jobs on to other pages of this browser on the same server. A notebook in another tab is connected to another
+ * kernel (in Notebook 7 each has a tab of its own), so it does not hear the one that asks.
+ */
+
+import type { Answer, Job } from './protocol';
+
+/** How long other pages may take to say what they have open. */
+const FIND_MS = 300;
+/** How long another page may take to do what it is told. */
+const DO_MS = 10_000;
+
+interface Letter {
+  kind: 'hello' | 'here' | 'bye' | 'job' | 'answer';
+  from: string;
+  to?: string;
+  id?: string;
+  kernel?: string;
+  job?: Job;
+  answer?: Answer;
+}
+
+/** What is needed of a `BroadcastChannel`. */
+export interface Channel {
+  postMessage(letter: unknown): void;
+  onmessage: ((event: MessageEvent) => void) | null;
+}
+
+/** Does a job here. */
+type Perform = (job: Job, kernelId: string) => Promise<Answer>;
+
+/** This page among the others. */
+export class Relay {
+  private readonly others = new Set<string>();
+  private readonly waiting = new Map<string, (from: string, answer: Answer) => void>();
+  private count = 0;
+
+  /**
+   * @param page - this page's id.
+   * @param channel - reaches all pages; null where the browser has none.
+   * @param perform - does here what another page hands on.
+   */
+  constructor(
+    private readonly page: string,
+    private readonly channel: Channel | null,
+    private readonly perform: Perform
+  ) {
+    if (channel) {
+      channel.onmessage = ({ data }) => void this.hear(data as Letter);
+    }
+    this.post({ kind: 'hello' });
+  }
+
+  /** Says that this page is going. */
+  leave(): void {
+    this.post({ kind: 'bye' });
+  }
+
+  /** The answers of the other pages to a job for all; those that are silent are forgotten. */
+  async askAll(job: Job, kernel: string): Promise<Answer[]> {
+    const left = new Set(this.others);
+    if (!left.size) {
+      return [];
+    }
+    const answers: Answer[] = [];
+    await this.ask({ job, kernel }, FIND_MS, (from, answer) => {
+      answers.push(answer);
+      left.delete(from);
+      return !left.size;
+    });
+    left.forEach(page => this.others.delete(page));
+    return answers;
+  }
+
+  /** The answer of one other page. */
+  async askOne(page: string, job: Job, kernel: string): Promise<Answer> {
+    if (!this.others.has(page)) {
+      return { error: 'closed' };
+    }
+    let found: Answer = { error: 'lost' };
+    await this.ask({ job, kernel, to: page }, DO_MS, (_, answer) => {
+      found = answer;
+      return true;
+    });
+    return found;
+  }
+
+  private ask(letter: Partial<Letter>, ms: number, take: (from: string, answer: Answer) => boolean): Promise<void> {
+    const id = `${this.page}-${++this.count}`;
+    return new Promise(resolve => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.waiting.delete(id);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      this.waiting.set(id, (from, answer) => {
+        if (take(from, answer)) {
+          end();
+        }
+      });
+      this.post({ kind: 'job', id, ...letter });
+    });
+  }
+
+  private async hear(letter: Letter): Promise<void> {
+    const { kind, from, to, id } = letter;
+    if (kind === 'bye') {
+      this.others.delete(from);
+      return;
+    }
+    this.others.add(from);
+    if (kind === 'hello') {
+      this.post({ kind: 'here' });
+    } else if (kind === 'answer' && to === this.page) {
+      this.waiting.get(id ?? '')?.(from, letter.answer ?? {});
+    } else if (kind === 'job' && letter.job && (!to || to === this.page)) {
+      const answer = await this.perform(letter.job, letter.kernel ?? '').catch(error => ({ error: String(error) }));
+      this.post({ kind: 'answer', to: from, id, answer });
+    }
+  }
+
+  private post(letter: Omit<Letter, 'from'>): void {
+    this.channel?.postMessage({ ...letter, from: this.page });
+  }
+}
