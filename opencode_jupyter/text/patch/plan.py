@@ -34,6 +34,7 @@ class FileChange:
         before: its text, without a byte order mark; empty if it was not there.
         after: its text then; empty if it is deleted.
         move_path: absolute; where it is moved to.
+        replaced: the text of the file that a move overwrites.
     """
 
     type: Kind
@@ -41,6 +42,7 @@ class FileChange:
     before: str
     after: str
     move_path: Path | None = None
+    replaced: str | None = None
 
     @property
     def target(self) -> Path:
@@ -166,8 +168,9 @@ class _Picture:
         self._remove(path, source)
         if place is not source:
             place.mode = mode
+        replaced = None if place is source or place.after is None else decode(place.after).text
         place.after = content
-        self._note(FileChange("move", path, old.text, new.text, target), place.path)
+        self._note(FileChange("move", path, old.text, new.text, target, replaced), place.path)
 
     def _to_update(self, path: Path) -> Text:
         message = f"Failed to read file to update: {path}"

@@ -1,0 +1,60 @@
+"""What edit and multiedit share: one replacement in a file's content, and how it is shown (reference: tools.md 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..core.errors import ToolError
+from ..text.diff import diff, shorten, trim_diff
+from ..text.encoding import Text, decode, encode, printable, to_newline
+from ..text.replace import replace
+
+WHOLE = 100_000
+"""Characters of both texts together up to which the result carries them whole, beside the patch."""
+
+
+class Replacement(Protocol):
+    """What is to be replaced by what."""
+
+    old_string: str
+    new_string: str
+    replace_all: bool | None
+
+
+def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:
+    """The file's text before and after.
+
+    Raises:
+        ToolError: it can't be edited so.
+    """
+    if not args.old_string:
+        if before is not None:
+            raise ToolError(
+                "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use "
+                "write for an intentional full-file replacement."
+            )
+        return Text(""), decode(encode(args.new_string))
+    if before is None:
+        raise ToolError(f"File {path} not found")
+    old = decode(before)
+    text = old.text
+    # In a file that ends every line with CRLF the search runs over plain line ends, so that they all stay CRLF,
+    # however the match was found. In a mixed file they stay as they are and the arguments are fitted to CRLF.
+    uniform = text.count("\n") == text.count("\r\n")
+    newline = "\n" if uniform else old.newline
+    wanted, given = to_newline(args.old_string, newline), to_newline(args.new_string, newline)
+    changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, bool(args.replace_all))
+    if uniform:
+        changed = to_newline(changed, old.newline)
+    return old, Text(changed, old.bom, old.exact)
+
+
+def filediff(path: Path, old: Text, new: Text) -> dict[str, Any]:
+    """OpenCode's ``filediff``: patch and counts, and the texts themselves where they are small."""
+    before, after = to_newline(old.text, "\n"), to_newline(new.text, "\n")
+    made = diff(str(path), before, after)
+    out: dict[str, Any] = {"file": printable(str(path)), "patch": shorten(printable(trim_diff(made.patch)))}
+    if len(before) + len(after) <= WHOLE:
+        out["before"], out["after"] = printable(old.text), printable(new.text)
+    return {**out, "additions": made.additions, "deletions": made.deletions}
