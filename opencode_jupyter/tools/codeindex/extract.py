@@ -1,0 +1,110 @@
+"""A file's bytes to the rows of the index: one row of words for each piece."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from . import other_sources
+from .pieces import Piece
+from .python_source import python_pieces
+from .terms import distinct, parts, terms
+
+MAX_BYTES = 1 << 20
+"""Larger files are data or generated; their first part only is looked at."""
+BODY_TERMS = 80
+"""Identifiers of a piece's code that count."""
+DOC_TERMS = 1500
+"""Characters of a docstring after its first paragraph that count."""
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
+PYTHON = frozenset({".py", ".pyw", ".pyi", ".pyx", ".pxd"})
+PROSE = frozenset({".md", ".markdown", ".rst", ".qmd", ".rmd"})
+NOTEBOOK = frozenset({".ipynb"})
+_OTHER = """
+js jsx mjs cjs ts tsx mts cts vue svelte go rs java kt kts scala groovy c h cc cpp cxx hh hpp hxx cu m mm cs fs swift
+rb php pl pm lua r jl ex exs erl hs ml clj dart zig nim sh bash zsh fish ps1 sql proto graphql tf v sv vhd f90 f pas
+"""
+OTHER = frozenset(f".{extension}" for extension in _OTHER.split())
+KNOWN = PYTHON | PROSE | NOTEBOOK | OTHER
+"""Extensions of what is indexed."""
+
+Row = tuple[str, str, int, int, str, str, str, str, str, str]
+"""kind, symbol, line, end line; then the words of name, place, signature, summary, rest of the doc, body."""
+
+_TESTS = re.compile(r"(^|/)(tests?|testing|conftest|test_[^/]*|[^/]*_test)(\.py)?(/|$)", re.IGNORECASE)
+
+
+def decode(data: bytes) -> str:
+    """Text of a file: its byte order mark or declared encoding, UTF-8, else Latin-1; never fails."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    for line in data.split(b"\n", 2)[:2]:
+        if match := _CODING.match(line):
+            try:
+                return data.decode(match[1].decode("ascii"), "replace")
+            except (LookupError, UnicodeDecodeError, ValueError):
+                break
+    return data.decode("latin-1")
+
+
+def pieces(path: str, data: bytes) -> list[Piece]:
+    """What can be found in a file.
+
+    Args:
+        path: relative to the project; its extension says what the file is.
+        data: its content; a binary file has no pieces.
+    """
+    if b"\0" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return []
+    extension = PurePosixPath(path).suffix.lower()
+    if extension in NOTEBOOK:
+        try:
+            return other_sources.notebook_pieces(decode(data))
+        except ValueError:
+            return []
+    text = decode(data[:MAX_BYTES])
+    if extension in PYTHON:
+        return python_pieces(text)
+    if extension in PROSE:
+        return other_sources.prose_pieces(text)
+    return other_sources.generic_pieces(text)
+
+
+def rows(path: str, data: bytes) -> list[Row]:
+    """The rows of a file."""
+    place = " ".join(word for part in PurePosixPath(path).with_suffix("").parts[-3:] for word in parts(part))
+    return [_row(piece, place) for piece in pieces(path, data)]
+
+
+def _row(piece: Piece, place: str) -> Row:
+    outer, _, name = piece.symbol.rpartition(".")
+    if piece.kind == "module":
+        name_words, around = place.rsplit(" ", 1)[-1], place
+    elif piece.kind in ("section", "cell"):
+        name_words, around = terms(piece.symbol), place
+    else:
+        name_words, around = " ".join(parts(name)), f"{' '.join(parts(outer))} {place}"
+    summary, _, rest = piece.doc.partition("\n\n")
+    return (
+        piece.kind,
+        piece.symbol,
+        piece.line,
+        piece.end_line,
+        name_words,
+        around,
+        distinct(piece.signature, 40),
+        terms(summary[:600]),
+        terms(rest[:DOC_TERMS]),
+        distinct(piece.body[:8000], BODY_TERMS),
+    )
+
+
+def is_test(path: str) -> bool:
+    """Whether a file holds tests, by its path."""
+    return _TESTS.search(path) is not None

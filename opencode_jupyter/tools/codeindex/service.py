@@ -1,0 +1,238 @@
+"""The code index of a workspace: kept up to date, asked. One for each project folder, made at the first search."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from ...core.errors import ToolError
+from .extract_child import send
+from .listing import Listing, states
+from .ranking import Hit, ranked
+from .store import Corrupt, Store, remove
+from .update import look
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+T = TypeVar("T")
+Progress = Callable[[int, int, str], None]
+"""Told files done, files in all, and what is going on."""
+FEW = 24
+"""Changed files that are read here; a child is started for more."""
+FEW_BYTES = 2 << 20
+WORKERS = 4
+"""Children that take files apart, at most."""
+_BUILDER = Path(__file__).with_name("build_child.py")
+
+
+class CodeIndex:
+    """The indexes of a workspace's project folders."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._folder = workspace.data_dir / "code-index"
+        self._projects: dict[Path, Project] = {}
+
+    def project(self, root: Path) -> Project:
+        """The index of one folder."""
+        found = self._projects.get(root)
+        if found is None:
+            name = hashlib.blake2b(os.fsencode(os.path.realpath(root)), digest_size=8).hexdigest()
+            found = self._projects[root] = Project(root, self._folder / f"{name}.db")
+        return found
+
+    async def close(self) -> None:
+        """Let go of the index files."""
+        for project in self._projects.values():
+            project.close()
+        self._projects.clear()
+
+
+class Project:
+    """The index of one folder.
+
+    Attributes:
+        root: the folder.
+        file: where the index is.
+    """
+
+    def __init__(self, root: Path, file: Path) -> None:
+        self.root = root
+        self.file = file
+        self.listing = Listing(root)
+        self._store: Store | None = None
+        self._files: dict[str, tuple[int, int]] = {}
+        self._version = -1
+        self._lock = asyncio.Lock()
+        self._use = threading.Lock()
+        """Held by the thread that uses the connection; a cancelled search may leave one behind for a moment."""
+
+    def close(self) -> None:
+        """Let go of the index file."""
+        with self._use:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    async def search(self, query: str, limit: int, progress: Progress = lambda *_: None) -> list[Hit]:
+        """The pieces that fit a query best, best first, from an index that is brought up to date before.
+
+        Args:
+            query: words.
+            limit: how many.
+            progress: told how far the indexing is.
+
+        Raises:
+            ToolError: the project can't be listed or the index can't be written.
+        """
+        async with self._lock:
+            for again in (True, False):
+                try:
+                    await self._refresh(progress)
+                    return await self._in_thread(lambda store: ranked(store.connection, query, limit))
+                except (Corrupt, sqlite3.DatabaseError) as error:
+                    if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
+                        raise ToolError(f"The code index {self.file} can't be used: {error}") from error
+                    self.close()
+                    await anyio.to_thread.run_sync(remove, self.file)
+        raise AssertionError
+
+    async def _refresh(self, progress: Progress) -> None:
+        before = self.listing.paths
+        known = asyncio.ensure_future(anyio.to_thread.run_sync(states, self.root, before, abandon_on_cancel=True))
+        try:
+            if await self.listing.update():
+                new = sorted(set(self.listing.paths).difference(before))
+                now = await known
+                now |= await anyio.to_thread.run_sync(states, self.root, new, abandon_on_cancel=True)
+                there = set(self.listing.paths)
+                now = {path: state for path, state in now.items() if path in there}
+            else:
+                now = await known
+        finally:
+            known.cancel()
+        for _ in range(2):
+            files = await self._in_thread(self._known)
+            wanted = [(path, *state) for path, state in now.items() if files.get(path) != state]
+            gone = [path for path in files if path not in now]
+            if not wanted and not gone:
+                return
+            if await self._in_thread(lambda store: store.wasted()):
+                self.close()
+                await anyio.to_thread.run_sync(remove, self.file)
+                continue
+            if len(wanted) <= FEW and sum(size for _, _, size in wanted) <= FEW_BYTES and len(gone) <= 50 * FEW:
+                await self._in_thread(partial(self._few, wanted, gone))
+            else:
+                await self._many(wanted, gone, progress)
+            return
+
+    def _known(self, store: Store) -> dict[str, tuple[int, int]]:
+        version = store.data_version()
+        if version != self._version:
+            self._files = store.files()
+            self._version = version
+        return self._files
+
+    def _few(self, wanted: list[tuple[str, int, int]], gone: list[str], store: Store) -> None:
+        updates = [look(str(self.root), path, store.digest(path)) for path, _, _ in wanted]
+        store.begin()
+        try:
+            store.forget(gone)
+            for update in updates:
+                store.put(*update)
+            store.commit()
+        finally:
+            store.rollback()
+        self._version = -1  # our own writes do not change it
+
+    async def _many(self, wanted: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
+        """Have a child do it; a cancel ends the child, and what it has written is kept."""
+        workers = min(WORKERS, os.cpu_count() or 1)
+        total = len(wanted)
+        progress(0, total, "indexing")
+        process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond
+            [sys.executable, "-I", "-S", str(_BUILDER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            job = (str(self.file), str(self.root), wanted, gone, workers)
+            await anyio.to_thread.run_sync(_hand_over, process, job, abandon_on_cancel=True)
+            finished = False
+            while line := await anyio.to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True):
+                word = line.strip()
+                finished = word == b"done"
+                if word.isdigit():
+                    progress(int(word), total, "indexing")
+                elif word == b"waiting":
+                    progress(0, total, "waiting for another notebook that indexes this project")
+            if not finished:
+                raise ToolError(f"The project could not be indexed: {_complaint(process)}")
+        finally:
+            _end(process)
+            self._version = -1
+
+    async def _in_thread(self, work: Callable[[Store], T]) -> T:
+        def run() -> T:
+            with self._use:
+                if self._store is not None and self._store.stale():
+                    self._store.close()
+                    self._store = None
+                if self._store is None:
+                    try:
+                        self._store = Store(self.file)
+                    except Corrupt:
+                        remove(self.file)
+                        self._store = Store(self.file)
+                    except OSError as error:
+                        raise ToolError(f"The code index can't be kept in {self.file.parent}: {error}") from error
+                    self._version = -1
+                return work(self._store)
+
+        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+
+
+def _hand_over(process: subprocess.Popen[bytes], job: object) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # it has ended; its complaint says why
+        send(process.stdin, job)  # type: ignore[arg-type]
+
+
+def _complaint(process: subprocess.Popen[bytes]) -> str:
+    assert process.stderr is not None
+    text = process.stderr.read(16_384).decode("utf-8", "replace").strip()
+    return text.rsplit("\n", 1)[-1] or "its process was ended"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the child with its children; harmless if they have ended."""
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, 9)
+            else:
+                process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()

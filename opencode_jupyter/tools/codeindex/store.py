@@ -1,0 +1,180 @@
+"""The index of one project in a SQLite file: its files, their pieces, and the words of those in FTS5.
+
+The words' table keeps no text (``content=''``), and such a table can't delete a row by its number in every SQLite that
+is around; so the rows of a changed file stay in it without a piece, which a query passes over, until there are so many
+that the index is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from .extract import Row
+
+VERSION = 1
+"""Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
+GARBAGE = 0.3
+"""Share of rows without a piece at which the index is made anew."""
+_BUSY = 10.0
+"""Seconds to wait for another notebook's write."""
+_SCHEMA = f"""
+CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mtime INTEGER, size INTEGER, digest BLOB);
+CREATE TABLE pieces(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, kind TEXT, symbol TEXT, line INTEGER, end INTEGER,
+  name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT);
+CREATE INDEX pieces_by_file ON pieces(file);
+CREATE VIRTUAL TABLE words USING fts5(
+  name, place, signature, summary, doc, body, content='',
+  tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co'");
+CREATE VIRTUAL TABLE counts USING fts5vocab(words, 'row');
+PRAGMA user_version = {VERSION};
+"""
+
+
+class Corrupt(Exception):  # noqa: N818 - not shown to anyone
+    """The file is no index of ours: it is to be made anew."""
+
+
+class Store:
+    """A connection to an index file, which is made if it is not there. One thread at a time.
+
+    Raises:
+        Corrupt: the file can't be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            if _busy(error):
+                raise
+            raise Corrupt(str(error)) from error
+        except Corrupt:
+            self.close()
+            raise
+        self.inode = path.stat().st_ino
+
+    def _open(self) -> None:
+        run = self.connection.execute
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=NORMAL")
+        run("PRAGMA mmap_size=1073741824")
+        run("PRAGMA cache_size=-65536")
+        version = run("PRAGMA user_version").fetchone()[0]
+        if version == VERSION:
+            return
+        run("BEGIN IMMEDIATE")
+        try:
+            version = run("PRAGMA user_version").fetchone()[0]
+            if version == VERSION:  # another notebook has just made it
+                return
+            if version or run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise Corrupt(f"version {version}")
+            for statement in _SCHEMA.split(";\n"):
+                if statement.strip():
+                    run(statement)
+        finally:
+            run("COMMIT" if self.connection.in_transaction else "SELECT 1")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with contextlib.suppress(sqlite3.Error):
+            self.connection.close()
+
+    def stale(self) -> bool:
+        """Whether the file was removed or put in place of this one's since it was opened."""
+        try:
+            return self.path.stat().st_ino != self.inode
+        except OSError:
+            return True
+
+    def data_version(self) -> int:
+        """Changes when another connection has written."""
+        version: int = self.connection.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    def files(self) -> dict[str, tuple[int, int]]:
+        """Every file's time of change (ns) and size, by its path."""
+        rows = self.connection.execute("SELECT path, mtime, size FROM files")
+        return {path: (mtime, size) for path, mtime, size in rows}
+
+    def digest(self, path: str) -> bytes | None:
+        """The digest of a file's content as it was indexed."""
+        row = self.connection.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
+        return row[0] if row else None
+
+    def begin(self) -> None:
+        """Begin a change; nobody else writes until `commit`."""
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Make a change last."""
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Take a change back."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def put(self, path: str, mtime: int, size: int, digest: bytes, rows: Iterable[Row] | None) -> None:
+        """Set what is known of a file; None for its rows keeps those that are there."""
+        run = self.connection.execute
+        found = run("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+        if found:
+            number = found[0]
+            run("UPDATE files SET mtime = ?, size = ?, digest = ? WHERE id = ?", (mtime, size, digest, number))
+            if rows is not None:
+                run("DELETE FROM pieces WHERE file = ?", (number,))
+        else:
+            number = run("INSERT INTO files(path, mtime, size, digest) VALUES(?,?,?,?)", (path, mtime, size, digest))
+            number = number.lastrowid
+        if not rows:
+            return
+        last = run("SELECT seq FROM sqlite_sequence WHERE name = 'pieces'").fetchone()
+        first = (last[0] if last else 0) + 1
+        numbered = list(enumerate(rows, first))
+        self.connection.executemany(
+            "INSERT INTO pieces VALUES(?,?,?,?,?,?,?,?,?,?,?)", [(i, number, *row[:9]) for i, row in numbered]
+        )
+        self.connection.executemany(
+            "INSERT INTO words(rowid, name, place, signature, summary, doc, body) VALUES(?,?,?,?,?,?,?)",
+            [(i, *row[4:]) for i, row in numbered],
+        )
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Take files out."""
+        for path in paths:
+            run = self.connection.execute
+            run("DELETE FROM pieces WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
+            run("DELETE FROM files WHERE path = ?", (path,))
+
+    def wasted(self) -> bool:
+        """Whether so much of the words' table is of no use that the index should be made anew."""
+        last = self.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'pieces'").fetchone()
+        if not last or last[0] < 20_000:
+            return False
+        there: int = self.connection.execute("SELECT count(*) FROM pieces").fetchone()[0]
+        return bool(there < last[0] * (1 - GARBAGE))
+
+
+def remove(path: Path) -> None:
+    """Remove an index file with what SQLite keeps beside it."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        for _ in range(20):
+            try:
+                Path(f"{path}{end}").unlink(missing_ok=True)
+                break
+            except PermissionError:  # Windows, while another process has it open
+                time.sleep(0.05)
+
+
+def _busy(error: sqlite3.DatabaseError) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)

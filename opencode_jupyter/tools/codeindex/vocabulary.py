@@ -1,0 +1,17 @@
+"""Words of programming: which mean nearly the same, and which identifiers are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def _lines(name: str) -> list[list[str]]:
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+GROUPS: list[list[str]] = _lines("synonyms.txt")
+"""Words of one group can stand for one another. A word may be in several."""
+
+WORDS: frozenset[str] = frozenset(word for line in (*GROUPS, *_lines("words.txt")) for word in line)
+"""Every word known here."""
