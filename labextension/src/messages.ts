@@ -20,6 +20,21 @@ export interface Answer {
   scope?: Scope;
 }
 
+/** A person's answers to questions, one list for each. */
+export interface Answers {
+  kind: 'answer';
+  id: string;
+  digest: string;
+  answers: string[][];
+}
+
+/** A person does not want to answer questions. */
+export interface Dismissal {
+  kind: 'dismiss';
+  id: string;
+  digest: string;
+}
+
 /** A person stops a call. */
 export interface Stop {
   kind: 'stop';
@@ -51,7 +66,7 @@ export interface PageReply {
   error?: string;
 }
 
-export type ToKernel = Hello | Answer | Stop;
+export type ToKernel = Hello | Answer | Answers | Dismissal | Stop;
 
 /** Content of an `opencode_jupyter` message on the control channel. */
 export interface ControlContent {

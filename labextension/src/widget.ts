@@ -61,6 +61,8 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const callbacks: CardCallbacks = {
     reply: (ask: CardAsk, reply: Reply, options: ReplyOptions): void =>
       send({ kind: 'reply', id: ask.id, digest: ask.digest, reply, ...options }),
+    answer: ({ id, digest }, answers): void => send({ kind: 'answer', id, digest, answers }),
+    dismiss: ({ id, digest }): void => send({ kind: 'dismiss', id, digest }),
     stop: (callID: string): void => send({ kind: 'stop', callID })
   };
   if (bridge()) {

@@ -1,6 +1,6 @@
 /** Parts in every state, for the tests. */
 
-import type { CardAsk, CardPart, CardState, CardUi } from '../card/token';
+import type { CardAsk, CardPart, CardQuestions, CardState, CardUi } from '../card/token';
 
 export const DIFF = `--- a/src/clean.py
 +++ b/src/clean.py
@@ -23,6 +23,31 @@ export const ASK: CardAsk = {
   asked: 1_000_000
 };
 
+export const QUESTION: CardQuestions = {
+  id: 'que_1',
+  digest: 'sha',
+  questions: [
+    {
+      question: 'Which database should the cache use?',
+      header: 'Database',
+      options: [
+        { label: 'SQLite (Recommended)', description: 'one file, nothing to install' },
+        { label: 'PostgreSQL', description: 'a server' }
+      ]
+    },
+    {
+      question: 'Which formats are written?',
+      header: 'Formats',
+      options: [
+        { label: 'CSV', description: '' },
+        { label: 'Parquet', description: 'needs pyarrow' }
+      ],
+      multiple: true
+    }
+  ],
+  asked: 1_000_000
+};
+
 export function part(state: Partial<CardState> = {}, ui: Partial<CardUi> = {}, rest: Partial<CardPart> = {}): CardPart {
   return {
     v: 1,
@@ -35,4 +60,24 @@ export function part(state: Partial<CardState> = {}, ui: Partial<CardUi> = {}, r
     ui: { label: 'src/clean.py', by: 'user', waited: 0, decisions: [], ...ui },
     ...rest
   };
+}
+
+/** A batch with a call in each state, one asking for a permission, one asking a question. */
+export function batch(): CardPart {
+  const child = (n: number, tool: string, state: Partial<CardState>, ui: Partial<CardUi>): CardPart =>
+    part(state, ui, { id: `prt_c${n}`, callID: `call_c${n}`, tool });
+  return part(
+    { input: { tool_calls: [] } },
+    {
+      label: '5 calls',
+      children: [
+        child(1, 'read', { status: 'completed', output: 'a\nb', time: { start: 1_000_000, end: 1_000_002 } }, { label: 'data/prices.csv' }),
+        child(2, 'read', { status: 'error', error: 'File not found: data/missing.csv.' }, { label: 'data/missing.csv', outcome: 'failed' }),
+        child(3, 'bash', {}, { label: 'Runs the tests', tail: 'test_clean.py ...' }),
+        child(4, 'edit', {}, { label: 'src/clean.py', ask: ASK }),
+        child(5, 'question', {}, { label: 'Database, Formats', question: { ...QUESTION, asked: 1_002_000 } })
+      ]
+    },
+    { tool: 'batch' }
+  );
 }

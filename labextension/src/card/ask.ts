@@ -1,14 +1,13 @@
 /** The part of a card that asks: what is asked, in full, and the ways to answer. */
 
+import { drawDiffs } from './bodies/diffs';
 import { drawDiff } from './diff';
 import { button, el, hasFocus, setText, show } from './dom';
 import { ruleWords, visible, visibleLine } from './format';
+import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
 import type { CardAsk, CardCallbacks, Reply, ReplyOptions, Scope } from './token';
 
-/** Buttons stay dead this long after they appear, so that a click meant for something else answers nothing. */
-export const GUARD_MS = 300;
-/** With no reaction from the kernel for this long, the buttons come back. */
-export const RETRY_MS = 8000;
+export { GUARD_MS, RETRY_MS };
 
 /** What the question says for the permissions OpenCode has; others are named as they are. */
 const QUESTIONS: Record<string, string> = {
@@ -24,27 +23,17 @@ const QUESTIONS: Record<string, string> = {
 };
 
 /** The question one ask poses; made anew for every ask. */
-export class AskView {
-  readonly node = el('div', 'oc-ask');
-  /** Which ask this is: its id and digest. */
-  readonly key: string;
+export class AskView extends Prompt {
   private readonly first = el('div', 'oc-step');
   private readonly second = el('div', 'oc-step');
-  private readonly place = el('span', 'oc-place');
-  private readonly note = el('div', 'oc-note');
   private readonly word = el('input', 'oc-word');
   private readonly fields: HTMLInputElement[] = [];
-  private controls: HTMLElement[] = [];
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private alive = false;
 
   constructor(
     private ask: CardAsk,
     private readonly callbacks: CardCallbacks
   ) {
-    this.key = AskView.keyOf(ask);
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', 'Permission needed');
+    super(AskView.keyOf(ask), 'Permission needed');
     this.drawDetail();
     const strip = el('div', 'oc-strip');
     this.drawQuestion(strip);
@@ -52,7 +41,6 @@ export class AskView {
       this.drawFirst();
       this.drawSecond();
       show(this.second, false);
-      this.note.setAttribute('role', 'status');
       strip.append(this.first, this.second, this.note);
       this.guard();
     }
@@ -65,20 +53,14 @@ export class AskView {
     return `${ask.id} ${ask.digest}`;
   }
 
-  /** Takes what may change while an ask waits: its place in the queue. */
+  /** Takes what may change while an ask waits. */
   update(ask: CardAsk): void {
     this.ask = ask;
-    const [at, of] = ask.position ?? [1, 1];
-    setText(this.place, of > 1 ? `${at} of ${of} waiting` : '');
-  }
-
-  /** Ends the timers. */
-  dispose(): void {
-    clearTimeout(this.timer);
+    this.move(ask.position);
   }
 
   /** A key pressed in the card, outside its text fields. True if it meant something here. */
-  key123(key: string): boolean {
+  press(key: string): boolean {
     if (!this.callbacks.reply) {
       return false;
     }
@@ -98,7 +80,7 @@ export class AskView {
   }
 
   private drawDetail(): void {
-    const { command, diff } = this.ask;
+    const { command, diff, diffs } = this.ask;
     for (const [name, text] of [
       ['Command', command],
       ['Change', diff]
@@ -114,6 +96,11 @@ export class AskView {
         }
         this.node.append(pre);
       }
+    }
+    if (diffs?.length) {
+      const files = el('div', 'oc-files');
+      drawDiffs(files, diffs);
+      this.node.append(files);
     }
   }
 
@@ -193,20 +180,6 @@ export class AskView {
     this.second.append(group, row);
   }
 
-  /** Makes the buttons dead for a moment. */
-  private guard(): void {
-    this.enable(false);
-    this.timer = setTimeout(() => this.enable(true), GUARD_MS);
-  }
-
-  private enable(on: boolean): void {
-    clearTimeout(this.timer);
-    this.alive = on;
-    for (const control of this.controls) {
-      (control as HTMLButtonElement).disabled = !on;
-    }
-  }
-
   private patterns(): void {
     if (this.alive) {
       this.turn(this.first, this.second);
@@ -244,15 +217,6 @@ export class AskView {
   }
 
   private send(reply: Reply, options: ReplyOptions = {}): void {
-    if (!this.alive) {
-      return;
-    }
-    this.enable(false);
-    setText(this.note, 'sent…');
-    this.timer = setTimeout(() => {
-      setText(this.note, 'The kernel has not taken the answer yet; you may answer again.');
-      this.enable(true);
-    }, RETRY_MS);
-    this.callbacks.reply?.(this.ask, reply, options);
+    this.sendOnce(() => this.callbacks.reply?.(this.ask, reply, options));
   }
 }

@@ -1,16 +1,18 @@
 /** A card: one tool call, drawn from its JSON and kept up to date without touching what did not change. */
 
 import { ansiNodes } from './ansi';
-import { AskView, RETRY_MS } from './ask';
+import { AskView } from './ask';
+import { BodiesView, saysOutput } from './bodies';
 import { drawDiff } from './diff';
-import { button, el, hasFocus, safeLink, safePicture, setText, show } from './dom';
-import { count, decisionWords, extent, live, outputOf, stateWords, timeWords, visible, visibleLine } from './format';
-import type { CardAttachment, CardCallbacks, CardPart, CardSpill, TailUpdate } from './token';
+import { button, el, hasFocus, setText, show } from './dom';
+import { drawSpill, FootView } from './foot';
+import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
+import { RETRY_MS } from './prompt';
+import { QuestionView } from './question';
+import type { CardCallbacks, CardPart, TailUpdate } from './token';
 
 /** How often a live card's clock is set. */
 const TICK_MS = 250;
-/** Most characters of input JSON that are drawn. */
-const INPUT_CAP = 100_000;
 
 const views = new WeakMap<HTMLElement, CardView>();
 
@@ -18,11 +20,12 @@ const views = new WeakMap<HTMLElement, CardView>();
  * Draws `part` into `root`, or brings what is drawn there up to date.
  *
  * @param callbacks - What its buttons call. Without them the card has no buttons. Those of the first call stay.
+ * @param nested - Drawn inside another card: what it wrote is folded away once it is done.
  */
-export function renderCard(root: HTMLElement, part: CardPart, callbacks: CardCallbacks = {}): void {
+export function renderCard(root: HTMLElement, part: CardPart, callbacks: CardCallbacks = {}, nested = false): void {
   let view = views.get(root);
   if (!view) {
-    view = new CardView(root, callbacks);
+    view = new CardView(root, callbacks, nested);
     views.set(root, view);
   }
   view.update(part);
@@ -54,24 +57,22 @@ class CardView {
   private readonly diff = el('pre', 'oc-pre oc-diff');
   private readonly text = el('pre', 'oc-pre oc-out');
   private readonly error = el('pre', 'oc-pre oc-error');
-  private readonly pictures = el('div', 'oc-pictures');
+  private readonly bodies = new BodiesView();
   private readonly nest = el('div', 'oc-nest');
   private readonly cut = el('div', 'oc-cut');
-  private readonly foot = el('div', 'oc-foot');
-  private readonly details = el('details', 'oc-input');
-  private readonly input = el('pre', 'oc-pre');
-  private readonly why = el('span', 'oc-decisions');
+  private readonly foot = new FootView();
   private readonly children = new Map<string, HTMLElement>();
   private readonly drawn = new Map<HTMLElement, string>();
   private part!: CardPart;
-  private ask: AskView | undefined;
+  private ask: AskView | QuestionView | undefined;
   private liveTail: TailUpdate | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
   private seen = false;
 
   constructor(
     root: HTMLElement,
-    private readonly callbacks: CardCallbacks
+    private readonly callbacks: CardCallbacks,
+    private readonly nested: boolean
   ) {
     this.card.tabIndex = -1;
     this.card.setAttribute('role', 'group');
@@ -87,11 +88,8 @@ class CardView {
     shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
     head.append(this.tool, this.title, shape, this.time, this.stop);
-    this.details.append(el('summary', '', 'input'), this.input);
-    this.details.addEventListener('toggle', () => this.drawInput());
-    this.foot.append(this.why, this.details);
-    this.card.append(head, this.bar, this.message, this.diff, this.text, this.error, this.pictures, this.nest);
-    this.card.append(this.cut, this.foot);
+    this.card.append(head, this.bar, this.message, this.diff, ...this.bodies.nodes, this.text, this.error, this.nest);
+    this.card.append(this.cut, this.foot.node);
     this.card.addEventListener('keydown', event => this.pressKey(event));
     root.replaceChildren(this.card);
   }
@@ -110,16 +108,14 @@ class CardView {
     this.drawProgress(running);
     const diff = ui.diff && ui.diff !== ui.ask?.diff ? ui.diff : '';
     this.draw(this.diff, diff, () => drawDiff(this.diff, diff));
+    this.bodies.update(part);
     this.drawOutput(running);
     const error = state.error ?? '';
     this.draw(this.error, error, () => this.error.replaceChildren(...ansiNodes(error)));
-    const pictures = state.attachments ?? [];
-    this.draw(this.pictures, pictures.map(a => a.url + a.filename).join('\n'), () => this.drawAttachments(pictures));
     this.drawChildren(ui.children ?? []);
     this.drawAsk(running);
     const { spill } = ui;
-    this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && this.drawSpill(spill));
-    this.drawFoot(running);
+    this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.callbacks));
     this.tick(running);
   }
 
@@ -127,7 +123,6 @@ class CardView {
     if (this.part && live(this.part)) {
       this.liveTail = tail;
       this.drawOutput(true);
-      this.drawFoot(true);
       if (tail.progress) {
         this.part = { ...this.part, ui: { ...this.part.ui, progress: tail.progress } };
         this.drawProgress(true);
@@ -163,7 +158,7 @@ class CardView {
     if (this.card.dataset.tone !== tone) {
       this.card.dataset.tone = tone;
     }
-    const stoppable = running && part.state.status === 'running' && !part.ui.ask && !!this.callbacks.stop;
+    const stoppable = running && part.state.status === 'running' && !part.ui.ask && !part.ui.question && !!this.callbacks.stop;
     show(this.stop, stoppable);
   }
 
@@ -197,6 +192,11 @@ class CardView {
       content = '';
     }
     content = content.replace(/\n+$/, '');
+    const lines = this.liveTail?.lines ?? ui.lines;
+    const bytes = this.liveTail?.bytes ?? ui.bytes;
+    const folded = !running && (saysOutput(ui) || (this.nested && state.status === 'completed')) ? content : '';
+    this.foot.update(this.part, folded, running && (lines || bytes) ? extent(lines, bytes) : '');
+    content = folded ? '' : content;
     const { text } = this;
     // a person who scrolled up keeps the place; otherwise the newest line stays in view
     const { scrollTop } = text;
@@ -205,21 +205,6 @@ class CardView {
       text.replaceChildren(...ansiNodes(content));
       text.scrollTop = follow ? text.scrollHeight : scrollTop;
     });
-  }
-
-  private drawAttachments(attachments: CardAttachment[]): void {
-    this.pictures.replaceChildren(
-      ...attachments.map(({ mime, url, filename }) => {
-        const name = visibleLine(filename ?? mime);
-        if (!safePicture(url)) {
-          return el('div', 'oc-why', filename ? `${name} (${visibleLine(mime)})` : name);
-        }
-        const picture = el('img');
-        picture.src = url;
-        picture.alt = name;
-        return picture;
-      })
-    );
   }
 
   private drawChildren(parts: CardPart[]): void {
@@ -236,7 +221,7 @@ class CardView {
       if (this.nest.children[index] !== root) {
         this.nest.insertBefore(root, this.nest.children[index] ?? null);
       }
-      renderCard(root, part, this.callbacks);
+      renderCard(root, part, this.callbacks, true);
     });
     for (const key of gone) {
       const root = this.children.get(key) as HTMLElement;
@@ -247,78 +232,28 @@ class CardView {
   }
 
   private drawAsk(running: boolean): void {
-    const ask = running ? this.part.ui.ask : undefined;
-    if (ask && this.ask?.key === AskView.keyOf(ask)) {
-      this.ask.update(ask);
+    const { ask, question } = running ? this.part.ui : {};
+    const key = ask ? AskView.keyOf(ask) : question && QuestionView.keyOf(question);
+    if (key !== undefined && this.ask?.key === key) {
+      if (this.ask instanceof AskView) {
+        ask && this.ask.update(ask);
+      } else {
+        question && this.ask.update(question);
+      }
       return;
     }
     const focused = this.ask !== undefined && hasFocus(this.ask.node);
     this.ask?.dispose();
     this.ask?.node.remove();
-    this.ask = ask && new AskView(ask, this.callbacks);
+    this.ask = ask ? new AskView(ask, this.callbacks) : question && new QuestionView(question, this.callbacks);
     if (this.ask) {
       this.cut.before(this.ask.node);
     }
     // JupyterLab's own keys (1 makes a heading of the cell) stay away while 1, 2, 3 mean an answer
-    this.card.toggleAttribute('data-lm-suppress-shortcuts', !!ask && !!this.callbacks.reply);
+    this.card.toggleAttribute('data-lm-suppress-shortcuts', !!this.ask && !!(this.callbacks.reply ?? this.callbacks.answer));
     if (focused) {
       this.card.focus({ preventScroll: true });
     }
-  }
-
-  private drawSpill(spill: CardSpill): void {
-    const name = `Open the whole output at line ${spill.line}`;
-    const nodes: Node[] = [el('span', '', `${extent(spill.lines, spill.bytes) || 'Cut'}; the rest is kept`)];
-    const href = safeLink(spill.url);
-    if (this.callbacks.open) {
-      nodes.push(button(name, '', 'oc-link', () => this.callbacks.open?.(spill)));
-    } else if (href) {
-      const link = el('a', '', name);
-      link.href = href;
-      link.target = '_blank';
-      link.rel = 'noopener';
-      nodes.push(link);
-    }
-    const path = el('span', 'oc-path');
-    path.append(el('code', '', visibleLine(spill.path)));
-    const copy = button('Copy path', '', 'oc-button oc-small', () => {
-      const done = navigator.clipboard?.writeText(spill.path) ?? Promise.reject(new Error('no clipboard'));
-      done.then(
-        () => setText(copy, 'Copied'),
-        () => getSelection()?.selectAllChildren(path.firstChild as Node)
-      );
-    });
-    path.append(' ', copy);
-    nodes.push(path);
-    this.cut.replaceChildren(...nodes);
-  }
-
-  private drawFoot(running: boolean): void {
-    const { state, ui } = this.part;
-    const words = [...new Set(ui.decisions.map(decisionWords))];
-    if (ui.by === 'model') {
-      words.unshift('called by the model');
-    }
-    const lines = this.liveTail?.lines ?? ui.lines;
-    const bytes = this.liveTail?.bytes ?? ui.bytes;
-    if (running && (lines || bytes)) {
-      words.push(`${extent(lines, bytes)} so far`);
-    }
-    setText(this.why, words.join(' · '));
-    show(this.details, Object.keys(state.input).length > 0 || !!state.raw);
-    show(this.foot, !this.details.hidden || words.length > 0);
-    this.drawInput();
-  }
-
-  /** The arguments, drawn when a person opens them. */
-  private drawInput(): void {
-    if (!this.details.open || !this.part) {
-      return;
-    }
-    const { state } = this.part;
-    const json = Object.keys(state.input).length ? JSON.stringify(state.input, null, 2) : (state.raw ?? '');
-    const over = json.length > INPUT_CAP ? `\n… ${count(json.length - INPUT_CAP, 'more character')}` : '';
-    setText(this.input, visible(json.slice(0, INPUT_CAP)) + over);
   }
 
   private tick(running: boolean): void {
@@ -352,11 +287,17 @@ class CardView {
 
   private pressKey(event: KeyboardEvent): void {
     const target = event.composedPath()[0] as HTMLElement;
-    const typing = target.tagName === 'INPUT' || target.tagName === 'TEXTAREA';
-    if (!this.ask || typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) {
+    const { tagName } = target;
+    const typing = tagName === 'TEXTAREA' || (tagName === 'INPUT' && (target as HTMLInputElement).type === 'text');
+    const own = event.key === 'Enter' && (tagName === 'BUTTON' || tagName === 'SUMMARY' || tagName === 'A');
+    const inside = target.closest('.oc-card') !== this.card;
+    if (!this.ask || inside || own || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) {
       return;
     }
-    if (this.ask.key123(event.key)) {
+    if (typing && !(this.ask instanceof QuestionView && event.key === 'Enter')) {
+      return;
+    }
+    if (this.ask.press(event.key, target)) {
       event.preventDefault();
       event.stopPropagation();
     }

@@ -129,11 +129,21 @@ export interface StateWords {
   tone: 'ask' | 'run' | 'ok' | 'err' | 'off';
 }
 
+/** Since when `part`, or a call inside it, waits for a person (milliseconds since 1970); nothing if none does. */
+export function waitingSince(part: CardPart): number | undefined {
+  if (!live(part)) {
+    return undefined;
+  }
+  const { ask, question, children = [] } = part.ui;
+  const since = [ask?.asked, question?.asked, ...children.map(waitingSince)].filter(at => at !== undefined);
+  return since.length ? Math.min(...since) : undefined;
+}
+
 /** The state of `part` in words. */
 export function stateWords(part: CardPart): StateWords {
   const { status } = part.state;
-  const { ask, outcome } = part.ui;
-  if (ask && !outcome && (status === 'pending' || status === 'running')) {
+  const { outcome } = part.ui;
+  if (waitingSince(part) !== undefined) {
     return { word: 'waiting for you', mark: '?', tone: 'ask' };
   }
   if (outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
@@ -162,10 +172,11 @@ export function live(part: CardPart): boolean {
 /** The time beside the state, at `now` (milliseconds since 1970): running apart from waiting. */
 export function timeWords(part: CardPart, now: number): string {
   const { time } = part.state;
-  const { ask, waited } = part.ui;
+  const { waited } = part.ui;
   if (live(part)) {
-    if (ask) {
-      return `waiting ${clock(now - ask.asked)}`;
+    const since = waitingSince(part);
+    if (since !== undefined) {
+      return `waiting ${clock(now - since)}`;
     }
     return time ? clock(now - time.start - waited) : '';
   }

@@ -24,6 +24,10 @@ export type Outcome =
   | 'denied by you'
   /** Nobody was there to ask, and the policy for that case says no. */
   | 'denied by policy'
+  /** The person did not want to answer a question. */
+  | 'dismissed by you'
+  /** Nobody was there to answer a question. */
+  | 'unanswered'
   | 'stopped'
   | 'interrupted'
   | 'timed out'
@@ -59,6 +63,8 @@ export interface CardAsk {
   command?: string;
   /** The unified diff in full, where the tool changes a file. */
   diff?: string;
+  /** One diff for each file, where it changes several. */
+  diffs?: CardDiff[];
   /** The file concerned, as a person writes it. */
   path?: string;
   /** The rule that said to ask. */
@@ -67,6 +73,79 @@ export interface CardAsk {
   asked: number;
   /** Place among the asks that wait, counted from 1, and how many wait: `[2, 3]`. */
   position?: [number, number];
+}
+
+/** One answer to choose. */
+export interface CardOption {
+  label: string;
+  /** What choosing it means; may be empty. */
+  description: string;
+}
+
+/** One question to the person. */
+export interface CardQuestion {
+  /** The whole question. */
+  question: string;
+  /** A word or two for it; may be empty. */
+  header: string;
+  options: CardOption[];
+  /** Whether several may be chosen. */
+  multiple?: boolean;
+  /** False: only the options are taken; absent: own words too. */
+  custom?: boolean;
+}
+
+/** Questions that are asked together and wait for their answers. */
+export interface CardQuestions {
+  /** The request's id; valid in one kernel process only. */
+  id: string;
+  /** Digest of what is asked; an answer carries it, so that a stale one is noticed. */
+  digest: string;
+  questions: CardQuestion[];
+  /** When it was asked, in milliseconds since 1970 (the kernel's clock). */
+  asked: number;
+  /** Place among all that waits, counted from 1, and how many wait. */
+  position?: [number, number];
+}
+
+/** Questions that a call asked, and what came of them. */
+export interface CardAnswered {
+  questions: { question: string; header: string }[];
+  /** For each question what was chosen or said; empty: not answered. Absent: dismissed. */
+  answers?: string[][];
+  /** Which way the answer came in. */
+  by: string;
+}
+
+/** What a call did to one file. */
+export interface CardDiff {
+  /** The file, as a person writes it. */
+  path: string;
+  /** `add`, `update`, `move` or `delete`. */
+  type: string;
+  /** The unified diff. */
+  diff: string;
+  /** What a moved file was called. */
+  from?: string;
+  additions?: number;
+  deletions?: number;
+}
+
+/** One task of a to-do list. */
+export interface CardTask {
+  content: string;
+  status: 'pending' | 'in_progress' | 'completed' | 'cancelled';
+  /** `high`, `medium`, `low`, or another word; may be empty. */
+  priority: string;
+}
+
+/** Rows of a result, as text. */
+export interface CardTable {
+  columns: string[];
+  /** The first rows. */
+  rows: string[][];
+  /** How many there are in all. */
+  total: number;
 }
 
 /** A permission decision that was taken for this call. */
@@ -148,8 +227,10 @@ export interface CardUi {
   label: string;
   /** Who called: the person in a cell, or a model. */
   by: 'user' | 'model';
-  /** The question that waits for a person now. */
+  /** The permission ask that waits for a person now. */
   ask?: CardAsk;
+  /** The questions that wait for a person now; never together with `ask`. */
+  question?: CardQuestions;
   /** Milliseconds that this call has spent waiting for a person, the present wait left out. */
   waited: number;
   /** The end of the output so far; may hold ANSI escapes. */
@@ -168,6 +249,16 @@ export interface CardUi {
   spill?: CardSpill;
   /** The unified diff of what was changed. */
   diff?: string;
+  /** What was done to each of several files; then there is no `diff`. */
+  diffs?: CardDiff[];
+  /** Questions that this call asked. */
+  answered?: CardAnswered[];
+  /** A to-do list. */
+  tasks?: CardTask[];
+  /** The result's rows; the output says the same for the model. */
+  table?: CardTable;
+  /** Names of files that belong to the result. */
+  files?: string[];
   /** Lines of the output that a person is shown, first index and the one after the last; absent: all. */
   shown?: [number, number];
   /** Calls made inside this one (batch, task). */
@@ -202,6 +293,10 @@ export interface ReplyOptions {
 export interface CardCallbacks {
   /** The person answered `ask`. */
   reply?(ask: CardAsk, reply: Reply, options: ReplyOptions): void;
+  /** The person answered `asked`: for each question what was chosen or said. */
+  answer?(asked: CardQuestions, answers: string[][]): void;
+  /** The person does not want to answer `asked`. */
+  dismiss?(asked: CardQuestions): void;
   /** The person wants the call `callID` stopped. */
   stop?(callID: string): void;
   /** The person wants to see the whole output; goes before the spill's URL. */

@@ -1,0 +1,25 @@
+/** Questions that were asked, with what came of them. */
+
+import { el } from '../dom';
+import { visible, visibleLine } from '../format';
+import type { CardAnswered } from '../token';
+
+/** Draws `answered` into `host`, replacing what is there. */
+export function drawAnswered(host: HTMLElement, answered: CardAnswered[]): void {
+  const list = el('dl', 'oc-answered');
+  for (const { questions, answers } of answered) {
+    questions.forEach(({ question, header }, index) => {
+      const asked = el('dt');
+      if (header) {
+        asked.append(el('span', 'oc-chip', visibleLine(header)), ' ');
+      }
+      asked.append(visible(question));
+      const said = answers?.[index] ?? [];
+      const words = answers ? (said.length ? '' : 'not answered') : 'dismissed';
+      const answer = el('dd', words ? 'oc-none' : '', words);
+      answer.append(...said.map(label => el('span', 'oc-said', visible(label))));
+      list.append(asked, answer);
+    });
+  }
+  host.replaceChildren(list);
+}

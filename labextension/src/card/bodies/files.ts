@@ -1,0 +1,15 @@
+/** Names of files that belong to a result. */
+
+import { el } from '../dom';
+import { visibleLine } from '../format';
+
+/** Draws the names into `host`, replacing what is there. */
+export function drawFiles(host: HTMLElement, files: string[]): void {
+  const list = el('ul', 'oc-names');
+  for (const name of files) {
+    const item = el('li');
+    item.append(el('code', '', visibleLine(name)));
+    list.append(item);
+  }
+  host.replaceChildren(list);
+}
