@@ -157,7 +157,7 @@ class Registry:
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
         if one.id == "apply_patch":
             return patches
-        if one.id in ("edit", "write"):
+        if one.id in ("edit", "write", "multiedit"):
             return not patches
         return True
 

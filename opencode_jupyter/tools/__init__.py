@@ -13,6 +13,8 @@ MODULES = (
     "grep",
     "edit",
     "write",
+    "apply_patch",
+    "multiedit",
     "question",
     "invalid",
     "todowrite",
@@ -22,6 +24,7 @@ MODULES = (
     "notebook_edit",
     "webfetch",
     "websearch",
+    "codesearch",
 )
 """Modules of this package that hold a built-in tool of the same name."""
 

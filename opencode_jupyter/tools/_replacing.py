@@ -28,6 +28,8 @@ def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, 
     Raises:
         ToolError: it can't be edited so.
     """
+    if args.old_string == args.new_string:
+        raise ToolError("No changes to apply: oldString and newString are identical.")
     if not args.old_string:
         if before is not None:
             raise ToolError(

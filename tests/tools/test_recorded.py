@@ -12,7 +12,7 @@ from opencode_jupyter.core.workspace import Workspace
 
 from . import recorded
 
-NOT_BUILT = {"apply_patch", "webfetch", "skill"}
+NOT_BUILT = {"webfetch", "skill"}
 """Tools of the recording that this package does not have yet."""
 
 DECIDED: dict[str, tuple[str, dict[str, Any]]] = {

@@ -1,0 +1,144 @@
+"""apply_patch: change several files by one patch. Reference: tools.md 9 (line ends and last lines as in 1.18)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from pydantic import Field
+
+from ..core.context import ToolContext
+from ..core.errors import ToolAbortedError, ToolError
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..text.encoding import printable
+from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
+from . import _paths, _write_all, _writing
+from ._builtin import builtin
+from ._external import assert_external, outside
+from ._patch_shown import Shown, shown
+
+TITLE_LINES = 20
+
+
+class Parameters(Arguments):
+    """The patch."""
+
+    patch_text: str = Field(description="The full patch text that describes all changes to be made")
+
+
+@builtin("apply_patch", Parameters, body="patchText")
+async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Add, update, move and delete files by one patch."""
+    if not args.patch_text:
+        raise ToolError("patchText is required")
+    hunks = await anyio.to_thread.run_sync(_parsed, args.patch_text)
+    paths = _paths_of(ctx, hunks)
+    await _assert_external(ctx, paths)
+
+    async with AsyncExitStack() as stack:
+        await _write_all.hold(ctx, stack, paths)
+        made = await anyio.to_thread.run_sync(_planned, ctx, hunks)
+        diffs = await anyio.to_thread.run_sync(_shown, ctx, made.changes)
+        await _ask(ctx, made.changes, diffs)
+        formatted = await _write_all.put_all(ctx, made.changes, made.results, "apply_patch")
+        if formatted:
+            changes = [replace(one, after=formatted.get(one.target, one.after)) for one in made.changes]
+            diffs = await anyio.to_thread.run_sync(_shown, ctx, changes)
+
+    lines = [f"{_LETTER[change.type]} {_name(ctx, change.target)}" for change in made.changes]
+    output = "\n".join(["Success. Updated the following files:", *lines])
+    metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
+    ctx.metadata(metadata=metadata)
+    return ToolResult(_title(output), output, metadata)
+
+
+_LETTER = {"add": "A", "update": "M", "move": "M", "delete": "D"}
+
+
+def _parsed(text: str) -> list[Hunk]:
+    """The hunks of a patch.
+
+    Raises:
+        ToolError: there are none.
+    """
+    try:
+        hunks = parse(text)
+    except PatchError as error:
+        raise _refused(error) from error
+    if hunks:
+        return hunks
+    if text.replace("\r\n", "\n").replace("\r", "\n").strip() == "*** Begin Patch\n*** End Patch":
+        raise ToolError("patch rejected: empty patch")
+    raise ToolError("apply_patch verification failed: no hunks found")
+
+
+def _paths_of(ctx: ToolContext, hunks: Sequence[Hunk]) -> list[Path]:
+    """Every path that the patch names, once, in its order."""
+    out: dict[Path, None] = {}
+    for hunk in hunks:
+        out[_paths.target(ctx, hunk.path)] = None
+        if isinstance(hunk, UpdateFile) and hunk.move_path is not None:
+            out[_paths.target(ctx, hunk.move_path)] = None
+    return list(out)
+
+
+async def _assert_external(ctx: ToolContext, paths: Sequence[Path]) -> None:
+    """Ask for what lies outside the project, once for each folder."""
+    asked: set[tuple[Path, ...]] = set()
+    for path in paths:
+        folders = tuple(place.parent for place in outside(ctx, path))
+        if folders and folders not in asked:
+            await assert_external(ctx, path)
+            asked.add(folders)
+
+
+def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
+    """What the patch makes of the files; nothing is written.
+
+    Raises:
+        ToolError: it does not fit them.
+    """
+    try:
+        return plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
+    except ToolAbortedError:
+        raise
+    except ToolError as error:
+        raise _refused(error) from error
+
+
+def _refused(error: ToolError) -> ToolError:
+    plain = isinstance(error, PatchError) and error.plain
+    return ToolError(printable(f"apply_patch verification failed: {'' if plain else 'Error: '}{error}"))
+
+
+def _shown(ctx: ToolContext, changes: Sequence[FileChange]) -> Shown:
+    return shown(changes, lambda path: _name(ctx, path), ctx.abort.raise_if_aborted)
+
+
+async def _ask(ctx: ToolContext, changes: Sequence[FileChange], diffs: Shown) -> None:
+    patterns: dict[str, None] = {}
+    for change in changes:
+        for path in dict.fromkeys((change.path, change.target)):
+            patterns.update(dict.fromkeys(_paths.patterns(ctx, path)))
+    metadata: dict[str, Any] = {
+        "filepath": printable(", ".join(patterns)),
+        "diff": diffs.diff,
+        "files": diffs.files,
+    }
+    await ctx.ask("edit", list(patterns), ["*"], metadata)
+    ctx.proceed()
+
+
+def _name(ctx: ToolContext, path: Path) -> str:
+    return printable(ctx.workspace.relative(path))
+
+
+def _title(output: str) -> str:
+    lines = output.split("\n")
+    more = len(lines) - TITLE_LINES
+    return output if more <= 1 else "\n".join([*lines[:TITLE_LINES], f"... and {more} more"])
