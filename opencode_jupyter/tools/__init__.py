@@ -25,6 +25,9 @@ MODULES = (
     "webfetch",
     "websearch",
     "codesearch",
+    "skill",
+    "lsp",
+    "list",
 )
 """Modules of this package that hold a built-in tool of the same name."""
 

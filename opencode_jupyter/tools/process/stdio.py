@@ -38,6 +38,7 @@ class Stdio:
         for descriptor in (stdin, stdout, stderr):
             os.set_blocking(descriptor, False)
         self._stdout = stdout
+        self._stderr = stderr
         self._heard = False
         self._on_end: Callable[[], None] = _nothing
         self._listen(stderr, self._keep)
@@ -49,7 +50,9 @@ class Stdio:
 
     @property
     def errors(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The end of what it wrote to stderr, up to now."""
+        if self._stderr in self._readers:
+            self._read(self._stderr)
         return bytes(self._errors).decode("utf-8", "replace").strip()
 
     def listen(self, on_output: Callable[[bytes], None], on_end: Callable[[], None]) -> None:

@@ -1,0 +1,399 @@
+"""One language server at work for one root: started, shown files, asked, and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ToolError
+from ..process import Stdio, clean_environment, converse
+from . import servers
+from .capabilities import CLIENT, PROVIDERS
+from .documents import Documents, Tree
+from .positions import UTF16, translate
+from .rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
+from .table import Server
+from .uris import language, to_path, to_uri
+
+log = logging.getLogger(__name__)
+
+REQUEST = 10.0
+"""Seconds a server has for an answer; the config's ``experimental.lsp_timeout`` (milliseconds) goes before."""
+START = 3
+"""How many times longer it has to start."""
+DEBOUNCE = 0.15
+"""Seconds without another batch of diagnostics after which they count as complete (reference: tools.md 13.1)."""
+GOODBYE = 0.3
+"""Seconds a server has to end by itself."""
+SETTLE = 3.0
+"""Seconds to wait for the work a server announced when it was first shown a file (an index), at most."""
+DIAGNOSTIC = "textDocument/diagnostic"
+WATCHED = "workspace/didChangeWatchedFiles"
+
+
+class Client:
+    """A server's connection. Everything in it belongs to the event loop that `start` ran on.
+
+    Attributes:
+        server: which server it is.
+        root: the folder it works in.
+        diagnostics: its latest ones by file.
+    """
+
+    def __init__(self, server: Server, root: Path, *, timeout: float = REQUEST, keep: Any = ()) -> None:
+        self.server = server
+        self.root = root
+        self.timeout = timeout
+        self.diagnostics: dict[Path, list[dict[str, Any]]] = {}
+        self._keep = keep
+        self._settings = servers.settings(server, root)
+        self._program: Stdio | None = None
+        self._connection: Connection | None = None
+        self._capabilities: dict[str, Any] = {}
+        self._registered: dict[str, str] = {}
+        self._encoding = UTF16
+        self._documents = Documents(1)
+        self._tree = Tree(root, self._cares)
+        self._working: set[str] = set()
+        self._told = asyncio.Event()
+        """Set when diagnostics come or work begins or ends; who waits clears it."""
+        self._batches: dict[Path, int] = {}
+        self._since: dict[Path, int] = {}
+        """Batches of diagnostics a file had when the server was last told something new."""
+        self._lock = asyncio.Lock()
+
+    # ------------------------------------------------------------------ life
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._connection is not None and self._program is not None and not self._program.exited
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 if there is none."""
+        return self._program.pid if self._program is not None else 0
+
+    async def start(self) -> None:
+        """Start the server and introduce ourselves.
+
+        Raises:
+            ServerFailedError: it is not installed, can't be started, or does not answer.
+        """
+        name = self.server.name
+        program = servers.program(self.server)
+        if program is None:
+            hint = f" ({self.server.install})" if self.server.install else ""
+            raise ServerFailedError(f"The language server {name} is not installed: no {self.server.command[0]}{hint}.")
+        extra = servers.environment(self.server, self.root)
+        env = clean_environment(os.environ, keep=self._keep, extra=extra)
+        if self.server.group == "python" and "VIRTUAL_ENV" not in extra:
+            env.pop("VIRTUAL_ENV", None)  # of another environment than the one this Python runs in
+        await asyncio.to_thread(self._tree.changes)
+        try:
+            self._program = await converse([program, *self.server.command[1:]], cwd=str(self.root), env=env)
+        except (OSError, ValueError) as error:
+            raise ServerFailedError(f"The language server {name} can't be started: {error}") from error
+        self._connection = Connection(self._program.write, self._asked, self._notified)
+        self._program.listen(self._connection.feed, self._ended)
+        try:
+            await self._introduce()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _introduce(self) -> None:
+        uri = to_uri(self.root)
+        params = {
+            "processId": os.getpid(),
+            "clientInfo": {"name": "opencode-jupyter"},
+            "rootUri": uri,
+            "rootPath": str(self.root),
+            "workspaceFolders": [{"uri": uri, "name": self.root.name or "workspace"}],
+            "initializationOptions": self.server.initialization,
+            "capabilities": CLIENT,
+        }
+        answer = await self.request("initialize", params, self.timeout * START)
+        answer = answer if isinstance(answer, dict) else {}
+        self._capabilities = answer.get("capabilities") or {}
+        self._encoding = self._capabilities.get("positionEncoding") or answer.get("offsetEncoding") or UTF16
+        self._documents = Documents(self._capabilities.get("textDocumentSync"))
+        self._notify("initialized", {})
+        self._notify("workspace/didChangeConfiguration", {"settings": self._settings})
+
+    async def stop(self) -> None:
+        """Ask it to end; end it, and what it started, if it does not."""
+        connection, program = self._connection, self._program
+        if connection is not None and program is not None and not program.exited:
+            try:
+                with contextlib.suppress(TimeoutError, RpcError, ServerFailedError):
+                    await asyncio.wait_for(connection.request("shutdown", None, GOODBYE * 2), GOODBYE)
+                    connection.notify("exit", None)
+                    await asyncio.wait_for(program.wait(), GOODBYE)
+            finally:
+                await self._end()
+        else:
+            await self._end()
+
+    async def _end(self) -> None:
+        connection, program = self._connection, self._program
+        self._connection = None
+        if connection is not None:
+            connection.close(ServerFailedError(f"The language server {self.server.name} was stopped."))
+        if program is not None:
+            await program.stop()
+
+    def _ended(self) -> None:
+        """Its stdout closed."""
+        connection, program = self._connection, self._program
+        if connection is None or program is None:
+            return
+        words = program.errors.splitlines()[-3:]
+        said = "; it last said: " + " | ".join(words) if words else ""
+        text = f"The language server {self.server.name} ended unexpectedly{said}. It is started again at its next use."
+        self._connection = None
+        connection.close(ServerFailedError(text))
+        program.close()
+        self._told.set()
+
+    # ------------------------------------------------------------------ asking
+
+    def offers(self, method: str) -> bool:
+        """Whether the server answers this request."""
+        return bool(self._capabilities.get(PROVIDERS[method])) or method in self._registered.values()
+
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Any:
+        """Ask the server; positions in `params` and in the answer are UTF-16's.
+
+        Raises:
+            RpcError: it answered with an error.
+            ServerFailedError: it ended, or did not answer in time. One that is hung is stopped.
+        """
+        limit = self.timeout if timeout is None else timeout
+        for tries in (2, 1, 0):
+            connection = self._connection
+            if connection is None:
+                raise ServerFailedError(f"The language server {self.server.name} is not running.")
+            try:
+                return await connection.request(method, params, limit)
+            except RpcError as error:
+                if error.code not in RETRY or not tries:
+                    raise
+                await asyncio.sleep(0.1)
+            except HungError:
+                await self.stop()
+                raise ServerFailedError(
+                    f"The language server {self.server.name} did not answer {method} within {limit:g} s and was "
+                    "stopped. It is started again at its next use."
+                ) from None
+            except TimeoutError:
+                raise ServerFailedError(
+                    f"The language server {self.server.name} needs more than {limit:g} s for {method}. Try again, or "
+                    "raise experimental.lsp_timeout (milliseconds) in the configuration."
+                ) from None
+        raise AssertionError
+
+    async def ask_at(self, method: str, path: Path, line: int, character: int, **more: Any) -> Any:
+        """Ask about a place in a document, counted from 0; the answer as the server gave it."""
+        uri = to_uri(path)
+        position = {"line": line, "character": character}
+        lines = await asyncio.to_thread(self._documents.lines, path) if self._encoding != UTF16 else None
+        position = translate(position, UTF16, self._encoding, lambda _: lines, uri)
+        return await self.request(method, {"textDocument": {"uri": uri}, "position": position, **more})
+
+    def lines(self, path: Path) -> list[str] | None:
+        """A file's lines as the server counts them; None if it can't be read. Reads a file that is not open."""
+        return self._documents.lines(path)
+
+    async def in_utf16(self, answer: Any, path: Path, uri: str = "") -> Any:
+        """An answer with its positions counted as the tools count them; they belong to `path`, or to `uri` if given."""
+        if self._encoding == UTF16:
+            return answer
+
+        def lines(uri: str) -> list[str] | None:
+            found = to_path(uri)
+            return None if found is None else self._documents.lines(found)
+
+        return await asyncio.to_thread(translate, answer, self._encoding, UTF16, lines, uri or to_uri(path))
+
+    # ------------------------------------------------------------------ files
+
+    async def touch(self, path: Path) -> bool:
+        """Show the server a file as it is on the disk, and tell it what else has changed there.
+
+        Returns:
+            Whether the server has something new to look at.
+
+        Raises:
+            ToolError: the file can't be read.
+            ServerFailedError: the connection ended.
+        """
+        async with self._lock:
+            first = not self._documents.open
+            messages = await asyncio.to_thread(self._news, path)
+            if messages:
+                self._since[path] = self._batches.get(path, 0)
+            for method, params in messages:
+                self._notify(method, params)
+        if first:
+            await self._settled()
+        return bool(messages)
+
+    def _news(self, path: Path) -> list[tuple[str, Any]]:
+        """What to tell the server, in order."""
+        events = self._tree.changes() if self._watches() else []
+        out: list[tuple[str, Any]] = []
+        if events:
+            changes = [{"uri": to_uri(Path(name)), "type": kind} for name, kind in events]
+            out.append((WATCHED, {"changes": changes}))
+        for other in self._documents.changed():
+            if not other.exists():
+                out += self._documents.close(other)
+                self.diagnostics.pop(other, None)
+            elif other != path:
+                with contextlib.suppress(ToolError):  # it can't be read now; this call is not about it
+                    out += self._documents.messages(other, language(other))
+        return out + self._documents.messages(path, language(path))
+
+    def _watches(self) -> bool:
+        return WATCHED in self._registered.values()
+
+    def _cares(self, name: str) -> bool:
+        return name in self.server.markers or not self.server.extensions or servers.serves(self.server, Path(name))
+
+    async def diagnose(self, path: Path, fresh: bool, limit: float) -> list[dict[str, Any]]:
+        """The diagnostics of a document that was touched.
+
+        Args:
+            path: the document.
+            fresh: the server was told something new, so what it said before does not count.
+            limit: seconds to wait; then what is known counts.
+        """
+        with contextlib.suppress(TimeoutError, RpcError, ServerFailedError):
+            async with asyncio.timeout(limit):
+                if fresh or self.offers(DIAGNOSTIC) or path not in self.diagnostics:
+                    await self._diagnosed(path)
+        return self.diagnostics.get(path, [])
+
+    async def diagnose_others(self, but: set[Path], count: int, limit: float) -> None:
+        """Ask again for the diagnostics of open documents other than `but`, which an edit may have changed.
+
+        A server that sends diagnostics unasked has sent these too.
+        """
+        others = [path for path in self._documents.open if path not in but][-count:]
+        if not others or limit <= 0 or not self.offers(DIAGNOSTIC):
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await asyncio.gather(*(self._pull(path) for path in others), return_exceptions=True)
+
+    async def _pull(self, path: Path) -> None:
+        report = await self.request(DIAGNOSTIC, {"textDocument": {"uri": to_uri(path)}})
+        if not isinstance(report, dict):
+            return
+        found = {path: report}
+        for uri, other in (report.get("relatedDocuments") or {}).items():
+            place = to_path(uri)
+            if place is not None and isinstance(other, dict):
+                found[place] = other
+        for place, one in found.items():
+            if one.get("kind") == "full" and isinstance(one.get("items"), list):
+                self.diagnostics[place] = await self.in_utf16(one["items"], place)
+
+    async def _diagnosed(self, path: Path) -> None:
+        """Ask for a file's diagnostics, or wait for those sent unasked and for a moment of quiet after them."""
+        since = self._since.get(path, 0)
+        while self.alive:
+            if self.offers(DIAGNOSTIC):  # a server may say so only some time after it has started
+                await self._pull(path)
+                return
+            came = self._batches.get(path, 0)
+            if came == since:
+                self._told.clear()
+                await self._told.wait()
+            else:
+                await asyncio.sleep(DEBOUNCE)
+                if self._batches.get(path, 0) == came:
+                    return
+
+    async def _settled(self) -> None:
+        """Wait until the work is done that the server announced."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE):
+                while self._working and self.alive:
+                    self._told.clear()
+                    await self._told.wait()
+
+    # ------------------------------------------------------------------ what the server says
+
+    def _notify(self, method: str, params: Any) -> None:
+        if self._connection is None:
+            raise ServerFailedError(f"The language server {self.server.name} is not running.")
+        self._connection.notify(method, params)
+
+    def _notified(self, method: str, params: Any) -> None:
+        if method == "textDocument/publishDiagnostics" and isinstance(params, dict):
+            path = to_path(str(params.get("uri")))
+            items = params.get("diagnostics")
+            if path is not None and isinstance(items, list):
+                self._published(path, items, params.get("version"))
+        elif method == "$/progress" and isinstance(params, dict):
+            value = params.get("value")
+            if isinstance(value, dict) and value.get("kind") == "end":
+                self._working.discard(str(params.get("token")))
+                self._told.set()
+        elif method == "window/logMessage" and isinstance(params, dict):
+            log.debug("%s: %s", self.server.name, params.get("message"))
+
+    def _published(self, path: Path, items: list[dict[str, Any]], version: Any) -> None:
+        shown = self._documents.open.get(path)
+        if shown is not None and isinstance(version, int) and version < shown.version:
+            return  # about a text that is no longer there
+        if self._encoding != UTF16 and shown is not None:
+            lines = self._documents.lines(path)
+            items = translate(items, self._encoding, UTF16, lambda _: lines, shown.uri)
+        self.diagnostics[path] = items
+        self._batches[path] = self._batches.get(path, 0) + 1
+        self._told.set()
+
+    def _asked(self, method: str, params: Any) -> Any:
+        """Answer a request of the server's."""
+        if method == "workspace/configuration":
+            return [self._section(item) for item in (params or {}).get("items", [])]
+        if method == "workspace/workspaceFolders":
+            return [{"uri": to_uri(self.root), "name": self.root.name or "workspace"}]
+        if method == "client/registerCapability":
+            for one in params.get("registrations", []):
+                self._registered[one["id"]] = one["method"]
+            self._told.set()
+            return None
+        if method == "client/unregisterCapability":
+            for one in params.get("unregisterations", params.get("unregistrations", [])):
+                self._registered.pop(one["id"], None)
+            return None
+        if method == "window/workDoneProgress/create":
+            self._working.add(str(params.get("token")))
+            return None
+        if method == "workspace/applyEdit":
+            return {"applied": False, "failureReason": "this client only reads"}
+        if method == "window/showDocument":
+            return {"success": False}
+        if method == "window/showMessageRequest" or (method.startswith("workspace/") and method.endswith("/refresh")):
+            return None
+        raise RpcError(METHOD_NOT_FOUND, f"unhandled method {method}")
+
+    def _section(self, item: Any) -> Any:
+        """The settings of a section such as ``python.analysis``; all of them without a section."""
+        found: Any = self._settings
+        section = item.get("section") if isinstance(item, dict) else None
+        if not section:
+            return found
+        if section in self._settings:
+            return self._settings[section]
+        for word in section.split("."):
+            found = found.get(word) if isinstance(found, dict) else None
+        return found

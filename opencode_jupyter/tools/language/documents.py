@@ -1,0 +1,192 @@
+"""What a server has been shown: its open documents, and how its project's other files stood when it last heard of them.
+
+A server may only read files itself if it is told when they change. Nobody watches the disk here: it is looked at before
+each use, which finds every change and costs some milliseconds in a project of thousands of files.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ToolError
+from .uris import to_uri
+
+MAX_BYTES = 16 << 20
+"""A larger file is not shown to a server: it is data, and would take its memory many times over."""
+MAX_OPEN = 200
+"""Documents a server has open at once; then the one opened first is closed."""
+MAX_FILES = 100_000
+MAX_SECONDS = 0.5
+"""A tree that can't be looked through in this time is not watched; open documents still are."""
+CREATED, CHANGED, DELETED = 1, 2, 3
+"""The protocol's kinds of change."""
+SKIPPED = frozenset(
+    {
+        "node_modules",
+        "bower_components",
+        ".venv",
+        "venv",
+        "__pycache__",
+        "site-packages",
+        "target",
+        "dist",
+        "build",
+        "vendor",
+    }
+)
+"""Folders whose files are not the project's own (reference: tools.md 18.4); hidden folders are skipped too."""
+Stamp = tuple[int, int]
+"""Time of change in nanoseconds, and size: what tells that a file is another."""
+
+
+@dataclass(slots=True)
+class Document:
+    """An open document: the version the server has, and the file's stamp when it was read."""
+
+    uri: str
+    text: str
+    version: int
+    stamp: Stamp
+
+
+def stamp(path: str | Path) -> Stamp | None:
+    """A file's stamp; None if there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def load(path: Path) -> tuple[str, Stamp]:
+    """A file's text as a server gets it, without a byte order mark, and its stamp.
+
+    Raises:
+        ToolError: it is too large or can't be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_size > MAX_BYTES:
+                size = f"{found.st_size >> 20} MiB"
+                limit = f"the limit is {MAX_BYTES >> 20} MiB"
+                raise ToolError(f"{path} has {size}, too much for a language server ({limit}).")
+            data = file.read()
+    except OSError as error:
+        raise ToolError(f"Can't read {path}: {error.strerror or error}") from error
+    return data.decode("utf-8-sig", "replace"), (found.st_mtime_ns, found.st_size)
+
+
+class Documents:
+    """The documents one server has open, and the messages that keep them as the files are."""
+
+    def __init__(self, sync: Any) -> None:
+        options = sync if isinstance(sync, dict) else {"openClose": True, "change": sync}
+        self._changes = options.get("change") in (1, 2)
+        save = options.get("save")
+        self._saves = bool(save)
+        self._save_text = isinstance(save, dict) and bool(save.get("includeText"))
+        self.open: dict[Path, Document] = {}
+
+    def messages(self, path: Path, language: str) -> list[tuple[str, Any]]:
+        """What to tell the server so that it has the file as it is now; empty if it has. Reads the file, so it blocks.
+
+        Raises:
+            ToolError: the file can't be read.
+        """
+        known = self.open.get(path)
+        if known is not None and stamp(path) == known.stamp:
+            return []
+        text, now = load(path)
+        if known is None:
+            out = self.close(next(iter(self.open))) if len(self.open) >= MAX_OPEN else []
+            made = self.open[path] = Document(to_uri(path), text, 0, now)
+            return [*out, _opened(made, language)]
+        known.stamp = now
+        if text == known.text:
+            return []
+        known.text, known.version = text, known.version + 1
+        name: dict[str, Any] = {"uri": known.uri}
+        if not self._changes:
+            return [("textDocument/didClose", {"textDocument": name}), _opened(known, language)]
+        change: dict[str, Any] = {
+            "textDocument": {**name, "version": known.version},
+            "contentChanges": [{"text": text}],
+        }
+        out = [("textDocument/didChange", change)]
+        if self._saves:
+            saved = {"textDocument": name, "text": text} if self._save_text else {"textDocument": name}
+            out.append(("textDocument/didSave", saved))
+        return out
+
+    def changed(self) -> list[Path]:
+        """Open documents whose files are others now, or gone."""
+        return [path for path, document in self.open.items() if stamp(path) != document.stamp]
+
+    def close(self, path: Path) -> list[tuple[str, Any]]:
+        """What to tell the server of a file that is gone."""
+        known = self.open.pop(path, None)
+        return [] if known is None else [("textDocument/didClose", {"textDocument": {"uri": known.uri}})]
+
+    def lines(self, path: Path) -> list[str] | None:
+        """A document's lines, as the server counts them; None if it can't be read."""
+        known = self.open.get(path)
+        try:
+            text = load(path)[0] if known is None else known.text
+        except ToolError:
+            return None
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _opened(document: Document, language: str) -> tuple[str, Any]:
+    item = {"uri": document.uri, "languageId": language, "version": document.version, "text": document.text}
+    return "textDocument/didOpen", {"textDocument": item}
+
+
+class Tree:
+    """The stamps of a project's files that a server cares for."""
+
+    def __init__(self, root: Path, wanted: Callable[[str], bool]) -> None:
+        self._root = root
+        self._wanted = wanted
+        self._seen: dict[str, Stamp] | None = None
+        self._too_large = False
+
+    def changes(self) -> list[tuple[str, int]]:
+        """Paths that were created, changed or deleted since the last look. The first look finds nothing. Blocks."""
+        if self._too_large:
+            return []
+        now = self._look()
+        if now is None:
+            self._too_large = True
+            return []
+        before, self._seen = self._seen, now
+        if before is None:
+            return []
+        out = [(path, CREATED if path not in before else CHANGED) for path, s in now.items() if before.get(path) != s]
+        return out + [(path, DELETED) for path in before if path not in now]
+
+    def _look(self) -> dict[str, Stamp] | None:
+        limit = time.monotonic() + MAX_SECONDS
+        found: dict[str, Stamp] = {}
+        stack = [str(self._root)]
+        while stack:
+            if time.monotonic() > limit or len(found) > MAX_FILES:
+                return None
+            try:
+                with os.scandir(stack.pop()) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            if not entry.name.startswith(".") and entry.name not in SKIPPED:
+                                stack.append(entry.path)
+                        elif self._wanted(entry.name):
+                            status = entry.stat()
+                            found[entry.path] = (status.st_mtime_ns, status.st_size)
+            except OSError:
+                continue
+        return found

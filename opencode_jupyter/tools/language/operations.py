@@ -1,0 +1,124 @@
+"""The nine operations of the lsp tool, on one server (reference: tools.md 13.1)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from .client import Client
+from .hierarchy import NEEDED, Hierarchy
+from .positions import UTF16, UTF32, convert
+from .uris import to_uri
+
+PREPARE = "textDocument/prepareCallHierarchy"
+METHODS = {
+    "goToDefinition": "textDocument/definition",
+    "findReferences": "textDocument/references",
+    "hover": "textDocument/hover",
+    "documentSymbol": "textDocument/documentSymbol",
+    "workspaceSymbol": "workspace/symbol",
+    "goToImplementation": "textDocument/implementation",
+    "prepareCallHierarchy": PREPARE,
+    "incomingCalls": PREPARE,
+    "outgoingCalls": PREPARE,
+}
+"""Operation to the request a server must offer for it."""
+CALLS = {"incomingCalls": "callHierarchy/incomingCalls", "outgoingCalls": "callHierarchy/outgoingCalls"}
+WORKSPACE_KINDS = frozenset({5, 6, 10, 11, 12, 13, 14, 23})
+"""class, method, enum, interface, function, variable, constant, struct."""
+WORKSPACE_SYMBOLS = 10
+"""Symbols of the workspace that one server gives."""
+COMMON = ("e", "a", "i", "o", "t", "n")
+"""Asked for by servers that give nothing for an empty query (all of Python's): most names hold one of them."""
+_WORD = re.compile(r"\w+")
+
+
+def can(client: Client, operation: str) -> bool:
+    """Whether a server offers what an operation needs."""
+    return client.offers(METHODS[operation])
+
+
+def can_by_hand(client: Client, operation: str) -> bool:
+    """Whether an operation can be worked out from others that the server offers."""
+    return METHODS[operation] == PREPARE and all(client.offers(method) for method in NEEDED)
+
+
+async def perform(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
+    """Ask one server.
+
+    Args:
+        client: it has been shown the file, and `can` or `can_by_hand` do this.
+        operation: one of `METHODS`.
+        path: the file.
+        line: counted from 0.
+        character: counted from 0, in UTF-16 units.
+
+    Returns:
+        What the server found, empty values left out; for hover one entry, which may be None.
+
+    Raises:
+        RpcError: the server answered with an error.
+        ServerFailedError: it ended or did not answer in time.
+    """
+    if operation in ("prepareCallHierarchy", *CALLS):
+        return await _calls(client, operation, path, line, character)
+    method = METHODS[operation]
+    if operation == "workspaceSymbol":
+        return _listed(await client.in_utf16(await _workspace_symbols(client, path, line, character), path))
+    if operation == "documentSymbol":
+        answer = await client.request(method, {"textDocument": {"uri": to_uri(path)}})
+    elif operation == "findReferences":
+        answer = await client.ask_at(method, path, line, character, context={"includeDeclaration": True})
+    else:
+        answer = await client.ask_at(method, path, line, character)
+    answer = await client.in_utf16(answer, path)
+    return [answer] if operation == "hover" else _listed(answer)
+
+
+async def _calls(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
+    if not can(client, operation):
+        return await _calls_by_hand(client, operation, path, line, character)
+    items = _listed(await client.ask_at(PREPARE, path, line, character))
+    if operation == "prepareCallHierarchy" or not items:
+        return _listed(await client.in_utf16(items, path))
+    # The item goes back as the server gave it. Where outgoing calls stand is counted in the item's own document.
+    answer = await client.request(CALLS[operation], {"item": items[0]})
+    return _listed(await client.in_utf16(answer, path, items[0].get("uri", "")))
+
+
+async def _calls_by_hand(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
+    hierarchy = Hierarchy(client)
+    items = await hierarchy.prepare(path, line, character)
+    if operation == "prepareCallHierarchy" or not items:
+        return items
+    return await (hierarchy.incoming if operation == "incomingCalls" else hierarchy.outgoing)(items[0])
+
+
+async def _workspace_symbols(client: Client, path: Path, line: int, character: int) -> list[Any]:
+    """Symbols for an empty query, as OpenCode asks. A server that gives none then is asked for the word at the place,
+    and failing that for symbols of any name.
+    """
+    word = await _word(client, path, line, character)
+    for query in ("", *([word] if word else []), *COMMON):
+        found = _listed(await client.request("workspace/symbol", {"query": query}))
+        fitting = [symbol for symbol in found if symbol.get("kind") in WORKSPACE_KINDS]
+        if fitting:
+            fitting.sort(key=lambda symbol: bool(query == word and symbol.get("name") != word))
+            return fitting[:WORKSPACE_SYMBOLS]
+    return []
+
+
+async def _word(client: Client, path: Path, line: int, character: int) -> str:
+    lines = client.lines(path)
+    if lines is None or line >= len(lines):
+        return ""
+    at = convert(lines[line], character, UTF16, UTF32)
+    found = [match[0] for match in _WORD.finditer(lines[line]) if match.start() <= at <= match.end()]
+    return found[-1] if found else ""
+
+
+def _listed(answer: Any) -> list[Any]:
+    """An answer's items; servers give one, a list, or nothing."""
+    items = answer if isinstance(answer, list) else [answer]
+    return [item for item in items if item]

@@ -1,0 +1,177 @@
+"""Which servers serve a file: the table under the config's ``lsp``, what is installed, where the root is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .table import BUILTIN, Server
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The servers of one workspace.
+
+    Attributes:
+        servers: built-in ones in the table's order, then the config's own.
+        enabled: False: the config says ``lsp: false``.
+        asked_for: the config says ``lsp: true`` or names servers, so edits may start them.
+        problems: what is wrong in the config, in words that say what to write instead.
+    """
+
+    servers: tuple[Server, ...]
+    enabled: bool = True
+    asked_for: bool = False
+    problems: tuple[str, ...] = field(default=())
+
+    def serving(self, path: Path) -> list[Server]:
+        """Every server for a file of this name, installed or not."""
+        return [server for server in self.servers if serves(server, path)]
+
+
+def table(config: Any) -> Table:
+    """The servers that a config's ``lsp`` leaves: ``false``, ``true``, or an object of entries by name.
+
+    An entry has ``command`` (a list), ``extensions``, ``env``, ``initialization``, ``disabled``; what it leaves out
+    stays as it is in the built-in table.
+    """
+    if config is False:
+        return Table((), enabled=False)
+    if config is None or config is True:
+        return Table(BUILTIN, asked_for=bool(config))
+    if not isinstance(config, Mapping):
+        wrong = f"lsp is {config!r}; it should be true, false, or an object of servers by name"
+        return Table(BUILTIN, problems=(wrong,))
+    found = {server.name: server for server in BUILTIN}
+    problems: list[str] = []
+    for name, entry in config.items():
+        made = _entry(str(name), entry, found.get(name), problems)
+        found.pop(name, None) if made is None else found.__setitem__(name, made)
+    return Table(tuple(found.values()), asked_for=True, problems=tuple(problems))
+
+
+def _entry(name: str, entry: Any, builtin: Server | None, problems: list[str]) -> Server | None:
+    """One entry of the config; None if it takes the server away or is wrong."""
+    where = f"lsp.{name}"
+    if entry is False or (isinstance(entry, Mapping) and entry.get("disabled") is True):
+        return None
+    if entry is True and builtin is not None:
+        return replace(builtin, configured=True)
+    if not isinstance(entry, Mapping):
+        problems.append(f"{where} is {entry!r}; it should be an object with command and extensions")
+        return builtin
+    command = _texts(entry, "command", where, problems)
+    extensions = _texts(entry, "extensions", where, problems)
+    if builtin is None and not command:
+        problems.append(f'{where} needs a command, a list such as ["{name}", "--stdio"]')
+        return None
+    if builtin is None and extensions is None:
+        problems.append(f'{where} needs extensions, a list such as [".py"]')
+        return None
+    base = builtin or Server(name, (), ())
+    env = entry.get("env")
+    initialization = entry.get("initialization")
+    return replace(
+        base,
+        command=command or base.command,
+        extensions=base.extensions if extensions is None else extensions,
+        env={str(k): str(v) for k, v in env.items()} if isinstance(env, Mapping) else base.env,
+        initialization=dict(initialization) if isinstance(initialization, Mapping) else base.initialization,
+        configured=True,
+    )
+
+
+def _texts(entry: Mapping[str, Any], key: str, where: str, problems: list[str]) -> tuple[str, ...] | None:
+    value = entry.get(key)
+    if value is None:
+        return None
+    if isinstance(value, list) and all(isinstance(item, str) and "\0" not in item for item in value):
+        return tuple(value)
+    problems.append(f"{where}.{key} is {value!r}; it should be a list of texts")
+    return None
+
+
+def serves(server: Server, path: Path) -> bool:
+    """Whether a file's ending, or its whole name, is one of the server's."""
+    wanted = server.extensions
+    return not wanted or path.suffix in wanted or path.suffix.lower() in wanted or path.name in wanted
+
+
+def program(server: Server) -> str | None:
+    """The absolute path of a server's program: beside this Python, else on the PATH; None if it is not installed."""
+    name = os.path.expanduser(server.command[0])
+    if os.path.isabs(name):
+        return name if os.access(name, os.X_OK) and os.path.isfile(name) else None
+    if os.sep in name:
+        return None  # a path that depends on the folder one happens to be in
+    places = dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent)))
+    found = shutil.which(name, path=os.pathsep.join(places)) or shutil.which(name)
+    return os.path.abspath(found) if found else None
+
+
+def root(server: Server, path: Path, top: Path) -> Path:
+    """The folder a server works in: the nearest one upward from the file with a marker, up to `top`; else `top`."""
+    return marked(server, path, top) or top
+
+
+def marked(server: Server, path: Path, top: Path) -> Path | None:
+    """The nearest folder, upward from a file up to `top`, that holds one of the server's markers."""
+    if not path.is_relative_to(top):
+        return None
+    for folder in path.parents:
+        if any(_there(folder, marker) for marker in server.markers):
+            return folder
+        if folder == top:
+            return None
+    return None
+
+
+def _there(folder: Path, marker: str) -> bool:
+    if marker in (".sln", ".slnx", ".csproj", ".Rproj"):  # endings of a file's name
+        try:
+            return any(entry.name.endswith(marker) for entry in os.scandir(folder))
+        except OSError:
+            return False
+    return (folder / marker).exists()
+
+
+def interpreter(root: Path) -> tuple[Path, Path]:
+    """The Python whose packages a project's code sees: its program, and the environment's folder.
+
+    The project's own ``.venv`` or ``venv`` if it has one, else the Python that runs here.
+    """
+    for name in (".venv", "venv"):
+        python = root / name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        if (root / name / "pyvenv.cfg").is_file() and python.exists():
+            return python, root / name
+    return Path(sys.executable), Path(sys.prefix)
+
+
+def environment(server: Server, root: Path) -> dict[str, str]:
+    """What a server's environment has beyond the kernel's: for Python where its packages are; then the user's own."""
+    out: dict[str, str] = {}
+    if server.group == "python":
+        python, folder = interpreter(root)
+        out["PATH"] = os.pathsep.join(filter(None, (str(python.parent), os.environ.get("PATH", ""))))
+        if (folder / "pyvenv.cfg").is_file():
+            out["VIRTUAL_ENV"] = str(folder)
+        elif (folder / "conda-meta").is_dir():
+            out["CONDA_PREFIX"] = str(folder)
+    return {**out, **server.env}
+
+
+def settings(server: Server, root: Path) -> dict[str, Any]:
+    """What a server's ``workspace/configuration`` may ask for, by section: the interpreter, then the user's own."""
+    out: dict[str, Any] = {}
+    if server.group == "python":
+        python = str(interpreter(root)[0])
+        out = {"python": {"pythonPath": python}, "pylsp": {"plugins": {"jedi": {"environment": python}}}}
+    for key, value in server.initialization.items():
+        out[key] = {**out[key], **value} if isinstance(out.get(key), dict) and isinstance(value, Mapping) else value
+    return out

@@ -1,0 +1,278 @@
+"""The language servers of a workspace: one per server and root, started at first use, ended with the workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ToolError
+from ...core.flags import flag
+from . import operations, servers
+from .background import Background
+from .client import DIAGNOSTIC, REQUEST, Client
+from .rpc import RpcError, ServerFailedError
+from .servers import Table
+from .table import Server
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+WAIT = 3.0
+"""Seconds an edit waits for diagnostics, a server's start included (reference: tools.md 13.1)."""
+OTHERS = 20
+"""Other open documents whose diagnostics are asked for again after an edit."""
+PAUSE = 60.0
+"""Seconds in which an edit does not try again to start a server that failed. A call of the lsp tool always does."""
+END = 2.5
+"""Seconds that ending all servers may take."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the servers of a file said.
+
+    Attributes:
+        result: their results, one after another.
+        notes: why a server has no part in it, in words.
+    """
+
+    result: list[Any] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class LanguageServers:
+    """Servers by name and root. Every method may be called from any event loop.
+
+    Args:
+        workspace: whose folder and config count.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._background = Background("opencode-language-servers")
+        self._clients: dict[tuple[str, Path], Client] = {}
+        self._starting: dict[tuple[str, Path], asyncio.Task[Client]] = {}
+        self._failed: dict[tuple[str, Path], float] = {}
+        self._table: tuple[Any, Table] | None = None
+        self._closing = False
+
+    # ------------------------------------------------------------------ from any loop
+
+    def table(self) -> Table:
+        """The servers that the config leaves, as it is now."""
+        config = self._workspace.config
+        if self._table is None or self._table[0] is not config:
+            made = servers.table(config.data.get("lsp"))
+            if flag("OPENCODE_DISABLE_LSP"):
+                made = Table((), enabled=False)
+            self._table = (config, made)
+        return self._table[1]
+
+    def running(self, path: Path) -> bool:
+        """Whether every server that would serve a file at once is there already."""
+        keys = [self._key(server, path) for server in self._chosen(path)]
+        return all(key in self._clients and self._clients[key].alive for key in keys)
+
+    async def ask(self, operation: str, path: Path, line: int, character: int) -> Answer:
+        """Ask every server of a file; a server that can't do it is replaced by the next of its kind that can.
+
+        Args:
+            operation: one of `operations.METHODS`.
+            path: the file, which must exist.
+            line: counted from 0.
+            character: counted from 0, in UTF-16 units.
+
+        Raises:
+            ToolError: no server serves this file, or none of them could be asked.
+        """
+        return await self._background.run(self._ask(operation, path, line, character))
+
+    async def diagnose(self, paths: Sequence[Path]) -> dict[Path, list[dict[str, Any]]]:
+        """Show changed files to their servers and collect the diagnostics of all files; empty if no server is there.
+
+        A server that does not run is started if the config asks for servers, or for Python code in a folder that is
+        marked as a project (``pyproject.toml`` and the like). Waits at most `WAIT` seconds.
+        """
+        wanted = [(path, server) for path in paths for server in self._chosen(path) if self._may_start(server, path)]
+        return await self._background.run(self._diagnose(wanted)) if wanted else {}
+
+    async def close(self) -> None:
+        """End every server; bounded."""
+        self._closing = True
+        if self._background.running:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._background.run(self._end_all()), END)
+            await asyncio.to_thread(self._background.stop)
+        self._clients.clear()
+
+    def missing(self, path: Path) -> str:
+        """Why no server serves a file, and what to do; empty if one does."""
+        table = self.table()
+        if self._chosen(path):
+            return ""
+        text = "No LSP server available for this file type."
+        if not table.enabled:
+            return text + ' The configuration switches language servers off ("lsp": false).'
+        known = [server.install for server in table.serving(path) if server.install]
+        if known:
+            text += f" To have one: {known[0]}"
+        elif path.suffix == ".ipynb":
+            text += (
+                " Language servers read source files; a notebook's code can be asked about once it is in a .py file."
+            )
+        return "\n".join([text, *table.problems])
+
+    # ------------------------------------------------------------------ choosing
+
+    def _chosen(self, path: Path) -> list[Server]:
+        """The servers to ask: of each group the first that is installed, those the config names first."""
+        found: dict[str, Server] = {}
+        for server in self._candidates(path):
+            found.setdefault(server.group or server.name, server)
+        return list(found.values())
+
+    def _candidates(self, path: Path) -> list[Server]:
+        serving = sorted(self.table().serving(path), key=lambda server: not server.configured)
+        return [server for server in serving if servers.program(server) is not None]
+
+    def _key(self, server: Server, path: Path) -> tuple[str, Path]:
+        return server.name, servers.root(server, path, self._workspace.directory)
+
+    def _may_start(self, server: Server, path: Path) -> bool:
+        """Whether an edit may use a server: it runs, or may be started for this file."""
+        key = self._key(server, path)
+        client = self._clients.get(key)
+        if client is not None and client.alive:
+            return True
+        if time.monotonic() - self._failed.get(key, -PAUSE) < PAUSE:
+            return False
+        if self.table().asked_for:
+            return True
+        return server.group == "python" and servers.marked(server, path, self._workspace.directory) is not None
+
+    # ------------------------------------------------------------------ on the loop of the servers
+
+    async def _ask(self, operation: str, path: Path, line: int, character: int) -> Answer:
+        chosen = self._chosen(path)
+        if not chosen:
+            raise ToolError(self.missing(path))
+        parts = await asyncio.gather(
+            *(self._ask_group(server, operation, path, line, character) for server in chosen), return_exceptions=True
+        )
+        answer = Answer()
+        failures: list[BaseException] = []
+        for part in parts:
+            if isinstance(part, Answer):
+                answer.result += part.result
+                answer.notes += part.notes
+            elif isinstance(part, ToolError):
+                failures.append(part)
+                answer.notes.append(str(part))
+            else:
+                raise part
+        if failures and len(failures) == len(parts):
+            raise failures[0]
+        return answer
+
+    async def _ask_group(self, first: Server, operation: str, path: Path, line: int, character: int) -> Answer:
+        """Ask a server, or the next of its group that can do this, or work it out from what the first one can."""
+        others = [s for s in self._candidates(path) if s.group == first.group and s.group and s is not first]
+        client = await self._shown(first, path)
+        asked = client if operations.can(client, operation) else None
+        for server in others if asked is None else ():
+            with contextlib.suppress(ServerFailedError):
+                other = await self._shown(server, path)
+                if operations.can(other, operation):
+                    asked = other
+                    break
+        if asked is None and operations.can_by_hand(client, operation):
+            asked = client
+        if asked is None:
+            return Answer(notes=[f"The language server {first.name} does not offer {operation}."])
+        try:
+            return Answer(await operations.perform(asked, operation, path, line, character))
+        except RpcError as error:
+            return Answer(notes=[f"The language server {asked.server.name} answered with an error: {error}"])
+
+    async def _shown(self, server: Server, path: Path) -> Client:
+        """A running server that has the file as it is now."""
+        client = await self._client(server, path)
+        fresh = await client.touch(path)
+        if fresh and not client.offers(DIAGNOSTIC):
+            await client.diagnose(path, fresh, WAIT)  # a server that sends them unasked is then done with the file
+        return client
+
+    async def _client(self, server: Server, path: Path) -> Client:
+        key = self._key(server, path)
+        client = self._clients.get(key)
+        if client is not None and client.alive and client.server == server:
+            return client
+        task = self._starting.get(key)
+        if task is None:
+            task = self._starting[key] = asyncio.create_task(self._start(server, key))
+            task.add_done_callback(lambda done: self._started(key, done))
+        return await asyncio.shield(task)  # the start goes on for the next caller if this one is cancelled
+
+    def _started(self, key: tuple[str, Path], task: asyncio.Task[Client]) -> None:
+        self._starting.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # looked at: who waited may be gone
+
+    async def _start(self, server: Server, key: tuple[str, Path]) -> Client:
+        old = self._clients.pop(key, None)
+        if old is not None:
+            await old.stop()
+        if self._closing:
+            raise ServerFailedError("the workspace is closing")
+        experimental = self._workspace.config.data.get("experimental") or {}
+        limit = experimental.get("lsp_timeout")
+        timeout = limit / 1000 if isinstance(limit, int | float) and limit > 0 else REQUEST
+        keep = experimental.get("shell_env_keep", ())
+        client = Client(server, key[1], timeout=timeout, keep=[keep] if isinstance(keep, str) else keep)
+        try:
+            await client.start()
+        except BaseException:
+            self._failed[key] = time.monotonic()
+            raise
+        self._failed.pop(key, None)
+        self._clients[key] = client
+        log.debug("%s started in %s", server.name, key[1])
+        return client
+
+    async def _diagnose(self, wanted: Sequence[tuple[Path, Server]]) -> dict[Path, list[dict[str, Any]]]:
+        end = time.monotonic() + WAIT
+
+        async def one(path: Path, server: Server) -> Client | None:
+            try:
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                    client = await self._client(server, path)
+                    fresh = await client.touch(path)
+                    await client.diagnose(path, fresh, end - time.monotonic())
+                    return client
+            except (TimeoutError, ToolError) as error:
+                log.debug("no diagnostics of %s: %s", path, error)
+                return None
+
+        used = await asyncio.gather(*(one(path, server) for path, server in wanted))
+        touched = {path for path, _ in wanted}
+        for client in {id(c): c for c in used if c is not None}.values():
+            await client.diagnose_others(touched, OTHERS, end - time.monotonic())
+        found: dict[Path, list[dict[str, Any]]] = {}
+        for client in self._clients.values():
+            for path, items in client.diagnostics.items():
+                found.setdefault(path, []).extend(items)
+        return found
+
+    async def _end_all(self) -> None:
+        for task in self._starting.values():
+            task.cancel()
+        await asyncio.gather(*self._starting.values(), return_exceptions=True)
+        await asyncio.gather(*(client.stop() for client in self._clients.values()), return_exceptions=True)

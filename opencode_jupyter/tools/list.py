@@ -1,0 +1,120 @@
+"""list: the files of a directory as a tree. Reference: tools.md 13.2."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..text.encoding import printable
+from ._builtin import builtin
+from ._external import assert_external
+from ._ripgrep import Search, resolve_folder
+
+LIMIT = 100
+"""Files shown."""
+IGNORED = (
+    "node_modules/",
+    "__pycache__/",
+    ".git/",
+    "dist/",
+    "build/",
+    "target/",
+    "vendor/",
+    "bin/",
+    "obj/",
+    ".idea/",
+    ".vscode/",
+    ".zig-cache/",
+    "zig-out",
+    ".coverage",
+    "coverage/",
+    "tmp/",
+    "temp/",
+    ".cache/",
+    "cache/",
+    "logs/",
+    ".venv/",
+    "venv/",
+    "env/",
+)
+"""What is left out at the top of the listing; a ``*`` is put behind each."""
+
+
+class Parameters(Arguments):
+    """Which directory."""
+
+    path: str | None = Field(
+        None, description="The absolute path to the directory to list (must be absolute, not relative)"
+    )
+    ignore: Sequence[str] | None = Field(None, description="List of glob patterns to ignore")
+
+
+@builtin("list", Parameters)
+async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """List a directory's files as a tree."""
+    folder = resolve_folder(ctx.directory, args.path)
+    await assert_external(ctx, folder, "directory")
+    await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)})
+    if not folder.is_dir():
+        raise FileNotFoundError(f"No such file or directory: '{folder}'")
+    ctx.proceed()
+
+    globs = [f"--glob=!{name}*" for name in IGNORED] + [f"--glob=!{pattern}" for pattern in args.ignore or ()]
+    # .git comes last: of two globs that fit, ripgrep goes by the later
+    arguments = ["--files", "--null", "--hidden", "--sort=path", *globs, "--glob=!.git", "--", "./"]
+    search = Search(arguments, folder)
+    found: set[bytes] = set()
+    rest = b""
+    async for chunk in search.chunks():
+        *names, rest = (rest + chunk).split(b"\0")
+        found.update(name.removeprefix(b"./") for name in names[: LIMIT - len(found)])
+        if len(found) >= LIMIT:
+            break
+    files = sorted(printable(os.fsdecode(name)) for name in found)
+    metadata: dict[str, Any] = {"count": len(files), "truncated": len(files) >= LIMIT}
+    if search.engine != "ripgrep":
+        metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    rows = [{"path": str(folder / name), "name": Path(name).name} for name in files]
+    return ToolResult(printable(ctx.workspace.relative(folder)), tree(str(folder), files), metadata, records=rows)
+
+
+def tree(top: str, files: Sequence[str]) -> str:
+    """Files as a tree under `top`: two spaces a level, folders before files, both sorted.
+
+    Args:
+        top: the folder's path, as the first line shows it.
+        files: their paths in it, with slashes.
+    """
+    folders: dict[str, Any] = {}
+    for file in files:
+        *parents, name = file.split("/")
+        place = folders
+        for parent in parents:
+            place = place.setdefault(parent + "/", {})
+        place[name] = None
+    lines = [printable(top) + "/"]
+    _render(folders, 1, lines)
+    return "\n".join(lines) + "\n"
+
+
+def _render(folders: dict[str, Any], depth: int, lines: Any) -> None:
+    for name in sorted((n for n in folders if folders[n] is not None), key=_units):
+        lines.append("  " * depth + name)
+        _render(folders[name], depth + 1, lines)
+    lines.extend("  " * depth + name for name in sorted((n for n in folders if folders[n] is None), key=_units))
+
+
+def _units(name: str) -> bytes:
+    """JavaScript's order: by UTF-16 code units, a folder without its slash."""
+    return name.removesuffix("/").encode("utf-16-be", "surrogatepass")
+
+
+list = list_files
+"""The tool under its module's name, by which it is found. Nothing here uses the built-in `list`."""
