@@ -18,6 +18,13 @@ def number(name: str, env: Mapping[str, str] | None = None) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
+_NO_EXTERNAL_SKILLS = (
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS",
+    "OPENCODE_DISABLE_CLAUDE_CODE",
+    "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Flags:
     """The switches as they stood when the workspace was opened."""
@@ -27,6 +34,8 @@ class Flags:
     question: bool
     lsp: bool
     plan_mode: bool
+    external_skills: bool
+    """Skills of other programs (``.claude``, ``.agents``) count too."""
 
     @classmethod
     def read(cls, env: Mapping[str, str] | None = None) -> Flags:
@@ -39,5 +48,6 @@ class Flags:
             enable_exa=experimental or flag("OPENCODE_ENABLE_EXA", source) or flag("OPENCODE_EXPERIMENTAL_EXA", source),
             question=client in ("app", "cli", "desktop") or flag("OPENCODE_ENABLE_QUESTION_TOOL", source),
             lsp=experimental or flag("OPENCODE_EXPERIMENTAL_LSP_TOOL", source),
+            external_skills=not any(flag(name, source) for name in _NO_EXTERNAL_SKILLS),
             plan_mode=(experimental or flag("OPENCODE_EXPERIMENTAL_PLAN_MODE", source)) and client == "cli",
         )

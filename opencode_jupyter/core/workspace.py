@@ -92,6 +92,7 @@ class Workspace:
         self.changes = Changes(self.data_dir)
         self.overrides = config
         """What is laid over the config files."""
+        self._skill_folders: list[str] = []
         self._load_config()
         self.store = Store(self.data_dir / "opencode.db") if store else None
         self.sessions = Sessions(self)
@@ -104,13 +105,28 @@ class Workspace:
     def _load_config(self) -> None:
         self.config = load_config(self.directory, self.worktree, overrides=self.overrides)
         self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {})
-        self.agents: dict[str, Agent] = build_agents(
+        self.agents: dict[str, Agent] = self._build_agents()
+
+    def _build_agents(self) -> dict[str, Agent]:
+        return build_agents(
             self.config,
             directory=self.directory,
             worktree=self.worktree,
             data_dir=self.data_dir,
             truncate_glob=self.truncation.glob,
+            skill_directories=self._skill_folders,
         )
+
+    def let_skills_be_read(self, folders: Sequence[Path]) -> None:
+        """Let every agent read in these folders, as in OpenCode; running calls keep the rules they began with.
+
+        A folder whose name would be taken as a pattern is left out.
+        """
+        real = [text for path in folders for text in (str(path), os.path.realpath(path))]
+        readable = [text for text in dict.fromkeys(real) if not {"*", "?"} & set(text)]
+        if readable != self._skill_folders:
+            self._skill_folders = readable
+            self.agents = self._build_agents()
 
     def change_directory(self, directory: str | os.PathLike[str]) -> None:
         """Run later calls in another folder, with that folder's config; sessions, rules and approvals stay.

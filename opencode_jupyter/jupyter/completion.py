@@ -7,6 +7,7 @@ mix into tool arguments.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -17,12 +18,15 @@ from IPython.core.completer import SimpleCompletion
 
 from ..core.errors import ToolError
 from ..core.permission import ACTIONS
+from ..core.repair import correct_name
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec, spec_of
 from .arguments_words import BLANK, quote
 
 if TYPE_CHECKING:
     from .notebook import Notebook
+
+log = logging.getLogger(__name__)
 
 TOOLS_COMMANDS = ("history", "doctor", "undo", "clean")
 PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test", "history")
@@ -100,7 +104,7 @@ class _Completer:
         if name is None:
             names = self._starting(self.workspace.registry.names(), "tool")
             return [*names, *self._options(given)], self.word
-        tool = self.workspace.registry.get(name)
+        tool = self.workspace.registry.get(correct_name(self.workspace.registry, name))
         if tool is None:
             return [], self.word
         try:
@@ -150,7 +154,7 @@ class _Completer:
         key = _KEY.match(self.word)
         if key is not None:
             field, value = spec.find(key.group(1)), self.word[key.end() :]
-            return (self._values(field, value, key.group(2)) if field else []), value
+            return (self._values(spec, field, value, key.group(2)) if field else []), value
         used = {k.group(1) for k in map(_KEY.match, given) if k}
         places = self._places(spec, given, used)
         if spec.raw:  # in front of the command its other parameters may stand
@@ -158,7 +162,7 @@ class _Completer:
             places = [f for f in places if f != spec.body] if front else []
         named = [f for f in spec.fields if f in places and f.name.lower().startswith(self.word.lower())]
         names = [(f"{f.name}=", "param") for f in named]
-        values = self._values(places[0], self.word, "=") if places else []
+        values = self._values(spec, places[0], self.word, "=") if places else []
         if spec.raw:
             return [*names, *self._paths(self.word)], self.word
         return ([*values, *names] if self.word or not values else [*names, *values]), self.word
@@ -173,11 +177,26 @@ class _Completer:
                 count += 1
         return [f for f in spec.positional if f.name not in used][count:]
 
-    def _values(self, field: Field, value: str, operator: str) -> list[Choice]:
+    def _values(self, spec: Spec, field: Field, value: str, operator: str) -> list[Choice]:
         texts = [c if isinstance(c, str) and operator == "=" else _json(c) for c in field.choices]
         if texts:
             return [(t, "value") for t in texts if t.lower().startswith(value.lower())]
+        known = self._known(spec, field)
+        if known:
+            plain = value.lstrip("'\"").lower()
+            shown = quote if operator == "=" else _json
+            return [(shown(name), "value") for name in known if name.lower().startswith(plain)]
         return self._paths(value) if field.is_path and operator == "=" else []
+
+    def _known(self, spec: Spec, field: Field) -> list[str]:
+        """The values that the tool itself names for a parameter, as they are now."""
+        if spec.tool.completions is None:
+            return []
+        try:
+            return [name for name in spec.tool.completions(self.workspace, field.name) if name.isprintable()]
+        except Exception:
+            log.debug("the completions of %s failed", spec.tool.id, exc_info=True)
+            return []
 
     def _options(self, given: list[str]) -> list[Choice]:
         return [(name, "option") for name in OPTIONS if name not in given and name.startswith(self.word)]

@@ -151,7 +151,7 @@ def source_of(tool: Tool) -> str:
 
 def summary(tool: Tool) -> str:
     """The first sentence of a tool's description."""
-    text = tool.static.description if tool.static is not None else ""
+    text = tool.static.description if tool.static is not None else vars(tool).get("__doc__") or ""
     for line in text.splitlines():
         if line.strip(" #-*"):
             sentence, dot, _ = line.strip(" #-*").partition(". ")

@@ -12,7 +12,9 @@ from opencode_jupyter.core.workspace import Workspace
 
 from . import recorded
 
-NOT_BUILT = {"webfetch", "skill"}
+NOT_BUILT = {
+    "webfetch",
+}
 """Tools of the recording that this package does not have yet."""
 
 DECIDED: dict[str, tuple[str, dict[str, Any]]] = {

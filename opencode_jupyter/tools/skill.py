@@ -1,0 +1,136 @@
+"""skill: load the instructions of a skill. OpenCode: reference/core.md 18 (the output as release 1.18 has it)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+
+import anyio.to_thread
+from pydantic import Field, create_model
+
+from ..core.context import InitContext, ToolContext
+from ..core.errors import ToolError
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..core.skill_files import FILE, Skill
+from ..core.skills import Skills, available
+from ..core.tool import Definition, Tool
+from ..core.workspace import Workspace
+from ..text.encoding import printable
+from ._builtin import description_file
+from ._ripgrep import Search
+from ._skill_downloads import SkillDownloads
+
+FILES = 10
+"""Files of a skill's folder that are listed."""
+EXAMPLES = 3
+"""Names in the parameter's description."""
+
+
+class Parameters(Arguments):
+    """Which skill."""
+
+    name: str = Field(description="The name of the skill from available_skills")
+
+
+async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Load a skill's instructions."""
+    workspace = ctx.workspace
+    skills = await find(workspace)
+    found = next((one for one in skills if one.name == args.name), None)
+    if found is None:
+        agent = workspace.agents.get(ctx.agent)
+        known = available(skills, agent.permission) if agent is not None else skills
+        listed = ", ".join(one.name for one in known) or "none"
+        raise ToolError(f'Skill "{args.name}" not found. Available skills: {listed}')
+    await ctx.ask("skill", [args.name], [args.name], {})
+    ctx.proceed()
+
+    content = await anyio.to_thread.run_sync(found.content, abandon_on_cancel=True)
+    files = "\n".join(f"<file>{path}</file>" for path in await _files(found.directory))
+    output = "\n".join(
+        (
+            f'<skill_content name="{escape(found.name)}">',
+            f"# Skill: {found.name}",
+            "",
+            content.strip().strip("\ufeff"),
+            "",
+            f"Base directory for this skill: {found.directory}",
+            "Relative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.",
+            "Note: file list is sampled.",
+            "",
+            "<skill_files>",
+            files,
+            "</skill_files>",
+            "</skill_content>",
+        )
+    )
+    metadata = {"name": found.name, "dir": str(found.directory)}
+    return ToolResult(f"Loaded skill: {found.name}", printable(output), metadata)
+
+
+async def find(workspace: Workspace) -> list[Skill]:
+    """Every skill there is, downloaded ones among them."""
+    skills = workspace.service(Skills)
+    urls = workspace.config.get("skills", "urls", default=())
+    skills.downloaded = await workspace.service(SkillDownloads).folders(urls) if urls else ()
+    return await skills.found()
+
+
+async def _files(folder: Path) -> list[str]:
+    """Some of a skill's files, as ripgrep lists them: hidden ones too, ignored ones not, no link followed."""
+    search = Search(["--files", "--null", "--hidden", "--glob=!.git", "--", "./"], folder)
+    if search.engine == "ripgrep":
+        search = Search(["--files", "--null", "--hidden", "--sort=path", "--glob=!.git", "--", "./"], folder)
+    found: list[str] = []
+    rest = b""
+    async for chunk in search.chunks():
+        *names, rest = (rest + chunk).split(b"\0")
+        paths = (os.fsdecode(name).removeprefix("./") for name in names)
+        found += [str(folder / path) for path in paths if FILE not in path]
+        if len(found) >= FILES:
+            break
+    return found[:FILES]
+
+
+# ---------------------------------------------------------------------- what a model is told
+
+
+async def init(ctx: InitContext) -> Definition:
+    """The tool as an agent sees it: with the skills that its rules do not deny."""
+    text = description_file(__file__, "skill")
+    if ctx.workspace is None:
+        return Definition(text, Parameters, run)
+    skills = await find(ctx.workspace)
+    if ctx.agent is not None:
+        skills = available(skills, ctx.agent.permission)
+    if not skills:
+        first = text.partition("\n")[0]
+        return Definition(f"{first} No skills are currently available.", Parameters, run)
+    listed = "\n".join(
+        f"  <skill>\n    <name>{escape(one.name, quote=False)}</name>\n"
+        f"    <description>{escape(one.description, quote=False)}</description>\n"
+        f"    <location>{one.location.as_uri()}</location>\n  </skill>"
+        for one in skills
+    )
+    examples = ", ".join(f"'{one.name}'" for one in skills[:EXAMPLES])
+    return Definition(f"{text}\n\n<available_skills>\n{listed}\n</available_skills>", _parameters(examples), run)
+
+
+@lru_cache(maxsize=64)
+def _parameters(examples: str) -> type[Parameters]:
+    """The parameters, with some names in the description."""
+    described = Field(description=f"The name of the skill from available_skills (e.g., {examples}, ...)")
+    return create_model("Parameters", __base__=Parameters, name=(str, described))
+
+
+def names(workspace: Workspace, parameter: str) -> Iterable[str]:
+    """What Tab offers: the skills that are on this machine now."""
+    return [one.name for one in workspace.service(Skills).all()] if parameter == "name" else ()
+
+
+skill = Tool("skill", init, builtin=True, completions=names, source=__name__)
+skill.__doc__ = run.__doc__
