@@ -31,6 +31,7 @@ NOTEBOOK_RULES: dict[str, str | dict[str, str]] = {
     "bash": "ask",
     "edit": "ask",
     "webfetch": "ask",
+    "python": "ask",
     "external_directory": {"*": "ask"},
     "doom_loop": "ask",
 }

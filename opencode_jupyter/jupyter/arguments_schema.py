@@ -92,8 +92,8 @@ class Spec:
 
     @property
     def raw(self) -> bool:
-        """Whether the rest of the line is the body as it stands: a command."""
-        return self.tool.body == "command" or (self.tool.id == "bash" and self.find("command") is not None)
+        """Whether the rest of the line is the body as it stands: a command, or code."""
+        return self.tool.body in ("command", "code") or (self.tool.id == "bash" and self.find("command") is not None)
 
     @cached_property
     def positional(self) -> list[Field]:

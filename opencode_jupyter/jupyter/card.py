@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -115,6 +116,7 @@ class Card:
         self._sent = 0.0
         self._sent_whole = 0.0
         self._later: asyncio.TimerHandle | None = None
+        self._showing = threading.Lock()
 
     # ------------------------------------------------------------------ on the engine's thread
 
@@ -212,13 +214,13 @@ class Card:
     # ------------------------------------------------------------------ on the thread that waits
 
     def show(self) -> None:
-        """Display the live widget."""
-        if self._settled or self._widget is not None:
-            return
+        """Display the live widget. The engine may do it too, while the thread that waits does the call's own work."""
         made = widget_class()
         if made is None:
             return
-        with interrupts_held():  # a widget half shown could never be settled
+        with interrupts_held(), self._showing:  # a widget half shown could never be settled
+            if self._settled or self._widget is not None:
+                return
             widget = made(part=self.json(live=True), kernel_id=self._kernel_id)
             self.comm_id = widget.comm.comm_id if widget.comm is not None else ""
             widget.comm_id = self.comm_id

@@ -10,6 +10,7 @@ import concurrent.futures
 import contextlib
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,6 +49,8 @@ class Waiter:
         self._wake: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self._over = False
+        self.on_main = threading.current_thread() is threading.main_thread()
+        """Whether it is the main thread that waits, and not a subshell or a thread of the user's."""
 
     def submit(self, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         """Have `fn` run on the waiting thread. Any thread may call it.
@@ -172,6 +175,16 @@ class Waiter:
             raise
         except BaseException as error:
             future.set_exception(error)
+
+
+def blocking() -> bool:
+    """Whether a cell blocks the main thread for a call now, so that the thread's event loop stands still."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if frame.f_code is Waiter.wait.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager

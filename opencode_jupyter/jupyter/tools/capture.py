@@ -1,0 +1,317 @@
+"""Where the output of code goes that a tool runs in the user's namespace: to the tool's card, never into a cell.
+
+What Python prints and displays is told apart by a context variable, not by exchanging ``sys.stdout``: threads and
+tasks that were there before keep their own output, and those that the code starts carry the variable with them.
+What comes later from them, when the call is over, goes to the cell that made the call. File descriptors 1 and 2 know
+no contexts; in a kernel they are led into a pipe while the code runs, so that child processes and C code show up too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import codecs
+import contextlib
+import contextvars
+import functools
+import getpass
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...core.result import Attachment
+from .pictures import pictures_of, words_of
+
+QUEUED = 8 * 1024 * 1024
+"""Characters that wait to be taken; code that prints faster waits too."""
+
+_current: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("opencode_capture", default=None)
+
+
+class NoInputError(RuntimeError):
+    """The code asked for input."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "input() is not available to code that a tool runs: nobody sees its prompt. Put the value into the code."
+        )
+
+
+class Capture:
+    """The output of one run of code. Made and opened on the main thread; `take` may be called from any.
+
+    Args:
+        shell: IPython's shell.
+        descriptors: lead file descriptors 1 and 2 here too.
+
+    Attributes:
+        attachments: pictures that were displayed.
+        closed: the run is over: what still comes goes to the cell that made the call.
+    """
+
+    def __init__(self, shell: Any, *, descriptors: bool) -> None:
+        self._shell = shell
+        self._patches: list[_Patch] = []
+        self._pieces: deque[str] = deque()
+        self._queued = 0
+        self._taken = 0
+        self._pid = os.getpid()
+        self._at_start = True
+        self._pipe = _Pipe(self._from_descriptor) if descriptors else None
+        self.attachments: list[Attachment] = []
+        self.closed = False
+
+    # ------------------------------------------------------------------ on the main thread
+
+    def open(self) -> None:
+        """Begin to take what the code writes."""
+        if self._pipe is not None:
+            self._pipe.open(sys.stdout)
+        for stream in (sys.stdout, sys.stderr):
+            self._patch(stream, "write", self._write_to)
+            self._patch(stream, "writelines", self._write_lines_to)
+        self._patch(self._shell.display_pub, "publish", self._publish_to)
+        self._patch(self._shell.display_pub, "clear_output", self._instead_of(lambda *_, **__: None))
+        self._patch(self._shell, "ask_exit", self._instead_of(_leave))
+        self._patch(builtins, "input", self._instead_of(_no_input))
+        self._patch(getpass, "getpass", self._instead_of(_no_input))
+        self._patch(threading.Thread, "start", self._start_thread)
+
+    def close(self) -> None:
+        """Give everything back; what comes later is not ours."""
+        self.closed = True
+        for patch in reversed(self._patches):
+            patch.undo()
+        self._patches.clear()
+        if self._pipe is not None:
+            self._pipe.close()
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[None]:
+        """What is written inside, on this thread, is this run's."""
+        token = _current.set(self)
+        try:
+            if self._pipe is None:
+                yield
+            else:
+                with self._pipe.redirected():
+                    yield
+        finally:
+            _current.reset(token)
+
+    def write(self, text: str) -> int:
+        """Take text, from any thread."""
+        if os.getpid() != self._pid:  # a forked child: its memory is not ours, its file descriptor is
+            os.write(1, text.encode("utf-8", "replace"))
+            return len(text)
+        if text:
+            while self._queued - self._taken > QUEUED and not self.closed:
+                time.sleep(0.01)
+            self._pieces.append(text)
+            self._queued += len(text)
+            self._at_start = text.endswith("\n")
+        return len(text)
+
+    def write_line(self, text: str) -> None:
+        """Take text that stands on lines of its own."""
+        start = "" if self._at_start else "\n"
+        self.write(start + text.removesuffix("\n") + "\n")
+
+    def show(self, data: dict[str, Any]) -> None:
+        """Take a MIME bundle: its words, and its pictures."""
+        found = pictures_of(data, len(self.attachments))
+        self.attachments += found.pictures
+        text = "\n".join(filter(None, [words_of(data, bool(found.pictures)), *found.notes]))
+        if text:
+            self.write_line(text)
+
+    # ------------------------------------------------------------------ on the engine's thread
+
+    def take(self) -> str:
+        """What was written since the last time."""
+        pieces = []
+        while self._pieces:
+            pieces.append(self._pieces.popleft())
+        text = "".join(pieces)
+        self._taken += len(text)
+        return text
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing can come through the descriptors any more."""
+        return self._pipe is None or self._pipe.ended.is_set()
+
+    def _from_descriptor(self, text: str) -> bool:
+        if self.closed:
+            return False
+        self._pieces.append(text)
+        self._queued += len(text)
+        return True
+
+    def finish(self) -> None:
+        """From now on, what comes through the descriptors is the calling cell's."""
+        self.closed = True
+
+    # ------------------------------------------------------------------ what takes the place of what
+
+    def _patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        with contextlib.suppress(AttributeError, TypeError):  # an object of the user's that can't be changed
+            self._patches.append(_Patch(owner, name, make(getattr(owner, name))))
+
+    def _mine(self) -> bool:
+        return _current.get() is self and not self.closed
+
+    def _write_to(self, original: Callable[[str], Any]) -> Callable[[str], Any]:
+        def write(text: str) -> Any:
+            return self.write(text) if isinstance(text, str) and self._mine() else original(text)
+
+        return write
+
+    def _write_lines_to(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def writelines(lines: Any) -> None:
+            if not self._mine():
+                original(lines)
+                return
+            for line in lines:
+                self.write(line)
+
+        return writelines
+
+    def _publish_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def publish(data: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._mine():
+                return original(data, *args, **kwargs)
+            self.show(data)
+            return None
+
+        return publish
+
+    def _instead_of(self, other: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def either(*args: Any, **kwargs: Any) -> Any:
+                return other(*args, **kwargs) if self._mine() else original(*args, **kwargs)
+
+            return either
+
+        return make
+
+    def _start_thread(self, original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+        @functools.wraps(original)
+        def start(thread: threading.Thread) -> None:
+            if self._mine():  # before Python 3.14 a thread does not inherit context variables
+                thread.run = functools.partial(contextvars.copy_context().run, thread.run)  # type: ignore[method-assign]
+            original(thread)
+
+        return start
+
+
+def current() -> Capture | None:
+    """The run that this context belongs to, if it is not over."""
+    found = _current.get()
+    return found if found is not None and not found.closed else None
+
+
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """What is written inside is the cell's: the cards and questions of a call that captured code makes."""
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def _no_input(*_: Any, **__: Any) -> str:
+    raise NoInputError
+
+
+def _leave(*_: Any, **__: Any) -> None:
+    raise SystemExit(0)
+
+
+class _Patch:
+    """An attribute in the place of another, until `undo`."""
+
+    def __init__(self, owner: Any, name: str, ours: Any) -> None:
+        self._owner, self._name, self._ours = owner, name, ours
+        self._had = name in vars(owner)
+        self._before = vars(owner).get(name)
+        setattr(owner, name, ours)
+
+    def undo(self) -> None:
+        if vars(self._owner).get(self._name) is not self._ours:
+            return  # somebody put another on top of it, which calls ours, which calls the one before
+        if self._had:
+            setattr(self._owner, self._name, self._before)
+        else:
+            delattr(self._owner, self._name)
+
+
+class _Pipe:
+    """File descriptors 1 and 2, led to a reader thread."""
+
+    def __init__(self, give: Callable[[str], bool]) -> None:
+        self._give = give
+        self._write_end = -1
+        self.ended = threading.Event()
+
+    def open(self, late: Any) -> None:
+        """Start to read; what `give` does not take is written to `late`, as the calling cell's."""
+        read_end, self._write_end = os.pipe()
+        context = contextvars.copy_context()
+        reader = threading.Thread(
+            target=context.run, args=(self._read, read_end, late.write), name="opencode-capture", daemon=True
+        )
+        reader.start()
+
+    def _read(self, read_end: int, late: Callable[[str], Any]) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        with contextlib.suppress(OSError, ValueError):
+            while data := os.read(read_end, 65536):
+                text = decoder.decode(data)
+                if text and not self._give(text):
+                    late(text)
+        os.close(read_end)
+        self.ended.set()
+
+    @contextlib.contextmanager
+    def redirected(self) -> Iterator[None]:
+        """Lead them here."""
+        _flush_c()
+        before = [os.dup(1), os.dup(2)]
+        try:
+            os.dup2(self._write_end, 1)
+            os.dup2(self._write_end, 2)
+            yield
+        finally:
+            _flush_c()
+            for number, saved in enumerate(before, 1):
+                os.dup2(saved, number)
+                os.close(saved)
+
+    def close(self) -> None:
+        """The reader ends when the last child that still writes has ended."""
+        os.close(self._write_end)
+
+
+def _flush_c() -> None:
+    """Have C's ``stdout`` written out, which it would keep for later: to whatever cell runs then."""
+    flush = _c_flush()
+    if flush is not None:
+        flush()
+
+
+@functools.cache
+def _c_flush() -> Callable[[], Any] | None:
+    try:
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        stream = ctypes.c_void_p.in_dll(library, "__stdoutp" if sys.platform == "darwin" else "stdout")
+    except (ImportError, OSError, TypeError, ValueError):
+        return None
+    return lambda: library.fflush(stream)

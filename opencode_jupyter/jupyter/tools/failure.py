@@ -1,0 +1,17 @@
+"""The error of a `python` call whose code raised."""
+
+from __future__ import annotations
+
+from ...core.errors import ToolError
+
+
+class CodeError(ToolError):
+    """Code that the python tool ran ended with an exception. Its text is what was printed, and the traceback.
+
+    Attributes:
+        exception: what the code raised, without its frames.
+    """
+
+    def __init__(self, message: str, exception: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.exception = exception

@@ -1,0 +1,158 @@
+"""Ending Python code on the main thread from outside, so that it hits that code and nothing else.
+
+Stop and time limits come as SIGURG, sent to the main thread alone. Unlike an exception that is put into a thread it
+wakes ``time.sleep`` and every wait that Python can be woken from, and unlike SIGINT it is ignored where nobody
+handles it: one that comes too late does nothing to the next cell. A person's interrupt (SIGINT) is taken too while
+the code runs, since the machinery around it must not be torn in two.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+STOP_SIGNAL = getattr(signal, "SIGURG", signal.SIGINT)
+DOUBLE_FROM = 3
+"""From this request on the code is hit twice: once where it is, and again in the handler that swallowed the first.
+A person who presses again means it, too."""
+
+
+@dataclass(slots=True)
+class Ended:
+    """How guarded code ended: with a value, or with an error."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Interrupts:
+    """Signals for one run of code. Enter it on the main thread, and call the code with `guard` inside.
+
+    Args:
+        pulse: called on the main thread by `poke`, while the code runs (to read a socket that nobody else reads).
+
+    Attributes:
+        asked: how often an end was asked for.
+        by_person: whether a person interrupted the kernel meanwhile.
+    """
+
+    def __init__(self, pulse: Callable[[], None] | None = None) -> None:
+        self.asked = 0
+        self.by_person = False
+        self._hit = 0
+        self._open = False
+        self._pulse = pulse
+        self._pulsing = False
+        self._before: dict[int, Any] = {}
+        self._trace_before: Any = None
+        self._tracing = False
+
+    # ------------------------------------------------------------------ from any thread
+
+    def ask(self) -> None:
+        """End the code, now or before it begins. Ask again if it goes on: it may have caught the first."""
+        self.asked += 1
+        self.poke()
+
+    def poke(self) -> None:
+        """Wake the main thread."""
+        main = threading.main_thread().ident
+        if hasattr(signal, "pthread_kill") and main is not None:
+            signal.pthread_kill(main, STOP_SIGNAL)
+        elif self.asked:  # Windows has no signals but this one
+            _thread.interrupt_main()
+
+    # ------------------------------------------------------------------ on the main thread
+
+    def __enter__(self) -> Self:
+        for number in {signal.SIGINT, STOP_SIGNAL}:
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._handle:  # else the code has put its own there
+                signal.signal(number, signal.SIG_DFL if before is None else before)
+        self._before.clear()
+
+    def guard(self, code: Callable[[], Any]) -> Ended:
+        """Call `code`; a signal raises `KeyboardInterrupt` inside it, and nowhere else."""
+        try:
+            try:
+                self._open = True
+                if self.by_person or self.asked > self._hit:
+                    raise KeyboardInterrupt  # asked before it began
+                return Ended(code())
+            finally:
+                self._open = False
+        except BaseException as error:
+            self._open = False
+            return Ended(error=error)
+        finally:
+            self._stop_tracing()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and not self._by_windows():
+            again = self.by_person
+            self._person()
+            if self._open:
+                if again and frame is not None:
+                    self._hit_again(frame)
+                raise KeyboardInterrupt
+            return
+        if self.asked > self._hit:
+            # Somebody holds interrupts back for a moment (a card that is being shown); the next request will do.
+            held = signal.getsignal(signal.SIGINT) != self._handle and self.asked < DOUBLE_FROM
+            if not self._open or held:
+                return
+            self._hit = self.asked
+            if self.asked >= DOUBLE_FROM and frame is not None:
+                self._hit_again(frame)
+            raise KeyboardInterrupt
+        outer = self._before.get(number)
+        if callable(outer):  # code that calls code: it is the caller that is meant
+            outer(number, frame)
+        elif self._pulse is not None and self._open and not self._pulsing:
+            self._pulsing = True
+            try:
+                with contextlib.suppress(Exception):
+                    self._pulse()
+            finally:
+                self._pulsing = False
+
+    def _person(self) -> None:
+        self.by_person = True
+        outer = getattr(self._before.get(signal.SIGINT), "__self__", None)
+        if isinstance(outer, Interrupts):
+            outer._person()
+
+    def _by_windows(self) -> bool:
+        return STOP_SIGNAL == signal.SIGINT and self.asked > self._hit
+
+    def _hit_again(self, frame: FrameType) -> None:
+        """Raise once more at the next line: that is in the ``except`` of the code that swallows interrupts."""
+        if not self._tracing:
+            self._trace_before, self._tracing = sys.gettrace(), True
+
+        def trace(at: FrameType, event: str, argument: Any) -> Any:
+            if event == "line" and self._open:
+                raise KeyboardInterrupt  # Python takes the trace function away with it
+            return trace
+
+        inner: FrameType | None = frame
+        while inner is not None and inner.f_code is not Interrupts.guard.__code__:
+            inner.f_trace = trace
+            inner = inner.f_back
+        sys.settrace(lambda at, event, argument: None)
+
+    def _stop_tracing(self) -> None:
+        if self._tracing:
+            sys.settrace(self._trace_before)
+            self._trace_before, self._tracing = None, False

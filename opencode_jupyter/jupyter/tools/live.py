@@ -1,0 +1,112 @@
+"""The output of a run of code as it grows, and as the result carries it in the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.context import ToolContext
+from ...core.result import ToolResult
+from ...core.spill import Spill, Spilled
+from .capture import Capture
+
+PREVIEW = 30_000
+"""Characters of output that the card shows while the code runs."""
+LINE = 64 * 1024
+"""Characters of a line that may still be overwritten (by a carriage return)."""
+
+
+class LiveOutput:
+    """Takes what was captured: shows its end while the code runs, keeps the whole in a spill file if it is long.
+
+    Lines that a progress bar writes over and over (with carriage returns) are kept as they last stood.
+    """
+
+    def __init__(self, ctx: ToolContext, capture: Capture, description: str | None) -> None:
+        self._ctx = ctx
+        self._capture = capture
+        self._more: dict[str, Any] = {"description": description} if description else {}
+        self._sink = Spill(ctx.workspace.truncation)
+        self._line = ""
+        self._shown = ""
+        self._last: dict[str, Any] = {}
+
+    def update(self, message: str | None = None) -> None:
+        """Show what has come. `message` says why nothing has yet."""
+        self._take()
+        metadata = dict(self._more)
+        text = self._text()
+        if message is not None:
+            metadata["progress"] = {"message": message}
+        if text:
+            metadata["output"] = text
+        if metadata != self._last:
+            self._last = metadata
+            self._ctx.metadata(metadata=metadata)
+
+    def abandon(self, note: str | None) -> None:
+        """The call was stopped: what came so far stays on the running part."""
+        self._take()
+        text = "\n".join(filter(None, [self._text().rstrip("\n"), note]))
+        self._ctx.metadata(metadata={**self._more, **({"output": text} if text else {})})
+
+    def finish(self) -> Spilled:
+        """No more comes: the whole, cut to the limits."""
+        self._capture.finish()
+        self._take()
+        self._feed(self._line)
+        self._line = ""
+        return self._sink.finish(self._ctx.workspace.agents.get(self._ctx.agent))
+
+    def result(self, title: str, note: str) -> ToolResult:
+        """What the run gives back."""
+        whole = self.finish()
+        pictures = self._capture.attachments
+        output = "\n".join(filter(None, [whole.text.removesuffix("\n"), note]))
+        metadata = {**self._more, "output": output[-PREVIEW:], **self.kept(whole)}
+        if pictures:
+            metadata["pictures"] = len(pictures)
+        return ToolResult(title, output or "(no output)", metadata, list(pictures))
+
+    def kept(self, whole: Spilled) -> dict[str, Any]:
+        """What is said of a cut output."""
+        metadata: dict[str, Any] = {"truncated": whole.truncated}
+        if whole.truncated:
+            metadata |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
+            if whole.output_path is not None:
+                metadata["outputPath"] = whole.output_path
+        return metadata
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._capture.finish()
+        self._sink.close()
+
+    def _text(self) -> str:
+        head = self._sink.live(PREVIEW) if self._sink.bytes else ""
+        return head + self._line[-PREVIEW:]
+
+    def _take(self) -> None:
+        text = self._capture.take()
+        if not text:
+            return
+        whole, newline, self._line = (self._line + text).rpartition("\n")
+        if newline:
+            if "\r" in whole:
+                whole = "\n".join(map(_last_state, whole.split("\n")))
+            self._feed(whole + "\n")
+        if "\r" in self._line:
+            self._line = _last_state(self._line, more=True)
+        if len(self._line) > LINE:
+            self._feed(self._line)
+            self._line = ""
+
+    def _feed(self, text: str) -> None:
+        if text:
+            self._sink.feed(text.encode("utf-8", "replace"))
+
+
+def _last_state(line: str, *, more: bool = False) -> str:
+    """A line as it stands after its carriage returns; with `more`, one at its end still waits for what comes."""
+    body = line.rstrip("\r")
+    kept = body.rpartition("\r")[2]
+    return kept + "\r" if more and body != line else kept

@@ -1,0 +1,182 @@
+"""python: run code in the user's own namespace, on the kernel's main thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import anyio
+from pydantic import Field
+
+from ...core.context import ToolContext
+from ...core.errors import ToolAbortedError, ToolError, ToolTimeoutError
+from ...core.result import ToolResult
+from ...core.schema import Arguments
+from ...core.tool import Tool
+from ...tools._builtin import builtin
+from ..card import LIVE_AFTER
+from .capture import Capture, current
+from .failure import CodeError
+from .live import LiveOutput
+from .run import CodeRun, Outcome
+
+if TYPE_CHECKING:
+    from ..notebook import Notebook
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds that code may run if nothing else is said."""
+ATTEMPTS = 5
+"""How often code is asked to end that does not."""
+BETWEEN = 0.5
+"""Seconds between two of these."""
+INTERVAL = 0.1
+"""Seconds between two looks at the output."""
+REST = 0.3
+"""Seconds to wait for what a child process may still write when the code is over."""
+STEP = 0.005
+"""Seconds between two looks whether they have."""
+STUBBORN = (
+    "The code did not end when it was asked to: it catches KeyboardInterrupt, or is inside a C function. "
+    "It still runs on the kernel's main thread; if it does not end, the kernel must be restarted."
+)
+WAITING = "waiting for the kernel's main thread"
+
+
+class Parameters(Arguments):
+    """What to run, and how long."""
+
+    code: str = Field(description="The Python code to run, as in a notebook cell")
+    timeout: float = Field(
+        default=DEFAULT_TIMEOUT, gt=0, le=1e9, description="Time limit in seconds, from when the code starts"
+    )
+    description: str | None = Field(default=None, description="What the code does, in 5 to 10 words")
+
+
+def python_tool(notebook: Notebook) -> Tool:
+    """The tool, for one notebook."""
+    turn = asyncio.Lock()
+
+    @builtin("python", Parameters, body="code")
+    async def python(args: Parameters, ctx: ToolContext) -> ToolResult:
+        """Run code in the notebook's namespace."""
+        if "\0" in args.code:
+            raise ToolError("The code has a NUL character, which Python source can't have; write \\0 in a string.")
+        # A pattern over code would promise more than it could hold: the permission is for all code or for none.
+        await ctx.ask("python", ["*"], ["*"], {"command": args.code})
+        ctx.proceed()
+        if current() is not None:  # code that calls this tool waits for it: it must not wait for that code
+            return await _run(notebook, args, ctx)
+        async with turn:
+            return await _run(notebook, args, ctx)
+
+    return python
+
+
+async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolResult:
+    capture = Capture(notebook.shell, descriptors=notebook.kernel is not None)
+    live = LiveOutput(ctx, capture, args.description)
+    pulse = notebook.pulse
+    run = CodeRun(notebook.shell, args.code, capture, pulse)
+
+    def taken(job: asyncio.Future[None]) -> None:
+        if not job.cancelled() and isinstance(job.exception(), RuntimeError) and run.finished.cancel():
+            job.exception()
+
+    job = asyncio.wrap_future(notebook.engine.on_main(ctx.call_id, run.begin))
+    job.add_done_callback(taken)
+    finished = asyncio.ensure_future(asyncio.wrap_future(run.finished))
+    try:
+        await _show_soon(notebook, ctx, run, finished)
+        outcome = await _wait(run, finished, live, args.timeout, pulses=pulse is not None)
+        if outcome is None:
+            ended = await _stop(run, finished)
+            ctx.abort.abort("timeout")
+            raise await _timed_out(args.timeout, live, ended)
+        await _rest(capture)
+        return _result(outcome, live, args, ctx)
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True):
+            if not run.finished.cancelled():
+                live.abandon(None if await _stop(run, finished) else STUBBORN)
+        raise
+    finally:
+        live.close()
+
+
+async def _show_soon(notebook: Notebook, ctx: ToolContext, run: CodeRun, finished: asyncio.Future[Outcome]) -> None:
+    """Show the card of code that takes its time: the main thread, which would, is busy with the code."""
+    await asyncio.wait([finished], timeout=LIVE_AFTER)
+    if run.began is not None and not finished.done():
+        notebook.show_card(ctx.call_id)
+
+
+async def _wait(
+    run: CodeRun, finished: asyncio.Future[Outcome], live: LiveOutput, limit: float, *, pulses: bool
+) -> Outcome | None:
+    """The run's end; None if its time is over."""
+    while True:
+        left = INTERVAL if run.began is None else min(INTERVAL, run.began + limit - time.monotonic())
+        if left <= 0:
+            return None
+        await asyncio.wait([finished], timeout=left)
+        if finished.cancelled():
+            raise ToolError("The cell that made the call no longer waits, so its code was not run.")
+        if finished.done():
+            return finished.result()
+        live.update(WAITING if run.began is None else None)
+        if pulses:
+            run.poke()
+
+
+async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
+    """End the code; False if it goes on."""
+    for _ in range(ATTEMPTS):
+        run.stop()
+        await asyncio.wait([finished], timeout=BETWEEN)
+        if finished.done():
+            return True
+    return False
+
+
+async def _rest(capture: Capture) -> None:
+    """Wait for the last bytes of child processes."""
+    for _ in range(round(REST / STEP)):
+        if capture.drained:
+            return
+        await asyncio.sleep(STEP)
+
+
+def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolContext) -> ToolResult:
+    title = args.description or next((line.strip() for line in args.code.splitlines() if line.strip()), "")[:120]
+    match outcome.kind:
+        case "interrupted":
+            ctx.abort.abort("interrupted")
+            raise ToolAbortedError(reason="interrupted")
+        case "stopped":
+            raise ToolAbortedError
+        case "error" if outcome.traceback is not None:
+            printed = live.finish()
+            text = "\n".join(filter(None, [printed.text.rstrip("\n"), outcome.traceback.plain]))
+            ctx.metadata(title, {"traceback": outcome.traceback.coloured, **live.kept(printed)})
+            raise CodeError(text, outcome.error)
+    note = ""
+    if outcome.kind == "exit":
+        code = getattr(outcome.error, "code", None)
+        note = f"[the code ended itself (SystemExit{'' if code is None else f': {code}'}); the kernel goes on]"
+        if code not in (None, 0):
+            printed = live.finish()
+            raise CodeError("\n".join(filter(None, [printed.text.rstrip("\n"), note])), outcome.error)
+    return live.result(title, note)
+
+
+async def _timed_out(seconds: float, live: LiveOutput, ended: bool) -> ToolTimeoutError:
+    error = ToolTimeoutError("python", seconds)
+    text = str(error)
+    if not ended:
+        text += " " + STUBBORN
+    printed = live.finish().text.rstrip("\n")
+    if printed:
+        text += f"\nOutput until then:\n{printed}"
+    error.args = (text,)
+    return error

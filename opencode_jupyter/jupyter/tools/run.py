@@ -1,0 +1,319 @@
+"""One run of code in the user's namespace, on the kernel's main thread.
+
+As a cell: magics, a last expression whose value shows, ``await`` at the top. Unlike a cell it leaves ``_``, ``In``
+and ``Out`` alone. Where the main thread's event loop can go on meanwhile (the calling cell awaits, or the kernel is
+idle), code that awaits is a task of that loop, so that it can use what the user's cells made there. Where a cell
+blocks for the call (``%tool`` in a plain function, a terminal) it gets a loop of its own, which ends with the run.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import inspect
+import itertools
+import linecache
+import operator
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Literal
+
+from ..waiting import blocking
+from .capture import Capture
+from .interrupts import Ended, Interrupts
+from .traceback_text import TracebackText, traceback_of
+
+_FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+_numbers = itertools.count(1)
+_names: list[str] = []
+KEPT = 1000
+"""Runs whose source Python can still show (in tracebacks, by ``f??``)."""
+
+Kind = Literal["done", "error", "exit", "stopped", "interrupted"]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        kind: ``done``; ``error`` (an exception); ``exit`` (SystemExit); ``stopped`` (asked to end);
+            ``interrupted`` (by a person).
+        error: the exception, without its frames.
+        traceback: its traceback.
+    """
+
+    kind: Kind
+    error: BaseException | None = None
+    traceback: TracebackText | None = None
+
+
+class CodeRun:
+    """One run. Hand `begin` to the main thread, wait for `finished`.
+
+    Args:
+        shell: IPython's shell.
+        code: what a cell would hold.
+        capture: where its output goes.
+        pulse: see `Interrupts`.
+    """
+
+    def __init__(self, shell: Any, code: str, capture: Capture, pulse: Callable[[], None] | None = None) -> None:
+        self._shell = shell
+        self._code = code
+        self._capture = capture
+        self._interrupts = Interrupts(pulse)
+        self._task: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
+        self.finished: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
+        self.began: float | None = None
+        """When the main thread took it (`time.monotonic`)."""
+
+    # ------------------------------------------------------------------ from any thread
+
+    def stop(self) -> None:
+        """End it. If it goes on, call again."""
+        if self.finished.cancel():
+            return  # it has not begun, and will not
+        task = self._task
+        if task is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                task[0].call_soon_threadsafe(task[1].cancel)
+        self._interrupts.ask()
+
+    def poke(self) -> None:
+        """Wake the main thread for a pulse."""
+        if self.began is not None and not self.finished.done():
+            self._interrupts.poke()
+
+    # ------------------------------------------------------------------ on the main thread
+
+    def begin(self) -> None:
+        """Run it; code that awaits may go on when this returns.
+
+        Raises:
+            KeyboardInterrupt: a person interrupted; the cell that waits should know.
+        """
+        if not self.finished.set_running_or_notify_cancel():
+            return
+        self.began = time.monotonic()
+        outcome: Outcome | None = None
+        try:
+            flush_figures()  # those of the cell that calls are the cell's
+            with self._interrupts:
+                self._capture.open()
+                with self._capture.here(), self._shell.builtin_trap:
+                    ended = self._interrupts.guard(self._run)
+                    if self._task is None:
+                        outcome = self._outcome(ended)
+                    elif ended.error is not None:
+                        self._task[1].cancel()
+                if outcome is not None:
+                    self._capture.close()
+        except BaseException as error:
+            self._capture.close()
+            self.finished.set_exception(error)
+            raise
+        if outcome is not None:
+            self.finished.set_result(outcome)
+        if self._interrupts.by_person:
+            raise KeyboardInterrupt
+
+    def _run(self) -> None:
+        pieces = self._compile()
+        if not any(inspect.CO_COROUTINE & piece.co_flags for piece, _ in pieces):
+            for piece, shows in pieces:
+                value = self._evaluate(piece)
+                if shows:
+                    self._show(value)
+            flush_figures()
+            return
+        loop = _running_loop()
+        if loop is None or blocking():
+            _run_on_own_loop(self._awaiting(pieces), loop)
+            return
+        code = self._awaiting(pieces)
+        task = loop.create_task(self._drive(code))
+        self._task = (loop, task)
+
+        def over(_: asyncio.Task[None]) -> None:
+            code.close()
+            if not self.finished.done():  # cancelled before its first step
+                self._capture.close()
+                self.finished.set_result(Outcome("stopped"))
+
+        task.add_done_callback(over)
+
+    async def _awaiting(self, pieces: list[tuple[CodeType, bool]]) -> None:
+        for piece, shows in pieces:
+            value = self._evaluate(piece)
+            if inspect.CO_COROUTINE & piece.co_flags:
+                value = await value
+            if shows:
+                self._show(value)
+        flush_figures()
+
+    async def _drive(self, code: Coroutine[Any, Any, None]) -> None:
+        """The task on the user's own loop. It never raises: a `KeyboardInterrupt` would end that loop."""
+        ended = await _Steps(code, self._step)
+        with self._interrupts, self._capture.here():
+            outcome = self._outcome(ended)
+        self._capture.close()
+        self.finished.set_result(outcome)
+
+    def _step(self, code: Callable[[], Any]) -> Ended:
+        with self._interrupts, self._capture.here():
+            ended = self._interrupts.guard(code)
+        if self._interrupts.by_person:
+            tell_cell()
+        return ended
+
+    def _outcome(self, ended: Ended) -> Outcome:
+        error = ended.error
+        if error is None:
+            return Outcome("done")
+        if isinstance(error, SystemExit):
+            return Outcome("exit", error.with_traceback(None))
+        if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+            if self._interrupts.by_person:
+                return Outcome("interrupted")
+            if self._interrupts.asked:
+                return Outcome("stopped")
+        told = self._interrupts.guard(lambda: traceback_of(self._shell, error))
+        if told.error is not None:
+            return Outcome("stopped" if self._interrupts.asked else "interrupted")
+        return Outcome("error", error.with_traceback(None), told.value)
+
+    # ------------------------------------------------------------------ as a cell
+
+    def _compile(self) -> list[tuple[CodeType, bool]]:
+        """The code in one or two pieces; the second is an expression at its end, and shows its value."""
+        shell = self._shell
+        source = shell.transform_cell(self._code)
+        name = f"<python tool {next(_numbers)}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        _names.append(name)
+        if len(_names) > KEPT:
+            linecache.cache.pop(_names.pop(0), None)
+        flags = (shell.compile.flags & _FUTURES) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree = shell.transform_ast(tree)
+        last = tree.body[-1] if tree.body else None
+        shown = last if isinstance(last, ast.Expr) and not _ends_in_semicolon(shell, source) else None
+        if shown is not None:
+            tree.body.pop()
+        pieces = [(compile(tree, name, "exec", flags, dont_inherit=True), False)] if tree.body else []
+        if shown is not None:
+            pieces.append((compile(ast.Expression(shown.value), name, "eval", flags, dont_inherit=True), True))
+        return pieces
+
+    def _evaluate(self, piece: CodeType) -> Any:
+        return eval(piece, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - what the tool is for
+
+    def _show(self, value: Any) -> None:
+        if value is not None:
+            data, _ = self._shell.display_formatter.format(value)
+            if data:
+                self._capture.show(data)
+
+
+class _Steps:
+    """A coroutine awaited step by step, each called through `step`."""
+
+    def __init__(self, code: Coroutine[Any, Any, None], step: Callable[[Callable[[], Any]], Ended]) -> None:
+        self._code = code
+        self._step = step
+
+    def __await__(self) -> Generator[Any, Any, Ended]:
+        move: Callable[[Any], Any] = self._code.send
+        argument: Any = None
+        while True:
+            ended = self._step(lambda: _one_step(move, argument))  # noqa: B023 - called at once
+            if ended.error is not None:
+                return ended
+            over, value = ended.value
+            if over:
+                return Ended(value)
+            try:
+                argument = yield value
+                move = self._code.send
+            except BaseException as error:
+                if isinstance(error, GeneratorExit):
+                    self._code.close()
+                    raise
+                move, argument = self._code.throw, error
+
+
+def _one_step(move: Callable[[Any], Any], argument: Any) -> tuple[bool, Any]:
+    try:
+        return False, move(argument)
+    except StopIteration as stop:
+        return True, stop.value
+
+
+def _run_on_own_loop(code: Coroutine[Any, Any, None], outer: asyncio.AbstractEventLoop | None) -> None:
+    """Run a coroutine on a new loop in this thread, whose own loop stands still meanwhile."""
+    task = asyncio.current_task(outer) if outer is not None else None
+    if outer is not None and task is not None:
+        asyncio.tasks._leave_task(outer, task)
+    asyncio._set_running_loop(None)
+    try:
+        loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(code)
+        finally:
+            _end_loop(loop)
+    finally:
+        asyncio._set_running_loop(outer)
+        if outer is not None and task is not None:
+            asyncio.tasks._enter_task(outer, task)
+
+
+def _end_loop(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    try:
+        if tasks:
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+def tell_cell() -> None:
+    """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler) and handler is not signal.default_int_handler:
+        with contextlib.suppress(KeyboardInterrupt):
+            handler(signal.SIGINT, None)
+
+
+def flush_figures() -> None:
+    """Have matplotlib's inline figures displayed, as the end of a cell does."""
+    inline = sys.modules.get("matplotlib_inline.backend_inline")
+    if inline is not None and threading.current_thread() is threading.main_thread():
+        matplotlib = sys.modules.get("matplotlib")
+        backend = str(getattr(matplotlib, "rcParams", {}).get("backend", "")) if matplotlib is not None else ""
+        if "inline" in backend:
+            inline.flush_figures()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _ends_in_semicolon(shell: Any, source: str) -> bool:
+    ends = getattr(shell.displayhook, "semicolon_at_end_of_expression", None)
+    return bool(ends is not None and ends(source))

@@ -1,0 +1,69 @@
+"""An exception's traceback, as IPython shows it, with and without its colours."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
+"""A longer traceback is cut in the middle: where it began and what was raised are at its ends."""
+_ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+_OURS = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True, slots=True)
+class TracebackText:
+    """A traceback.
+
+    Attributes:
+        plain: for a model.
+        coloured: with ANSI colours, for a card.
+    """
+
+    plain: str
+    coloured: str
+
+
+def traceback_of(shell: Any, error: BaseException) -> TracebackText:
+    """The traceback of an exception of the user's code, without the frames that ran it."""
+    at = _theirs(error.__traceback__)
+    try:
+        lines = _formatted(shell, error, at)
+    except Exception:  # IPython's formatter reads files and calls the exception's own methods
+        lines = traceback.format_exception(type(error), error, at)
+    coloured = _cut("\n".join(str(line).rstrip("\n") for line in lines))
+    return TracebackText(_ANSI.sub("", coloured), coloured)
+
+
+def _theirs(at: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package's folder."""
+    frames = []
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.startswith(_OURS):
+            frames.append(at)
+        at = at.tb_next
+    kept: TracebackType | None = None
+    for frame in reversed(frames):
+        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+def _formatted(shell: Any, error: BaseException, at: TracebackType | None) -> list[str]:
+    own = getattr(error, "_render_traceback_", None)
+    if own is not None:
+        return list(own())
+    if isinstance(error, SyntaxError) and at is None:
+        return list(shell.SyntaxTB.structured_traceback(type(error), error, []))
+    return list(shell.InteractiveTB.structured_traceback(type(error), error, at, tb_offset=0))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+        return text
+    head = text[:HEAD_CHARS].rpartition("\n")[0]
+    tail = text[-TAIL_CHARS:].partition("\n")[2]
+    return f"{head}\x1b[0m\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
