@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
@@ -15,6 +16,7 @@ from ..core.schema import Arguments
 from ..text.encoding import Text, decode, encode, printable
 from . import _paths, _replacing, _writing
 from ._builtin import builtin
+from ._diagnostics import diagnostics_after
 from ._external import assert_external
 
 
@@ -32,6 +34,17 @@ class Parameters(Arguments):
 
     file_path: str = Field(description="The absolute path to the file to modify")
     edits: list[Edit] = Field(description="The edits to make in the file, one after another")
+
+    @field_validator("edits", mode="before")
+    @classmethod
+    def _from_json(cls, given: Any) -> Any:
+        """A ``%%tool`` cell's body is text, and models send lists as text too."""
+        if isinstance(given, str):
+            try:
+                return json.loads(given)
+            except ValueError as error:
+                raise ValueError(f"edits is no list: as JSON it is wrong ({error})") from error
+        return given
 
 
 @builtin("multiedit", Parameters, body="edits")
@@ -60,7 +73,9 @@ async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     metadata = {"diff": filediff["patch"], "filediff": filediff, "diagnostics": {}, "results": results}
     ctx.metadata(metadata=metadata)
-    return ToolResult(printable(ctx.workspace.relative(path)), "Edit applied successfully.", metadata)
+    found = await diagnostics_after(ctx, [path])
+    output = "Edit applied successfully." + found.this_file(path)
+    return ToolResult(printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": found.metadata})
 
 
 def _all(
