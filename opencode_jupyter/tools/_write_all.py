@@ -17,6 +17,7 @@ from ..core.filetime import FileChangedError
 from ..text.encoding import decode, printable
 from ..text.patch import FileChange, Result
 from . import _paths, _writing
+from .formatting import Formatters
 
 PROGRESS_FROM = 50
 """Files from which on the card counts them."""
@@ -47,6 +48,7 @@ async def put_all(
     """
     # All in one step of one thread: a cancelled call has written and recorded everything, or nothing.
     made = await anyio.to_thread.run_sync(_write, ctx, results, tool)
+    ctx.workspace.service(Formatters)
     bus = ctx.workspace.bus
     kept = list({change.target: change for change in changes if change.type != "delete"})
     for path in kept:

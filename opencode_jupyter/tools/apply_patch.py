@@ -19,6 +19,7 @@ from ..text.encoding import printable
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
 from . import _paths, _write_all, _writing
 from ._builtin import builtin
+from ._diagnostics import diagnostics_after
 from ._external import assert_external, outside
 from ._patch_shown import Shown, shown
 
@@ -54,7 +55,10 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    return ToolResult(_title(output), output, metadata)
+    targets = [change.target for change in made.changes if change.type != "delete"]
+    found = await diagnostics_after(ctx, targets)
+    output += "".join(found.named_file(target, _name(ctx, target)) for target in targets)
+    return ToolResult(_title(output), output, {**metadata, "diagnostics": found.metadata})
 
 
 _LETTER = {"add": "A", "update": "M", "move": "M", "delete": "D"}

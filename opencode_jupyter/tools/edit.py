@@ -12,6 +12,7 @@ from ..core.schema import Arguments
 from ..text.encoding import decode, encode, printable
 from . import _paths, _replacing, _writing
 from ._builtin import builtin
+from ._diagnostics import diagnostics_after
 from ._external import assert_external
 
 
@@ -50,4 +51,6 @@ async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     metadata = {"diagnostics": {}, "diff": filediff["patch"], "filediff": filediff}
     ctx.metadata(metadata=metadata)
-    return ToolResult(printable(ctx.workspace.relative(path)), "Edit applied successfully.", metadata)
+    found = await diagnostics_after(ctx, [path])
+    output = "Edit applied successfully." + found.this_file(path)
+    return ToolResult(printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": found.metadata})

@@ -13,6 +13,7 @@ from ..text.diff import Diff, diff, trim_diff
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
 from ._builtin import builtin
+from ._diagnostics import diagnostics_after
 from ._external import assert_external
 
 
@@ -45,5 +46,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
         await _writing.put(ctx, path, place, before, after, "write")
 
     title = printable(ctx.workspace.relative(path))
-    metadata = {"diagnostics": {}, "filepath": printable(str(path)), "exists": before is not None}
-    return ToolResult(title, "Wrote file successfully.", metadata)
+    found = await diagnostics_after(ctx, [path])
+    output = "Wrote file successfully." + found.this_file(path) + found.other_files(path)
+    metadata = {"diagnostics": found.metadata, "filepath": printable(str(path)), "exists": before is not None}
+    return ToolResult(title, output, metadata)
