@@ -131,14 +131,26 @@ def test_the_users_rules_come_last_everywhere() -> None:
 # ---- the notebook's defaults for a model's calls
 
 
-def test_a_model_asks_for_five_things() -> None:
+def test_what_a_model_asks_for() -> None:
     build = agents()["build"]
     asked = {
         p
-        for p in ("bash", "edit", "webfetch", "read", "grep", "task", "todowrite", "websearch", "mcp_x")
+        for p in (
+            "bash",
+            "edit",
+            "webfetch",
+            "python",
+            "inspect",
+            "read",
+            "grep",
+            "task",
+            "todowrite",
+            "websearch",
+            "mcp_x",
+        )
         if action(build, p, "x", model=True) == "ask"
     }
-    assert asked == {"bash", "edit", "webfetch"}
+    assert asked == {"bash", "edit", "webfetch", "python"}
     assert action(build, "external_directory", "/etc/*", model=True) == "ask"
     assert action(build, "external_directory", GLOB, model=True) == "allow"
     assert action(build, "doom_loop", "bash", model=True) == "ask"
@@ -148,6 +160,7 @@ def test_a_model_asks_for_five_things() -> None:
         Rule("bash", "*", "ask"),
         Rule("edit", "*", "ask"),
         Rule("webfetch", "*", "ask"),
+        Rule("python", "*", "ask"),
         Rule("external_directory", "*", "ask"),
         Rule("doom_loop", "*", "ask"),
     ]
