@@ -15,6 +15,8 @@ CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
 
 OUTPUT_CHARS = 64_000
 """Most characters of an output that are saved: a little more than the 50 KB that a model sees of one (core.md 13)."""
+NESTED_CHARS = 16_000
+"""The same of a call inside another; a batch may hold 25."""
 INPUT_CHARS = 50_000
 """Most characters kept of one text in the arguments."""
 METADATA_CHARS = 2_000
@@ -41,6 +43,15 @@ _ANSI = re.compile(
 )
 _OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+")
+HEADER = re.compile(r"---|\+\+\+|diff |Index: |index |=+$|new |deleted |old |similarity |rename ")
+"""Lines of a diff before its first hunk."""
+TASK_MARKS = {
+    "pending": ("☐", "to do"),
+    "in_progress": ("◐", "in progress"),
+    "completed": ("☑", "done"),
+    "cancelled": ("✗", "cancelled"),
+}
+"""Mark and words of a task's states, so that they are told by more than their colour."""
 _PERSON = {"you", "user", "card", "control", "tap", "widget", "prompt", "person", ""}
 """Ways in which the answer of the person at the notebook comes."""
 
@@ -109,7 +120,7 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     """A part's state: the mark, the word, and its tone (``ok``, ``err``, ``ask``, ``run``, ``off``)."""
     status, ui = part["state"].get("status"), part["ui"]
     outcome = ui.get("outcome")
-    if ui.get("ask") and not outcome and status in {"pending", "running"}:
+    if waits(part):
         return "?", "waiting for you", "ask"
     if outcome in {"ended", "stopped", "interrupted"}:
         return "■", str(outcome), "off"
@@ -120,6 +131,30 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     if status == "error":
         return "✗", "failed", "err"
     return ("◐", "running", "run") if status == "running" else ("○", "pending", "run")
+
+
+def live(part: dict[str, Any]) -> bool:
+    """Whether the call goes on."""
+    return not part["ui"].get("outcome") and part["state"].get("status") in {"pending", "running"}
+
+
+def waits(part: dict[str, Any]) -> bool:
+    """Whether the call, or one inside it, waits for a person."""
+    ui = part["ui"]
+    return live(part) and bool(ui.get("ask") or ui.get("question") or any(map(waits, ui.get("children") or [])))
+
+
+def says_output(part: dict[str, Any]) -> bool:
+    """Whether what stands beside the output says all that it says, so that a person need not read it twice."""
+    ui = part["ui"]
+    return bool(ui.get("answered") or ui.get("table")) or ui.get("tasks") is not None
+
+
+def rows_words(table: dict[str, Any]) -> str:
+    """How many rows there are: ``the first 100 of 214 rows``."""
+    shown, total = len(table.get("rows") or []), int(table.get("total") or 0)
+    words = f"{total:,} row{'' if total == 1 else 's'}"
+    return f"the first {shown} of {words}" if shown < total else words
 
 
 def time_words(part: dict[str, Any]) -> str:
@@ -167,21 +202,27 @@ def output_of(part: dict[str, Any]) -> str:
     return "\n".join(output.split("\n")[shown[0] : shown[1]]) if shown else output
 
 
-def saved_part(part: dict[str, Any]) -> dict[str, Any]:
-    """`part` as a notebook keeps it: JSON that any reader takes, never larger than it has to be, never asking."""
+def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]:
+    """`part` as a notebook keeps it: JSON that any reader takes, never larger than it has to be, never asking.
+
+    Args:
+        part: a card's JSON.
+        most: characters kept of its output.
+    """
     state, ui = dict(part["state"]), dict(part["ui"])
     ui.pop("ask", None)
+    ui.pop("question", None)
     children = ui.pop("children", None)
     attachments = state.pop("attachments", None)
     saved: dict[str, Any] = {key: value for key, value in part.items() if key not in {"state", "ui"}}
     saved = _plain(saved, METADATA_CHARS)
-    saved["state"] = _texts(state, {"output": OUTPUT_CHARS, "error": OUTPUT_CHARS, "raw": INPUT_CHARS})
+    saved["state"] = _texts(state, {"output": most, "error": most, "raw": INPUT_CHARS})
     saved["state"]["input"] = _plain(state.get("input") or {}, INPUT_CHARS)
     if attachments:
         saved["state"]["attachments"] = [_attachment(a) for a in attachments[:CHILDREN]]
-    saved["ui"] = _texts(ui, {"diff": DIFF_CHARS, "tail": OUTPUT_CHARS})
+    saved["ui"] = _texts(ui, {"diff": DIFF_CHARS, "diffs": DIFF_CHARS, "tail": most, "answered": INPUT_CHARS})
     if children:
-        saved["ui"]["children"] = [saved_part(child) for child in children[:CHILDREN]]
+        saved["ui"]["children"] = [saved_part(child, NESTED_CHARS) for child in children[:CHILDREN]]
     return saved
 
 

@@ -26,11 +26,14 @@ export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
       if (deletions) {
         head.append(el('span', 'oc-minus', `−${deletions}`));
       }
-      const pre = el('pre', 'oc-pre oc-diff');
-      pre.tabIndex = 0;
-      pre.setAttribute('aria-label', `Change of ${visibleLine(path)}`);
-      drawDiff(pre, diff);
-      block.append(head, pre);
+      block.append(head);
+      if (diff.trim()) {
+        const pre = el('pre', 'oc-pre oc-diff');
+        pre.tabIndex = 0;
+        pre.setAttribute('aria-label', `Change of ${visibleLine(path)}`);
+        drawDiff(pre, diff);
+        block.append(pre);
+      }
       return block;
     })
   );

@@ -1,0 +1,149 @@
+"""What a settled card shows beside its output, as HTML: answers, tasks, changes of files, tables, pictures."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+
+from .mime import HEADER, TASK_MARKS, is_picture, rows_words, visible, visible_line
+from .render_style import MONO, TONES, block, chip, dim, padded, pre
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
+_NUMBER = re.compile(r"-?[\d.,]+")
+
+
+def bodies(part: dict[str, Any]) -> list[str]:
+    """The blocks of one card, in order."""
+    ui = part["ui"]
+    blocks = [_answered(one) for one in ui.get("answered") or []]
+    if ui.get("tasks") is not None:
+        blocks.append(_tasks(ui["tasks"]))
+    blocks += [_file(one) for one in ui.get("diffs") or []]
+    if ui.get("table"):
+        blocks.append(_table(ui["table"]))
+    if ui.get("files"):
+        names = "<br>".join(f"<code>{escape(visible_line(str(name)))}</code>" for name in ui["files"])
+        blocks.append(padded(names))
+    attachments = [a for a in part["state"].get("attachments") or [] if isinstance(a, dict)]
+    return blocks + [block(_picture(a)) for a in attachments]
+
+
+def _answered(answered: dict[str, Any]) -> str:
+    answers = answered.get("answers")
+    rows = []
+    for index, one in enumerate(answered.get("questions") or []):
+        said = answers[index] if answers is not None and index < len(answers) else []
+        header = chip(one["header"]) + " " if one.get("header") else ""
+        shown = ", ".join(escape(visible(label)) for label in said)
+        answer = f"<b>{shown}</b>" if shown else dim("dismissed" if answers is None else "not answered")
+        rows.append(f'<div style="padding:1px 0">{header}{escape(visible(one["question"]))} → {answer}</div>')
+    return padded("".join(rows))
+
+
+def _tasks(tasks: list[dict[str, Any]]) -> str:
+    rows = []
+    for task in tasks:
+        status, priority = task.get("status", "pending"), task.get("priority", "")
+        mark, words = TASK_MARKS.get(status, TASK_MARKS["pending"])
+        text = escape(visible_line(task.get("content", "")))
+        if status == "in_progress":
+            text = f"<b>{text}</b>"
+        elif status != "pending":
+            text = f'<span class="oc-s-dim">{text}</span>'
+        shown = (
+            " " + chip(priority, TONES["err"] if priority == "high" else "") if priority not in ("", "medium") else ""
+        )
+        rows.append(f'<div style="padding:1px 0"><span title="{words}">{mark}</span> {text}{shown}</div>')
+    return padded("".join(rows) or dim("no tasks"))
+
+
+def _file(change: dict[str, Any]) -> str:
+    kind = str(change.get("type", ""))
+    words = f"moved from {change['from']}" if change.get("from") else _CHANGES.get(kind, kind)
+    counts = [
+        f'<small style="color:{TONES[tone]}">{sign}{change[name]}</small>'
+        for name, sign, tone in (("additions", "+", "ok"), ("deletions", "−", "err"))
+        if change.get(name)
+    ]
+    path = escape(visible_line(str(change.get("path", ""))))
+    head = f'<code style="{MONO}">{path}</code> {dim(escape(visible_line(words)))} {" ".join(counts)}'
+    shown = diff(change["diff"]) if str(change.get("diff") or "").strip() else ""
+    return block(f'<div style="padding:4px 10px">{head}</div>{shown}')
+
+
+def _table(table: dict[str, Any]) -> str:
+    columns, rows = table.get("columns") or [], table.get("rows") or []
+    numeric = [all(_NUMBER.fullmatch(str(row[i])) or not row[i] for row in rows) for i in range(len(columns))]
+    cell = "vertical-align:top;padding:1px 10px;border:0"
+    top = f"text-align:left;font-weight:400;font-size:11px;{cell}"
+    drawn = "<tr>" + "".join(f'<th class="oc-s-dim" style="{top}">{_text(name)}</th>' for name in columns) + "</tr>"
+    for row in rows:
+        drawn += "<tr>"
+        for value, number in zip(row, numeric, strict=False):
+            drawn += f'<td style="text-align:{"right" if number else "left"};{cell}">{_text(value)}</td>'
+        drawn += "</tr>"
+    whole = f'<table style="border-collapse:collapse;margin:0;{MONO}">{drawn}</table>'
+    note = f'<div style="padding:2px 10px 4px">{dim(rows_words(table))}</div>'
+    return block(f'<div style="max-height:190px;overflow:auto">{whole}</div>{note}')
+
+
+def _text(value: Any) -> str:
+    return escape(visible_line(str(value)))
+
+
+def _picture(attachment: dict[str, Any]) -> str:
+    name = escape(visible_line(attachment.get("filename") or attachment.get("mime") or "attachment"))
+    url = attachment.get("url")
+    if is_picture(url):
+        shown = f'<img alt="{name}" src="{escape(str(url))}" style="max-width:100%;max-height:480px">'
+    else:
+        shown = f'<span class="oc-s-dim">{name} ({escape(visible_line(attachment.get("mime") or ""))})</span>'
+    return f'<div style="padding:8px 10px">{shown}</div>'
+
+
+def diff(text: str) -> str:
+    """A unified diff with line numbers, its lines coloured; a hunk ends where its header says."""
+    rows = diff_rows(text)
+    width = len(str(max([number for _, number, _ in rows if number], default=0)))
+    crlf = all(text.endswith("\r") for _, number, text in rows if number)
+    drawn = []
+    for sign, number, text in rows:
+        shown = escape(visible(text.removesuffix("\r") if crlf else text))
+        line = f'<span class="oc-s-dim">{str(number or "").rjust(width)}</span> {sign} {shown}'
+        # a block each: with a colour in the background as wide as the card, without styles still a line
+        if sign == "+":
+            line = f'<span class="oc-s-add" style="background-color:rgba(46,160,67,0.18)">{line}</span>'
+        elif sign == "-":
+            line = f'<span class="oc-s-del" style="background-color:rgba(248,81,73,0.18)">{line}</span>'
+        drawn.append(line)
+    return pre("\n".join(drawn))
+
+
+def diff_rows(diff: str) -> list[tuple[str, int, str]]:
+    """Sign, line number (0: none) and text of each line of a unified diff."""
+    rows: list[tuple[str, int, str]] = []
+    old = new = old_left = new_left = 0
+    for line in diff.removesuffix("\n").split("\n"):
+        sign, text = line[:1] or " ", line[1:]
+        if old_left <= 0 and new_left <= 0:
+            hunk = _HUNK.match(line)
+            if hunk:
+                rows += [(" ", 0, "⋯")] if rows else []
+                old, new = int(hunk[1]), int(hunk[3])
+                old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+            elif not rows and not HEADER.match(line):
+                rows.append((" ", 0, line))  # not a unified diff at all: show what there is
+        elif sign == "+":
+            rows.append((sign, new, text))
+            new, new_left = new + 1, new_left - 1
+        elif sign == "-":
+            rows.append((sign, old, text))
+            old, old_left = old + 1, old_left - 1
+        elif sign == "\\":
+            rows.append((" ", 0, line))
+        else:
+            rows.append((" ", new, text))
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+    return rows

@@ -1,0 +1,111 @@
+"""The settled card as HTML that stands on its own: no script, no handler, no address but the spilled output's.
+
+What JupyterLab's sanitizer lets through in a notebook that is not trusted keeps the card's bones; where the style sheet
+counts, its colours follow the theme; on GitHub, which drops both, the elements alone read in order.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+from urllib.parse import urlsplit
+
+from .mime import (
+    INPUT_CHARS,
+    OUTPUT_CHARS,
+    cut,
+    decision_words,
+    extent,
+    output_of,
+    readable,
+    says_output,
+    state_words,
+    time_words,
+    visible,
+    visible_line,
+)
+from .render_bodies import bodies, diff
+from .render_style import LINE, MONO, STYLE, TONES, block, pre, summary
+
+OPEN_LINES = 100
+"""Outputs with more lines are folded where no style sheet gives them a scroll bar."""
+
+
+def html(part: dict[str, Any]) -> str:
+    """The card as HTML that needs nothing else."""
+    return f"<style>{STYLE}</style>{_card(part)}"
+
+
+def _card(part: dict[str, Any], *, nested: bool = False) -> str:
+    mark, word, tone = state_words(part)
+    state, ui = part["state"], part["ui"]
+    tool, label = escape(visible_line(part["tool"])), escape(visible_line(ui.get("label") or state.get("title") or ""))
+    accent = TONES[tone]
+    head = (
+        f'<b class="oc-s-mono" style="{MONO}">{tool}</b>',
+        f'<span class="oc-s-mono" style="{MONO}flex:1;word-break:break-word">{label}</span>',
+        f'<b class="oc-s-accent" style="color:{accent};white-space:nowrap;font-size:12px">{mark} {escape(word)}</b>',
+        f'<small class="oc-s-dim" style="white-space:nowrap;font-size:11px">{escape(time_words(part))}</small>',
+    )
+    blocks = [f'<div style="display:flex;gap:8px;padding:6px 10px">{" ".join(head)}</div>']
+    if ui.get("diff"):
+        blocks.append(block(diff(ui["diff"])))
+    blocks += bodies(part)
+    output = "" if state.get("error") == state.get("output") else output_of(part)
+    if state.get("status") != "completed" and not output:
+        output = ui.get("tail") or ""
+    if output.strip("\n"):
+        folded = says_output(part) or (nested and state.get("status") == "completed")
+        blocks.append(_output(output, folded=folded))
+    if state.get("error"):
+        blocks.append(block(pre(escape(readable(cut(state["error"], OUTPUT_CHARS))))))
+    children = ui.get("children") or []
+    if children:
+        inner = "".join(_card(child, nested=True) for child in children)
+        blocks.append(block(f'<div style="padding:8px 10px 4px 22px">{inner}</div>'))
+    if ui.get("spill"):
+        blocks.append(_spill(ui["spill"]))
+    blocks.append(_foot(part))
+    margin = "0 0 8px" if nested else "2px 0 4px"
+    return (
+        f'<div class="oc-s oc-s-{tone}" style="border-style:solid;border-width:1px 1px 1px 3px;border-radius:6px;'
+        f"border-color:{LINE};border-left-color:{accent};margin:{margin};overflow:hidden;font-size:13px;"
+        f'line-height:1.45;text-align:left">{"".join(blocks)}</div>'
+    )
+
+
+def _output(output: str, *, folded: bool) -> str:
+    text = readable(cut(output, OUTPUT_CHARS)).rstrip("\n")
+    lines = text.count("\n") + 1
+    opened = " open" if lines <= OPEN_LINES and not folded else ""
+    return block(f"<details{opened}>{summary(f'output · {extent(lines, None)}')}{pre(escape(text))}</details>")
+
+
+def _spill(spill: dict[str, Any]) -> str:
+    line = int(spill.get("line") or 1)
+    whole = extent(spill.get("lines"), spill.get("bytes")) or "Cut"
+    url = str(spill.get("url") or "")
+    link = ""
+    if url and urlsplit(url).scheme in {"", "http", "https"}:
+        link = f'<a class="oc-s-link" href="{escape(url)}">Open the whole output at line {line}</a> '
+    path = escape(visible_line(str(spill["path"])))
+    return block(
+        f'<div class="oc-s-dim" style="padding:5px 10px;font-size:12px">{escape(whole)}; the rest from line {line} '
+        f'is kept {link}<br><code style="font-size:11px;word-break:break-word">{path}</code></div>',
+        "dashed",
+    )
+
+
+def _foot(part: dict[str, Any]) -> str:
+    state = part["state"]
+    words = escape(" · ".join(decision_words(part)))
+    given = state.get("input") or {}
+    shown = json.dumps(given, indent=2, ensure_ascii=False) if given else str(state.get("raw") or "")
+    floating = "float:right;max-width:70%;" if shown else ""
+    quiet = f"{floating}font-size:11px;padding:2px 10px;text-align:right"
+    foot = f'<div class="oc-s-dim" style="{quiet}">{words}</div>' if words else ""
+    if shown:
+        given_text = pre(escape(visible(cut(shown, INPUT_CHARS))))
+        foot += f'<details>{summary("input")}<div style="clear:both">{given_text}</div></details>'
+    return block(foot) if foot else ""
