@@ -23,11 +23,11 @@ class Todos:
 
     async def update(self, session_id: str, todos: list[dict[str, Any]]) -> None:
         """Make `todos` the session's whole list, and publish ``todo.updated``."""
-        store = self._workspace.store
+        store, kept = self._workspace.store, [dict(todo) for todo in todos]  # the caller's may change later
         if store is None:
-            self._kept[session_id] = [dict(todo) for todo in todos]
+            self._kept[session_id] = kept
         else:
-            await store.replace_todos(session_id, todos)
+            await store.replace_todos(session_id, kept)
         self._workspace.publish("todo.updated", lambda: {"sessionID": session_id, "todos": todos})
 
     async def get(self, session_id: str) -> list[dict[str, Any]]:
