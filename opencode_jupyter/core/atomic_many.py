@@ -63,9 +63,9 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
     except BaseException as error:
         lost = work.put_back()
         if isinstance(error, OSError):
-            raise ToolError(atomic.explain(error, str(current)) + _state(len(work.done), lost)) from error
+            raise ToolError(atomic.explain(error, str(current)) + _state(work.count, lost)) from error
         if isinstance(error, ToolError) and (lost or not isinstance(error, ToolAbortedError)):
-            error.args = (f"{error}{_state(len(work.done), lost)}",)
+            error.args = (f"{error}{_state(work.count, lost)}",)
         raise
     work.clean()
     return work.folders
@@ -80,14 +80,32 @@ def _ordered(writes: Sequence[Write]) -> list[Write]:
     return first + [write for write in writes if write.path not in going] + last
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A change that is made: where the old file is now, and what it was."""
+
+    write: Write
+    aside: Path | None
+    found: os.stat_result | None
+
+
 class _Work:
     """The changes made so far, and how to take them back."""
 
     def __init__(self) -> None:
-        self.done: list[tuple[Write, Path | None, os.stat_result | None]] = []
-        """What was changed, where its old self is, and its old status."""
-        self.folders: list[Path] = []
+        self._log: list[_Done | Path] = []
+        """In order; a path is a folder that was made."""
         self._staged: dict[Path, Path] = {}
+
+    @property
+    def count(self) -> int:
+        """How many files are changed."""
+        return sum(isinstance(one, _Done) for one in self._log)
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders that were made."""
+        return [one for one in self._log if isinstance(one, Path)]
 
     def stage(self, write: Write) -> None:
         """Find out whether the change can be made, and write the new content to the disk."""
@@ -119,19 +137,19 @@ class _Work:
         if temporary is None:
             aside = _name(write.path.parent)
             write.path.rename(aside)
-            self.done.append((write, aside, found))
+            self._log.append(_Done(write, aside, found))
             return
         self._make_folders(write.path.parent)
         if found is None:
             temporary.replace(write.path)
-            self.done.append((write, None, None))
+            self._log.append(_Done(write, None, None))
         else:
             aside = _name(write.path.parent)
             try:
                 os.link(write.path, aside, follow_symlinks=False)
             except (OSError, NotImplementedError):  # a file system without hard links: a moment without the file
                 write.path.rename(aside)
-            self.done.append((write, aside, found))
+            self._log.append(_Done(write, aside, found))
             temporary.replace(write.path)
         del self._staged[write.path]
 
@@ -142,34 +160,36 @@ class _Work:
             folder = folder.parent
         for one in reversed(missing):
             one.mkdir()
-            self.folders.append(one)
+            self._log.append(one)
 
     def put_back(self) -> list[str]:
         """Undo what was done; what could not be put back is told, with where its content is."""
         lost = []
-        for write, aside, found in reversed(self.done):
+        for one in reversed(self._log):
+            if isinstance(one, Path):
+                with contextlib.suppress(OSError):  # somebody else has put a file there
+                    one.rmdir()
+                continue
             try:
-                _restore(write, aside, found)
+                _restore(one)
             except OSError as error:
-                kept = f"; its old content is in {aside}" if aside is not None and os.path.lexists(aside) else ""
-                lost.append(f"{write.path} ({error.strerror or error}{kept})")
+                kept = f"; its old content is in {one.aside}" if one.aside and os.path.lexists(one.aside) else ""
+                lost.append(f"{one.write.path} ({error.strerror or error}{kept})")
         for temporary in self._staged.values():
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        for folder in reversed(self.folders):
-            with contextlib.suppress(OSError):  # somebody else has put a file there
-                folder.rmdir()
         return lost
 
     def clean(self) -> None:
         """All is done: the old files are not needed any more."""
-        for _, aside, _ in self.done:
-            if aside is not None:
+        for one in self._log:
+            if isinstance(one, _Done) and one.aside is not None:
                 with contextlib.suppress(OSError):
-                    aside.unlink()
+                    one.aside.unlink()
 
 
-def _restore(write: Write, aside: Path | None, found: os.stat_result | None) -> None:
+def _restore(done: _Done) -> None:
+    write, aside, found = done.write, done.aside, done.found
     if aside is None:
         write.path.unlink(missing_ok=True)
         return
