@@ -142,7 +142,7 @@ class _Picture:
         self._note(FileChange("add", path, before, decode(file.after).text), file.path)
 
     def delete(self, path: Path) -> None:
-        if path.is_dir() and self._entry(path) not in self.files:
+        if os.path.isdir(path) and self._entry(path) not in self.files:
             raise PatchFileError(f"EISDIR: illegal operation on a directory, read '{path}'")
         file = self._open(path)
         if file.after is None:
@@ -174,7 +174,7 @@ class _Picture:
 
     def _to_update(self, path: Path) -> Text:
         message = f"Failed to read file to update: {path}"
-        if path.is_dir() and self._entry(path) not in self.files:
+        if os.path.isdir(path) and self._entry(path) not in self.files:
             raise PatchFileError(message, plain=True)
         try:
             file = self._open(path)
@@ -211,7 +211,7 @@ class _Picture:
         entry = self._entry(path)
         if entry in self.files:
             return self.files[entry]
-        place = Path(os.path.realpath(path)) if entry.is_symlink() else entry
+        place = Path(os.path.realpath(path)) if os.path.islink(entry) else entry
         if place not in self.files:
             content = self._read(path)
             self.files[place] = Result(place, path, content, content)
@@ -246,7 +246,7 @@ class _Picture:
                 raise PatchFileError(f"Can't write {named}: {folder} is a file, not a folder.")
             new.append(folder)
             if known is None and os.path.lexists(folder):
-                if not folder.is_dir():
+                if not os.path.isdir(folder):
                     raise PatchFileError(f"Can't write {named}: {folder} is a file, not a folder.")
                 break
         self._folders.update(new)
