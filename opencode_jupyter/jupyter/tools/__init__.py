@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def kernel_tools(notebook: Notebook) -> list[Tool]:
     """The built-in tools of one notebook."""
+    from .inspect import inspect_tool
     from .python import python_tool
 
-    return [python_tool(notebook)]
+    return [python_tool(notebook), inspect_tool(notebook)]

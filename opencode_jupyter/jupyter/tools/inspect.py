@@ -1,0 +1,103 @@
+"""inspect: describe a variable of the user's kernel, or list them all, without running their code."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ...core.context import ToolContext
+from ...core.result import ToolResult
+from ...core.schema import Arguments
+from ...core.tool import Tool
+from ...tools._builtin import builtin
+from .describe import describe, size_of
+from .libraries import grid
+from .paths import resolve
+from .types_of import type_name
+from .values import HIDDEN, is_secret, short
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+    from ..notebook import Notebook
+
+LISTED = 300
+"""Variables that a list holds."""
+
+
+class Parameters(Arguments):
+    """Which variable."""
+
+    name: str | None = Field(
+        default=None,
+        description="The variable, or a path into one such as df.columns or d['a'][0]; leave it out to list them all",
+    )
+    rows: int = Field(default=5, ge=1, le=100, description="How many rows or items of the value to show")
+
+
+def inspect_tool(notebook: Notebook) -> Tool:
+    """The tool, for one notebook."""
+    shell = notebook.shell
+
+    @builtin("inspect", Parameters)
+    async def inspect(args: Parameters, ctx: ToolContext) -> ToolResult:
+        """Describe a variable, or list them."""
+        name = (args.name or "").strip()
+        await ctx.ask("inspect", [name or "*"], ["*"], {"name": name})
+        ctx.proceed()
+        # On the main thread: what no cell changes meanwhile is described as it is.
+        work = (lambda: _one(shell, name, args.rows)) if name else (lambda: _all(shell))
+        future = notebook.engine.on_main(ctx.call_id, work)
+        try:
+            result: ToolResult = await asyncio.wrap_future(future)
+        finally:
+            future.cancel()
+        return result
+
+    def completions(workspace: Workspace, parameter: str) -> list[str]:
+        return variables(shell) if parameter == "name" else []
+
+    inspect.completions = completions
+    return inspect
+
+
+def variables(shell: Any) -> list[str]:
+    """The names of the user's variables, sorted: those that they made, not IPython's."""
+    hidden = shell.user_ns_hidden
+    found = []
+    for name, value in list(shell.user_ns.items()):
+        if type(name) is not str or name.startswith("_") or (name in hidden and hidden[name] is value):
+            continue
+        if name not in ("In", "Out", "exit", "quit", "get_ipython"):
+            found.append(name)
+    return sorted(found)
+
+
+def _one(shell: Any, path: str, rows: int) -> ToolResult:
+    value = resolve(path, shell.user_ns)
+    last = path.rpartition(".")[2].rpartition("[")[2].strip("]'\" ")
+    found = describe(value, name=last, rows=rows)
+    size = f" ({found.size})" if found.size else ""
+    metadata = {"type": found.type, "size": found.size}
+    return ToolResult(
+        f"{path}: {found.type}",
+        "\n".join([f"{path}: {found.type}{size}", *found.lines]),
+        metadata,
+        records=found.records or None,
+    )
+
+
+def _all(shell: Any) -> ToolResult:
+    names = variables(shell)
+    records = []
+    for name in names[:LISTED]:
+        value = shell.user_ns.get(name)
+        shown = HIDDEN if is_secret(name, value) else short(value)
+        records.append({"name": name, "type": type_name(type(value)), "size": size_of(value), "value": shown})
+    rows = [["name", "type", "size", "value"], *([*map(str, record.values())] for record in records)]
+    lines = [line[2:] for line in grid(rows)] if records else ["The user has made no variables yet."]
+    if len(names) > LISTED:
+        lines.append(f"… {len(names) - LISTED} more")
+    title = f"{len(names)} variable{'' if len(names) == 1 else 's'}"
+    return ToolResult(title, "\n".join(lines), {"count": len(names)}, records=records)

@@ -1,0 +1,258 @@
+"""Frames, arrays and tensors of well-known libraries, by their exact types.
+
+What is called here is the libraries' own code, and only what is quick and copies nothing large. No library is
+imported: a value of one is only there if its library is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .types_of import is_library_type, module_of, type_name
+from .values import is_secret_column, short
+
+if TYPE_CHECKING:
+    from .describe import Description
+
+COLUMNS = 100
+"""Columns that are listed."""
+WIDTH = 12
+"""Columns whose first rows are shown."""
+CELL = 24
+"""Characters of a cell."""
+
+
+def known(kind: type) -> bool:
+    """Whether values of exactly this type are described here."""
+    return _describer(kind) is not None
+
+
+def describe(value: Any, out: Description, rows: int) -> bool:
+    """Describe a value of a known type; False if it is of none."""
+    describer = _describer(type(value))
+    if describer is None:
+        return False
+    describer(value, out, rows)
+    return True
+
+
+def shape_of(value: Any) -> str:
+    """The shape of a value of a known type; empty for others."""
+    kind = type(value)
+    if not known(kind) or is_library_type(kind, "polars", "LazyFrame"):
+        return ""
+    if is_library_type(kind, "xarray", "Dataset"):
+        return " × ".join(f"{name}: {size}" for name, size in value.sizes.items())
+    return " × ".join(str(n) for n in tuple(value.shape)) or "scalar"
+
+
+def _describer(kind: type) -> Callable[[Any, Description, int], None] | None:
+    if module_of(kind).partition(".")[0] not in ("pandas", "numpy", "polars", "xarray", "torch"):
+        return None
+    for library, name, describer in _KNOWN:
+        if is_library_type(kind, library, name):
+            return describer
+    return None
+
+
+# ---------------------------------------------------------------------- numpy
+
+
+def _array(value: Any, out: Description, rows: int) -> None:
+    out.say("shape", value.shape)
+    out.say("dtype", value.dtype)
+    out.say("memory", size_words(value.nbytes))
+    if value.base is not None:
+        out.lines.append("it is a view of another array's memory")
+    if value.ndim == 2 and 0 < value.shape[1] <= WIDTH and value.dtype.names is None:
+        head = [[short(cell, CELL) for cell in row] for row in value[:rows].tolist()]
+        out.lines += [f"first {len(head)} rows:", *grid(head)]
+    elif value.size:
+        first = value.flat[: max(rows, 10)].tolist()
+        more = ", …" if value.size > len(first) else ""
+        out.say("first values", ", ".join(short(v, CELL) for v in first) + more)
+
+
+# ---------------------------------------------------------------------- pandas
+
+
+def _frame(value: Any, out: Description, rows: int) -> None:
+    count, width = value.shape
+    out.say("shape", f"{count:,} rows × {width:,} columns")
+    out.say("memory", size_words(int(value.memory_usage(index=True, deep=False).sum())) + " (objects not counted)")
+    out.say("index", _index_words(value.index))
+    labels = value.columns.tolist()
+    dtypes = [_dtype(d) for d in value.dtypes.tolist()]
+    out.records += [{"column": _label(c), "dtype": d} for c, d in zip(labels, dtypes, strict=True)]
+    if width:
+        out.lines.append("columns:")
+    out.lines += [f"  {_label(c)}: {d}" for c, d in zip(labels[:COLUMNS], dtypes, strict=False)]
+    if width > COLUMNS:
+        out.lines.append(f"  … {width - COLUMNS} more")
+    if count and width:
+        columns = [_cells(value.iloc[:rows, i], labels[i]) for i in range(min(width, WIDTH))]
+        index = [short(v, CELL) for v in value.index[:rows].tolist()]
+        head = [["", *(_label(c)[:CELL] for c in labels[:WIDTH])]]
+        head += [[index[r], *(column[r] for column in columns)] for r in range(len(index))]
+        left = f", first {WIDTH} columns" if width > WIDTH else ""
+        out.lines += [f"first {len(index)} rows{left}:", *grid(head)]
+
+
+def _series(value: Any, out: Description, rows: int) -> None:
+    out.say("length", f"{len(value):,}")
+    out.say("dtype", _dtype(value.dtype))
+    if value.name is not None:
+        out.say("name", _label(value.name))
+    out.say("memory", size_words(int(value.memory_usage(index=True, deep=False))) + " (objects not counted)")
+    out.say("index", _index_words(value.index))
+    head = value.iloc[: max(rows, 10)]
+    index = [short(v, CELL) for v in head.index.tolist()]
+    if index:
+        out.lines += [
+            "first values:",
+            *grid([list(pair) for pair in zip(index, _cells(head, value.name), strict=True)]),
+        ]
+
+
+def _index(value: Any, out: Description, rows: int) -> None:
+    out.say("index", _index_words(value))
+    out.say("memory", size_words(int(value.memory_usage(deep=False))))
+    first = value[: max(rows, 10)].tolist()
+    out.say("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
+
+
+def _index_words(index: Any) -> str:
+    names = [_label(n) for n in index.names if n is not None]
+    words = f"{type(index).__name__} of {len(index):,}, {_dtype(index.dtype)}"
+    return words + (f", named {', '.join(names)}" if names else "")
+
+
+def _cells(column: Any, label: Any) -> list[str]:
+    dtype = column.dtype
+    if is_secret_column(label):
+        return ["(hidden)"] * len(column)
+    if module_of(type(dtype)).partition(".")[0] not in ("numpy", "pandas"):
+        return ["…"] * len(column)  # another library's column type: its code would run
+    return [short(cell, CELL) for cell in column.tolist()]
+
+
+def _dtype(dtype: Any) -> str:
+    kind = type(dtype)
+    return (
+        str(dtype) if module_of(kind).partition(".")[0] in ("numpy", "pandas", "polars", "torch") else type_name(kind)
+    )
+
+
+def _label(label: Any) -> str:
+    return label if type(label) is str else short(label)
+
+
+# ---------------------------------------------------------------------- polars, xarray, torch
+
+
+def _polars_frame(value: Any, out: Description, rows: int) -> None:
+    out.say("shape", f"{value.height:,} rows × {value.width:,} columns")
+    out.say("memory", size_words(int(value.estimated_size())))
+    _schema(value.schema, out)
+    if value.height and value.width:
+        part = value.head(rows)
+        head = [list(value.columns[:WIDTH])]
+        hidden = [is_secret_column(c) for c in head[0]]
+        head += [
+            ["(hidden)" if hide else short(cell, CELL) for hide, cell in zip(hidden, row, strict=False)]
+            for row in part.rows()
+        ]
+        out.lines += [f"first {part.height} rows:", *grid(head)]
+
+
+def _lazy_frame(value: Any, out: Description, rows: int) -> None:
+    out.lines.append("a query that has not been run; .collect() would run it")
+
+
+def _polars_series(value: Any, out: Description, rows: int) -> None:
+    out.say("length", f"{len(value):,}")
+    out.say("dtype", value.dtype)
+    out.say("name", value.name)
+    out.say("memory", size_words(int(value.estimated_size())))
+    first = value.head(max(rows, 10)).to_list()
+    out.say("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
+
+
+def _schema(schema: Any, out: Description) -> None:
+    out.records += [{"column": name, "dtype": str(dtype)} for name, dtype in schema.items()]
+    out.lines.append("columns:")
+    out.lines += [f"  {row['column']}: {row['dtype']}" for row in out.records[:COLUMNS]]
+    if len(out.records) > COLUMNS:
+        out.lines.append(f"  … {len(out.records) - COLUMNS} more")
+
+
+def _dataset(value: Any, out: Description, rows: int) -> None:
+    out.say("dimensions", ", ".join(f"{name}: {size}" for name, size in value.sizes.items()))
+    out.say("memory", size_words(int(value.nbytes)))
+    for title, group in (("coordinates", value.coords), ("variables", value.data_vars)):
+        out.lines.append(f"{title}:")
+        for name, variable in group.items():
+            dims = ", ".join(map(str, variable.dims))
+            out.lines.append(f"  {_label(name)} ({dims}): {variable.dtype}")
+            out.records.append({"column": _label(name), "dtype": str(variable.dtype)})
+
+
+def _data_array(value: Any, out: Description, rows: int) -> None:
+    out.say("dimensions", ", ".join(f"{name}: {size}" for name, size in value.sizes.items()))
+    out.say("dtype", value.dtype)
+    out.say("memory", size_words(int(value.nbytes)))
+    out.say("coordinates", ", ".join(map(_label, value.coords)) or "none")
+
+
+def _tensor(value: Any, out: Description, rows: int) -> None:
+    out.say("shape", tuple(value.shape))
+    out.say("dtype", value.dtype)
+    out.say("device", value.device)
+    out.say("requires grad", value.requires_grad)
+    out.say("memory", size_words(math.prod(value.shape) * value.element_size()))
+    part = value.detach()
+    while part.dim() > 1 and part.shape[0]:
+        part = part[0]
+    if part.dim() == 1 and part.shape[0]:
+        first = part[: max(rows, 10)].tolist()
+        out.say(
+            "first values", ", ".join(short(v, CELL) for v in first) + (", …" if value.numel() > len(first) else "")
+        )
+    elif part.dim() == 0:
+        out.say("value", short(part.item()))
+
+
+_KNOWN: list[tuple[str, str, Callable[[Any, Description, int], None]]] = [
+    ("pandas", "DataFrame", _frame),
+    ("pandas", "Series", _series),
+    *(
+        ("pandas", name, _index)
+        for name in ("Index", "RangeIndex", "DatetimeIndex", "MultiIndex", "CategoricalIndex", "TimedeltaIndex")
+    ),
+    ("numpy", "ndarray", _array),
+    ("polars", "DataFrame", _polars_frame),
+    ("polars", "LazyFrame", _lazy_frame),
+    ("polars", "Series", _polars_series),
+    ("xarray", "Dataset", _dataset),
+    ("xarray", "DataArray", _data_array),
+    ("torch", "Tensor", _tensor),
+]
+
+
+def size_words(count: float) -> str:
+    """Bytes in words."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if count < 1024 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError
+
+
+def grid(rows: list[list[str]]) -> list[str]:
+    """Rows of cells in columns of equal width."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

@@ -1,0 +1,207 @@
+"""``df.columns`` or ``d["a"][0]``: the object that such a path names, reached without running code of its own."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ...core.errors import ToolError
+from .types_of import (
+    Missing,
+    class_attribute,
+    instance_dict,
+    is_computed,
+    is_library_type,
+    module_of,
+    mro,
+    namespace,
+    type_name,
+)
+
+FRAMES = {
+    ("pandas", "DataFrame"): {"columns", "index", "dtypes", "shape", "size", "ndim"},
+    ("pandas", "Series"): {"index", "dtype", "shape", "size", "name", "ndim"},
+    ("numpy", "ndarray"): {"T", "dtype", "shape", "size", "ndim", "nbytes", "strides", "itemsize"},
+    ("polars", "DataFrame"): {"columns", "dtypes", "schema", "shape", "height", "width"},
+    ("polars", "Series"): {"name", "dtype", "shape"},
+}
+"""Computed attributes of known classes: what computes them is the library's, and quick."""
+_INDEXED = (list, tuple, str, bytes, bytearray, range, deque)
+_KEYED = (dict, OrderedDict, defaultdict)
+
+
+class Computed:
+    """An attribute that code would compute. It is described, not run."""
+
+    def __init__(self, owner: Any, name: str, what: Any) -> None:
+        self.owner = owner
+        self.name = name
+        self.what = what
+
+
+def resolve(path: str, variables: Mapping[str, Any]) -> Any:
+    """The object that a path names; a `Computed` where its last part is one.
+
+    Args:
+        path: a variable's name, with ``.attribute`` and ``[index]`` behind it.
+        variables: the user's.
+
+    Raises:
+        ToolError: there is none, or it could only be reached by running code; says where, and what is near.
+    """
+    try:
+        tree = ast.parse(path.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ToolError(f"{path!r} is no variable or path such as df, model.layers[0] or d['key'].") from None
+    return _reach(tree, variables)
+
+
+def _reach(node: ast.expr, variables: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        found = variables.get(node.id, Missing)
+        if found is Missing:
+            names = [n for n in variables if type(n) is str and not n.startswith("_")]
+            raise ToolError(f"There is no variable {node.id}." + near(node.id, names))
+        return found
+    if isinstance(node, ast.Attribute):
+        return attribute(_inner(node.value, variables), node.attr, ast.unparse(node.value))
+    if isinstance(node, ast.Subscript):
+        owner = _inner(node.value, variables)
+        return item(owner, _key(node.slice, owner, variables), ast.unparse(node.value))
+    raise ToolError(
+        f"{ast.unparse(node)[:80]!r} would have to be run; inspect takes a variable with .attribute and [index] "
+        "behind it. To run code, use the python tool."
+    )
+
+
+def _inner(node: ast.expr, variables: Mapping[str, Any]) -> Any:
+    found = _reach(node, variables)
+    if type(found) is Computed:  # isinstance would ask the object for its __class__
+        raise ToolError(f"{ast.unparse(node)} is computed by code (a property), which inspect does not run.")
+    return found
+
+
+def _key(node: ast.expr, owner: Any, variables: Mapping[str, Any]) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        pass
+    if isinstance(node, ast.Name):  # a magic's line takes quotes away: d["a"] comes as d[a]
+        if type(owner) not in _INDEXED and node.id not in variables:
+            return node.id
+        if type(owner) in _KEYED and node.id in dict.keys(owner):
+            return node.id
+        found = variables.get(node.id, Missing)
+        if type(found) in (str, int, float, bool, bytes):
+            return found
+        return node.id
+    raise ToolError(f"[{ast.unparse(node)[:60]}] would have to be run; write the index out, such as [0] or ['key'].")
+
+
+def attribute(owner: Any, name: str, path: str) -> Any:
+    """An object's attribute as it is stored.
+
+    Raises:
+        ToolError: it has none of this name.
+    """
+    kind = type(owner)
+    if kind is types.ModuleType:
+        found = vars(owner).get(name, Missing)
+        if found is not Missing:
+            return found
+        raise ToolError(f"{path} has nothing named {name}." + near(name, vars(owner)))
+    found = _of_library(owner, name)
+    if found is not Missing:
+        return found
+    if issubclass(kind, type):
+        found = class_attribute(owner, name)
+        if found is not Missing:
+            return Computed(owner, name, found) if is_computed(found) else found
+        raise ToolError(f"{path} has no attribute {name}." + near(name, _names_of(owner)))
+    return _of_instance(owner, name, path)
+
+
+def _of_library(owner: Any, name: str) -> Any:
+    for (library, class_name), names in FRAMES.items():
+        if name in names and is_library_type(type(owner), library, class_name):
+            return getattr(owner, name)
+    return _column(owner, name) if is_library_type(type(owner), "pandas", "DataFrame") else Missing
+
+
+def _of_instance(owner: Any, name: str, path: str) -> Any:
+    kind = type(owner)
+    of_class, own = class_attribute(kind, name), instance_dict(owner)
+    if type(of_class) is types.MemberDescriptorType and module_of(kind) != "builtins":
+        try:
+            return of_class.__get__(owner)
+        except AttributeError:
+            raise ToolError(f"{path}.{name} is not set.") from None
+    if of_class is not Missing and is_computed(of_class) and class_attribute(type(of_class), "__set__") is not Missing:
+        return Computed(owner, name, of_class)
+    if name in own:
+        return own[name]
+    if of_class is not Missing:
+        return Computed(owner, name, of_class) if is_computed(of_class) else of_class
+    more = ""
+    if class_attribute(kind, "__getattr__") is not Missing:
+        more = f" {type_name(kind)} makes attributes up as they are asked for (__getattr__), which is not run."
+    raise ToolError(f"{path} has no attribute {name}.{more}" + near(name, [*own, *_names_of(kind)]))
+
+
+def item(owner: Any, key: Any, path: str) -> Any:
+    """What an index of a plain container, an array or a frame gives.
+
+    Raises:
+        ToolError: it is not there, or looking would run code.
+    """
+    kind = type(owner)
+    try:
+        if kind in _INDEXED:
+            return owner[key]
+        if kind in _KEYED:
+            found = dict.get(owner, key, Missing)
+            if found is Missing:
+                raise ToolError(f"{path} has no key {key!r}." + near(key, dict.keys(owner)))
+            return found
+        if is_library_type(kind, "numpy", "ndarray"):
+            return owner[key]
+        if is_library_type(kind, "pandas", "DataFrame"):
+            column = _column(owner, key)
+            if column is Missing:
+                raise ToolError(f"{path} has no column {key!r}." + near(key, owner.columns.tolist()))
+            return column
+        if is_library_type(kind, "pandas", "Series") and type(key) is int:
+            return owner.iloc[key]
+        if is_library_type(kind, "polars", "DataFrame") and type(key) is str:
+            if key not in owner.columns:
+                raise ToolError(f"{path} has no column {key!r}." + near(key, owner.columns))
+            return owner.get_column(key)
+    except (IndexError, TypeError, ValueError) as error:
+        raise ToolError(f"{path}[{key!r}]: {error}") from None
+    raise ToolError(f"{path} is a {type_name(kind)}; to index one, its own code would have to run.")
+
+
+def near(wanted: Any, names: Iterable[Any]) -> str:
+    """A sentence with the names that look like `wanted`; empty if none does."""
+    texts = [n for n in list(names) if type(n) is str]
+    if type(wanted) is not str:
+        return ""
+    lowered = {n.lower(): n for n in texts}
+    found = get_close_matches(wanted.lower(), lowered, n=3, cutoff=0.6)
+    return " Did you mean " + " or ".join(lowered[n] for n in found) + "?" if found else ""
+
+
+def _names_of(cls: type) -> list[str]:
+    return [name for base in mro(cls) for name in namespace(base) if not name.startswith("_")]
+
+
+def _column(frame: Any, label: Any) -> Any:
+    """A column by its label; compared by Python's own types only, since a label may be any object."""
+    for i, found in enumerate(frame.columns.tolist()):
+        if type(found) is type(label) and type(found) in (str, int, float, bool) and found == label:
+            return frame.iloc[:, i]
+    return Missing

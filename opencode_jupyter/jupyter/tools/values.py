@@ -1,0 +1,175 @@
+"""Values in a few words, without calling any code of their own.
+
+Only values of exactly known types are spelled out; a class of the user's, also one derived from a known type, may
+have a ``__repr__`` that does anything.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import itertools
+import pathlib
+import re
+import types
+import uuid
+import zoneinfo
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable
+from typing import Any
+
+from .types_of import is_library_type, module_of, type_name
+
+ROOM = 80
+"""Characters of a short value."""
+ITEMS = 10
+"""Items of a container that are spelled out."""
+DEPTH = 3
+"""Containers inside containers."""
+BITS = 4096
+"""A larger integer is only measured; Python would take its time to write it down."""
+
+_BY_REPR = frozenset(
+    {
+        bool, float, complex, type(None), type(...), type(NotImplemented), range,
+        datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, uuid.UUID,
+        pathlib.PurePath, pathlib.PosixPath, pathlib.PurePosixPath, pathlib.WindowsPath, pathlib.PureWindowsPath,
+    }
+)  # fmt: skip
+"""Types whose own ``repr`` is Python's and short."""
+_ZONES = (type(None), datetime.timezone, zoneinfo.ZoneInfo)
+_PAIRS: dict[type, str] = {dict: "", OrderedDict: "OrderedDict", defaultdict: "defaultdict"}
+_BRACKETS: dict[type, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}", deque: "[]"}
+_SECRET = re.compile(
+    r"(?:^|_)(?:TOKENS?|SECRETS?|PWD|PASSWD|CREDENTIALS?|PASSPHRASE)(?:$|_)|[^_]_KEYS?(?:$|_)"
+    r"|api_?key|password|secret|accesstoken|authtoken",
+    re.IGNORECASE,
+)
+_SECRET_COLUMN = re.compile(r"api_?key|password|passwd|secret|(?:access|auth)_?token", re.IGNORECASE)
+HIDDEN = "(hidden: its name looks like a secret's)"
+
+
+def is_secret(name: Any, value: Any) -> bool:
+    """Whether a value should not be shown, by the name it goes under. Only texts, bytes and numbers are secrets."""
+    if type(name) is bytes:  # os.environ keeps bytes
+        name = name.decode("utf-8", "replace")
+    return type(name) is str and type(value) in (str, bytes, int) and _SECRET.search(name) is not None
+
+
+def is_secret_column(label: Any) -> bool:
+    """Whether a table's column should not be shown. Its keys and tokens are data more often than secrets."""
+    return type(label) is str and _SECRET_COLUMN.search(label) is not None
+
+
+def spelled(value: Any) -> bool:
+    """Whether a value that is no text and no container is spelled out by `short`, not only named by its type."""
+    kind = type(value)
+    return (
+        kind is int
+        or kind in _BY_REPR
+        or _is_numpy_scalar(kind)
+        or (kind is datetime.datetime and type(value.tzinfo) in _ZONES)
+    )
+
+
+def short(value: Any, room: int = ROOM) -> str:
+    """A value in at most about `room` characters."""
+    text = _Speller(room).spell(value, DEPTH)
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+class _Speller:
+    """Spells one value out, up to a number of characters."""
+
+    def __init__(self, room: int) -> None:
+        self._left = room
+        self._inside: set[int] = set()
+
+    def spell(self, value: Any, depth: int) -> str:
+        kind = type(value)
+        if kind is int:
+            text = repr(value) if value.bit_length() <= BITS else f"(an integer of {value.bit_length():,} bits)"
+        elif kind in (str, bytes, bytearray):
+            text = self._text(value)
+        elif spelled(value) and not _is_numpy_scalar(kind):
+            text = repr(value)
+        elif kind in _PAIRS or kind in _BRACKETS:
+            text = self._container(value, kind, depth)
+        else:
+            text = _other(value, kind)
+        self._left -= len(text)
+        return text
+
+    def _text(self, value: Any) -> str:
+        most = max(self._left, 16)
+        return repr(value) if len(value) <= most else f"{value[:most]!r}…"
+
+    def _container(self, value: Any, kind: type, depth: int) -> str:
+        count = len(value)
+        name = kind.__name__
+        if count == 0:
+            return {"list": "[]", "tuple": "()", "dict": "{}"}.get(name, f"{name}()")
+        if depth == 0 or id(value) in self._inside:
+            return f"{name} of {count}"
+        self._inside.add(id(value))
+        try:
+            if kind in _PAIRS:
+                inner, head = self._pairs(value.items(), count, depth), _PAIRS[kind]
+                inner = "{" + inner + "}"
+            else:
+                inner, head = self._items(value, count, depth), "" if kind in (list, tuple, set) else name
+                brackets = _BRACKETS[kind]
+                inner = brackets[0] + inner + ("," if kind is tuple and count == 1 else "") + brackets[1]
+        except RuntimeError:  # another thread changes it
+            return f"{name} of {count} (changing)"
+        finally:
+            self._inside.discard(id(value))
+        return f"{head}({inner})" if head else inner
+
+    def _items(self, items: Iterable[Any], count: int, depth: int) -> str:
+        parts: list[str] = []
+        for item in itertools.islice(items, ITEMS):
+            if self._left <= 0:
+                break
+            parts.append(self.spell(item, depth - 1))
+        return ", ".join(parts) + (f", … {count - len(parts)} more" if len(parts) < count else "")
+
+    def _pairs(self, pairs: Iterable[tuple[Any, Any]], count: int, depth: int) -> str:
+        parts: list[str] = []
+        for key, item in itertools.islice(pairs, ITEMS):
+            if self._left <= 0:
+                break
+            shown = HIDDEN if is_secret(key, item) else self.spell(item, depth - 1)
+            parts.append(f"{self.spell(key, 1)}: {shown}")
+        return ", ".join(parts) + (f", … {count - len(parts)} more" if len(parts) < count else "")
+
+
+def _other(value: Any, kind: type) -> str:
+    if kind is types.ModuleType:
+        name = vars(value).get("__name__")
+        return f"<module {name}>" if type(name) is str else "<module>"
+    if kind in (types.FunctionType, types.BuiltinFunctionType):
+        name = value.__qualname__
+        return f"<function {name}>" if type(name) is str else "<function>"
+    if issubclass(kind, type):
+        return f"<class {type_name(value)}>"
+    if is_library_type(kind, "numpy", "ndarray"):
+        return f"<array {value.dtype} {value.shape}>" if value.dtype.names is None else f"<array {value.shape}>"
+    if _is_numpy_scalar(kind):
+        return short(value.item())
+    if any(is_library_type(kind, "pandas", one) for one in ("Timestamp", "Timedelta", "Period")):
+        return str(value)
+    if is_library_type(kind, "pandas._libs.missing", "NAType"):
+        return "<NA>"
+    if is_library_type(kind, "pandas._libs.tslibs.nattype", "NaTType"):
+        return "NaT"
+    return f"<{type_name(kind)} object>"
+
+
+def _is_numpy_scalar(kind: type) -> bool:
+    """Whether it is one of numpy's own numbers, texts or times (not a record, which may hold objects)."""
+    if module_of(kind) != "numpy":
+        return False
+    name = type_name(kind).removeprefix("numpy.")
+    return name not in ("ndarray", "void", "object_") and is_library_type(kind, "numpy", name) and hasattr(kind, "item")
