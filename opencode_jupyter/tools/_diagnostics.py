@@ -86,7 +86,12 @@ def errors(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pretty(item: dict[str, Any]) -> str:
-    """One diagnostic as a line: ``ERROR [line:column] message``, counted from 1; no severity counts as an error's."""
+    """One diagnostic as a line: ``ERROR [line:column] message``, counted from 1; no severity counts as an error's.
+
+    Of a message that goes on after a blank line (ty adds where it has searched) only the first part; the metadata has
+    the whole.
+    """
     start = (item.get("range") or {}).get("start") or {}
     severity = SEVERITIES.get(item.get("severity") or 1, "ERROR")
-    return f"{severity} [{start.get('line', 0) + 1}:{start.get('character', 0) + 1}] {item.get('message', '')}"
+    message = str(item.get("message", "")).split("\n\n", 1)[0]
+    return f"{severity} [{start.get('line', 0) + 1}:{start.get('character', 0) + 1}] {message}"

@@ -48,7 +48,7 @@ CLIENT: dict[str, Any] = {
     "textDocument": {
         "synchronization": {"didSave": True},
         "publishDiagnostics": {"versionSupport": True, "relatedInformation": True},
-        "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": True},
+        "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": True, "relatedInformation": True},
         "hover": {"contentFormat": ["markdown", "plaintext"]},
         "definition": {"linkSupport": False},
         "implementation": {"linkSupport": False},

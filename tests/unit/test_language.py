@@ -1,0 +1,152 @@
+"""Names, positions and the table of servers: the parts of the language-server client that need no server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_jupyter.tools.language import servers
+from opencode_jupyter.tools.language.positions import UTF8, UTF16, UTF32, convert, translate, width
+from opencode_jupyter.tools.language.uris import language, to_path, to_uri
+
+names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
+    lambda name: name not in (".", "..")
+)
+
+
+@given(st.lists(names, min_size=1, max_size=4))
+def test_a_path_survives_its_uri(parts: list[str]) -> None:
+    path = Path("/", *parts)
+    uri = to_uri(path)
+    assert uri.isascii()
+    assert not {" ", "#", "?"} & set(uri)
+    assert to_path(uri) == path
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///a/b%20c.py", "/a/b c.py"),
+        ("file:///a/b c#d?e.py", "/a/b c#d?e.py"),
+        ("file://localhost/a", "/a"),
+        ("file:///a/%E6%97%A5", "/a/日"),
+        ("file:///a/%FF", "/a/\udcff"),
+        ("untitled:x", None),
+        ("jdt://contents/x.class", None),
+        ("file:///a%00b", None),
+    ],
+)
+def test_uris_of_servers(uri: str, path: str | None) -> None:
+    assert to_path(uri) == (None if path is None else Path(path))
+
+
+def test_languages() -> None:
+    assert [language(Path(n)) for n in ("a.py", "b.TSX", "Dockerfile", "x")] == [
+        "python",
+        "typescriptreact",
+        "dockerfile",
+        "plaintext",
+    ]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.data())
+def test_positions_survive_there_and_back(line: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(line)))
+    for encoding in (UTF8, UTF16):
+        units = sum(width(char, encoding) for char in line[:at])
+        assert convert(line, at, UTF32, encoding) == units
+        assert convert(line, units, encoding, UTF32) == at
+
+
+def test_positions_inside_a_character_and_past_the_end() -> None:
+    assert convert("é🙂x", 1, UTF8, UTF16) == 0
+    assert convert("é🙂x", 99, UTF8, UTF16) == 4
+
+
+def test_every_shape_of_answer_is_translated() -> None:
+    texts = {"file:///a": ["é x"], "file:///b": ["🙂 y"]}
+
+    def place(character: int) -> dict[str, Any]:
+        return {"start": {"line": 0, "character": character}, "end": {"line": 0, "character": character}}
+
+    answer = [
+        {"uri": "file:///a", "range": place(3)},
+        {"targetUri": "file:///b", "targetRange": place(5), "originSelectionRange": place(3)},
+        {"from": {"uri": "file:///b", "range": place(5), "data": place(5)}, "fromRanges": [place(5)]},
+        {"to": {"uri": "file:///b", "range": place(5)}, "fromRanges": [place(3)]},
+        {"range": place(3), "children": [{"range": place(3)}]},
+        {"uri": "file:///gone", "range": place(3)},
+        None,
+    ]
+    assert translate(answer, UTF8, UTF16, texts.get, "file:///a") == [
+        {"uri": "file:///a", "range": place(2)},
+        {"targetUri": "file:///b", "targetRange": place(3), "originSelectionRange": place(2)},
+        {"from": {"uri": "file:///b", "range": place(3), "data": place(5)}, "fromRanges": [place(3)]},
+        {"to": {"uri": "file:///b", "range": place(3)}, "fromRanges": [place(2)]},
+        {"range": place(2), "children": [{"range": place(2)}]},
+        {"uri": "file:///gone", "range": place(3)},
+        None,
+    ]
+
+
+def test_the_config_is_laid_over_the_table() -> None:
+    own = {"mine": {"command": ["mine", "--stdio"], "extensions": [".mine", ".py"], "env": {"A": 1}}}
+    made = servers.table({**own, "ty": {"initialization": {"a": 1}}, "gopls": {"disabled": True}, "rust": False})
+    assert made.asked_for
+    assert made.enabled
+    assert [s.name for s in made.serving(Path("x.mine"))] == ["mine"]
+    python = made.serving(Path("x.py"))
+    assert (python[0].name, python[0].initialization, python[-1].name) == ("ty", {"a": 1}, "mine")
+    assert python[-1].env == {"A": "1"}
+    assert made.serving(Path("x.go")) == made.serving(Path("x.rs")) == []
+    assert not made.problems
+
+
+def test_switching_off_and_on() -> None:
+    assert servers.table(False).serving(Path("x.py")) == []
+    assert not servers.table(None).asked_for
+    assert servers.table(True).asked_for
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("yes", "lsp is 'yes'"),
+        ({"x": 3}, "lsp.x is 3"),
+        ({"x": {"extensions": [".x"]}}, "lsp.x needs a command"),
+        ({"x": {"command": ["x"]}}, "lsp.x needs extensions"),
+        ({"x": {"command": "x --stdio", "extensions": [".x"]}}, "lsp.x.command is 'x --stdio'"),
+        ({"ty": {"command": ["ty", 3]}}, "lsp.ty.command"),
+    ],
+)
+def test_mistakes_in_the_config_are_told(config: Any, said: str) -> None:
+    made = servers.table(config)
+    assert said in made.problems[0]
+    assert next(s.name for s in made.serving(Path("x.py"))) == "ty"
+
+
+def test_the_root_is_the_nearest_marked_folder(tmp_path: Path) -> None:
+    ty = servers.table(None).serving(Path("x.py"))[0]
+    deep = tmp_path / "top" / "package" / "inner"
+    deep.mkdir(parents=True)
+    assert servers.root(ty, deep / "x.py", tmp_path / "top") == tmp_path / "top"
+    (tmp_path / "setup.py").touch()  # above the top: not looked at
+    assert servers.marked(ty, deep / "x.py", tmp_path / "top") is None
+    (tmp_path / "top" / "package" / "pyproject.toml").touch()
+    assert servers.root(ty, deep / "x.py", tmp_path / "top") == tmp_path / "top" / "package"
+    assert servers.root(ty, Path("/elsewhere/x.py"), tmp_path / "top") == tmp_path / "top"
+
+
+def test_a_projects_own_environment_is_what_its_servers_see(tmp_path: Path) -> None:
+    ty = servers.table(None).serving(Path("x.py"))[0]
+    folder = tmp_path / ".venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").touch()
+    assert servers.environment(ty, tmp_path).get("VIRTUAL_ENV") != str(folder)
+    (folder / "pyvenv.cfg").touch()
+    assert servers.environment(ty, tmp_path)["VIRTUAL_ENV"] == str(folder)
+    assert servers.settings(ty, tmp_path)["python"] == {"pythonPath": str(folder / "bin" / "python")}
