@@ -34,6 +34,8 @@ class Flags:
     question: bool
     lsp: bool
     plan_mode: bool
+    project_config: bool
+    """The project's own ``.opencode`` folders and config files count."""
     external_skills: bool
     """Skills of other programs (``.claude``, ``.agents``) count too."""
 
@@ -48,6 +50,7 @@ class Flags:
             enable_exa=experimental or flag("OPENCODE_ENABLE_EXA", source) or flag("OPENCODE_EXPERIMENTAL_EXA", source),
             question=client in ("app", "cli", "desktop") or flag("OPENCODE_ENABLE_QUESTION_TOOL", source),
             lsp=experimental or flag("OPENCODE_EXPERIMENTAL_LSP_TOOL", source),
+            project_config=not flag("OPENCODE_DISABLE_PROJECT_CONFIG", source),
             external_skills=not any(flag(name, source) for name in _NO_EXTERNAL_SKILLS),
             plan_mode=(experimental or flag("OPENCODE_EXPERIMENTAL_PLAN_MODE", source)) and client == "cli",
         )

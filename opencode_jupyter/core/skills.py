@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from .config.load import upwards
 from .permission import Rule, evaluate, expand
 from .skill_files import Skill, Stamp, read_skill, stamp, walk
 
@@ -90,12 +91,22 @@ class Skills:
         """Where skills may be; later ones override earlier ones."""
         workspace, config = self._workspace, self._workspace.config
         if workspace.flags.external_skills:
-            for base in (config.home, *_upwards(workspace.directory, workspace.worktree)):
+            for base in (config.home, *upwards(workspace.directory, workspace.worktree)):
                 yield from (base / name / "skills" for name in EXTERNAL)
-        for folder in config.directories:
+        for folder in self._config_folders():
             yield from (folder / name for name in ("skill", "skills"))
         yield from self._named()
         yield from self.downloaded
+
+    def _config_folders(self) -> list[Path]:
+        """The configuration's folders in their order; ``.opencode`` folders also where there is none yet."""
+        workspace, config = self._workspace, self._workspace.config
+        first, *others = config.directories
+        project: list[Path] = []
+        if workspace.flags.project_config:
+            here, top = (Path(os.path.realpath(path)) for path in (workspace.directory, workspace.worktree))
+            project = [folder / ".opencode" for folder in upwards(here, top)]
+        return list(dict.fromkeys([first, *project, config.home / ".opencode", *others]))
 
     def _named(self) -> list[Path]:
         """The folders that the configuration names."""
@@ -126,11 +137,3 @@ def _look(places: list[Path]) -> _Scan:
     scan.folders = list(dict.fromkeys(scan.folders))
     scan.settled = not any(one is not None and one.is_fresh(SETTLED) for one in scan.stamps.values())
     return scan
-
-
-def _upwards(start: Path, stop: Path) -> Iterator[Path]:
-    """`start` and the folders above it, up to `stop`."""
-    for folder in (start, *start.parents):
-        yield folder
-        if folder == stop:
-            return

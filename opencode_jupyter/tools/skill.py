@@ -20,6 +20,7 @@ from ..core.skills import Skills, available
 from ..core.tool import Definition, Tool
 from ..core.workspace import Workspace
 from ..text.encoding import printable
+from ..text.replace import WHITE
 from ._builtin import description_file
 from ._ripgrep import Search
 from ._skill_downloads import SkillDownloads
@@ -56,7 +57,7 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
             f'<skill_content name="{escape(found.name)}">',
             f"# Skill: {found.name}",
             "",
-            content.strip().strip("\ufeff"),
+            content.strip(WHITE),
             "",
             f"Base directory for this skill: {found.directory}",
             "Relative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.",

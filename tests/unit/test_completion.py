@@ -11,12 +11,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from opencode_jupyter import tool
+from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.arguments_words import words
 from opencode_jupyter.jupyter.completion import typed_words
 from tests.support.shells import Shell, shell
 
+
+def stations(workspace: Workspace, parameter: str) -> list[str]:
+    """What a tool's own completions give, one parameter of it failing."""
+    if parameter == "volume":
+        raise RuntimeError("broken")
+    return ["Radio One", "jazz", "two\nlines"] if parameter == "stationName" else []
+
+
+async def play(args: Any, ctx: ToolContext) -> str:
+    return str(args)
+
+
+tune = Tool(
+    "tune",
+    Definition(
+        "Tune.",
+        {"type": "object", "properties": {"stationName": {"type": "string"}, "volume": {"type": "string"}}},
+        play,
+    ),
+    completions=stations,
+)
 NO_BLANKS = dict.fromkeys(map(ord, " \t\r\n"))
 
 
@@ -38,6 +60,11 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
             return colour
 
         made.notebook.workspace.registry.register(paint)
+        made.notebook.workspace.registry.register(tune)
+        for name in ("pdf-forms", "plots", "it's"):
+            skill = Path(f".opencode/skills/{name}/SKILL.md")
+            skill.parent.mkdir(parents=True)
+            skill.write_text(f'---\nname: "{name}"\ndescription: d\n---\n')
         made.ip.user_ns.update(args={"pattern": "x"}, argument_model=Config(), argh=3, arg_text="t")
         yield made
 
@@ -78,6 +105,16 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%tool paint red ", ["true", "false", "glossy=", "out_file="]),
         ("%tool paint red glossy=t", ["%tool paint red glossy=true"]),
         ("%tool paint red out_file=a", ["%tool paint red out_file=a.txt"]),
+        ("%tool skill ", ["name=", "pdf-forms", "plots", '"it\'s"']),
+        ("%tool skill p", ["%tool skill pdf-forms", "%tool skill plots"]),
+        ("%tool Skill pd", ["%tool Skill pdf-forms"]),
+        ("%tool skill name=pl", ["%tool skill name=plots"]),
+        ('%tool skill name:="pl', ['%tool skill name:="plots"']),
+        ("%tool skill --dry-run it", ['%tool skill --dry-run "it\'s"']),
+        ("%tool skill nosuch", ["%tool skill nosuch"]),
+        ("%tool tune stationName=ra", ["%tool tune stationName='Radio One'"]),
+        ("%tool tune 'Ra", ["%tool tune 'Radio One'"]),
+        ("%tool tune jazz volume=x", ["%tool tune jazz volume=x"]),
         ("%tool edit 'my dir/b c.txt' ", ["oldString=", "newString=", "replaceAll="]),
         ("%tool grep --from ar", [f"%tool grep --from {name}" for name in ("arg_text", "args", "argument_model")]),
         ("%tool -o ar", [f"%tool -o {name}" for name in ("arg_text", "argh", "args", "argument_model")]),
@@ -86,7 +123,7 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%tools undo --", ["%tools undo --force"]),
         ("%permissions a", ["%permissions allow", "%permissions ask"]),
         ("%permissions mode a", ["%permissions mode accept-edits", "%permissions mode ask"]),
-        ("%permissions deny web", ["%permissions deny webfetch"]),
+        ("%permissions deny web", ["%permissions deny webfetch", "%permissions deny websearch"]),
         ("%permissions deny edit sr", ["%permissions deny edit src/"]),
         ("%tool nosuchtool pri", ["%tool nosuchtool pri"]),
     ],
@@ -95,6 +132,17 @@ def test_offers(ip: Shell, text: str, offered: list[str]) -> None:
     last = text.rpartition("\n")[2]
     found = [o if "%" in o else last + o for o in offered]
     assert sorted(ip.complete(text)) == sorted(found)
+
+
+def test_a_new_skill_is_offered_at_once(ip: Shell) -> None:
+    skill = Path(".opencode/skills/quite-new/SKILL.md")
+    assert ip.complete("%tool skill qui") == ["%tool skill qui"]
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: quite-new\ndescription: d\n---\n")
+    try:
+        assert ip.complete("%tool skill qui") == ["%tool skill quite-new"]
+    finally:
+        skill.unlink()
 
 
 def test_other_lines_are_left_to_ipython(ip: Shell) -> None:

@@ -113,10 +113,10 @@ def load_config(
     use_project = not flag("OPENCODE_DISABLE_PROJECT_CONFIG", variables)
     if use_project:
         for name in PROJECT_FILES:
-            for folder in reversed(list(_upwards(here, top))):
+            for folder in reversed(list(upwards(here, top))):
                 loader.file(folder / name)
     own_folder = variables.get("OPENCODE_CONFIG_DIR")
-    project = list(_upwards(here, top)) if use_project else []
+    project = list(upwards(here, top)) if use_project else []
     loader.config.directories = _directories(global_folder, project, base, own_folder, loader.texts)
     for folder in loader.config.directories:
         if folder.name == ".opencode" or (own_folder and folder == Path(os.path.abspath(own_folder))):
@@ -134,7 +134,7 @@ def load_config(
     return loader.finish()
 
 
-def _upwards(start: Path, stop: Path) -> Iterator[Path]:
+def upwards(start: Path, stop: Path) -> Iterator[Path]:
     """`start` and its parents up to `stop`; `start` alone if `stop` is not above it."""
     if not start.is_relative_to(stop):
         yield start
