@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -334,7 +335,8 @@ class _Parser:
 
     def _take_body(self, cell: str) -> None:
         target = self._body_field()
-        if target is None:
+        wants_json = target is not None and target.takes("array") and not target.takes("string")
+        if target is None or (wants_json and cell.lstrip().startswith("{")):
             if not cell.strip():
                 return
             if cell.lstrip().startswith("{"):
@@ -353,6 +355,16 @@ class _Parser:
         if not cell.strip() and target.name in self.shown:
             return
         if target.name == "command" and not cell.strip():
+            return
+        if wants_json:
+            try:
+                if cell.strip():
+                    self._put(target, json.loads(cell), "the cell's body")
+            except (ValueError, RecursionError) as error:
+                said = (
+                    f"{self.spec.tool.id}: the cell's body is {target.name}, a {target.type} in JSON, and can't be read"
+                )
+                raise InvalidArgumentsError(f"{said}: {error}", tool=self.spec.tool.id) from error
             return
         # A file ends with a newline; a command or a piece of a file does not.
         text = cell if target.name == "content" else cell.removesuffix("\n")

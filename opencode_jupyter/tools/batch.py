@@ -69,7 +69,7 @@ def _kind(value: Any) -> str:
     return "null" if value is None else names.get(type(value), "object")
 
 
-@builtin("batch", Parameters, format_validation_error=format_validation_error)
+@builtin("batch", Parameters, body="tool_calls", format_validation_error=format_validation_error)
 async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run several calls at once."""
     names = [one.id for one in ctx.workspace.registry.offered() if not one.external]

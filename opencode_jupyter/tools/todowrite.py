@@ -48,7 +48,7 @@ class Parameters(Arguments):
     todos: list[Todo] = Field(description="The whole list as it is from now on")
 
 
-@builtin("todowrite", Parameters)
+@builtin("todowrite", Parameters, body="todos")
 async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace the session's task list."""
     await ctx.ask("todowrite", ["*"], ["*"], {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +188,24 @@ def test_options_stand_before_and_after_the_name(read: Any) -> None:
 )
 def test_body_fills_the_tools_body_field(read: Any, line: str, cell: str, arguments: dict[str, Any]) -> None:
     assert read(line, cell).arguments == arguments
+
+
+CALL = {"tool": "glob", "parameters": {"pattern": "*"}}
+
+
+@pytest.mark.parametrize("cell", [json.dumps([CALL], indent=1) + "\n", json.dumps({"tool_calls": [CALL]}) + "\n"])
+def test_a_body_of_several_values_is_json(read: Any, cell: str) -> None:
+    assert read("batch", cell).arguments == {"tool_calls": [CALL]}
+    assert read("Batch", cell).tool == "batch"
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [("a\nb\n", "can't be read: Expecting value"), ("\n", "todos"), ("{}\n", "todos"), ("[1]\n", "todos.0")],
+)
+def test_a_body_that_is_not_says_so(read: Any, cell: str, said: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=said):
+        read("todowrite", cell)
 
 
 def test_from_takes_dicts_models_dataclasses_and_strings(read: Any) -> None:
