@@ -87,13 +87,20 @@ def search(path: str, expression: re.Pattern[bytes], columns: int) -> list[bytes
     ]
 
 
+def excluded(path: str, unwanted: list[re.Pattern[str]]) -> bool:
+    """Whether a glob that begins with ``!`` fits the file or a folder it is in."""
+    words = path.split("/")
+    return any(u.fullmatch("/".join(words[: n + 1])) for n in range(len(words)) for u in unwanted)
+
+
 def main(arguments: list[str]) -> int:
     """Do what the arguments say; ripgrep's exit codes."""
     options = [a for a in arguments[: arguments.index("--")] if a.startswith("--")]
     top = arguments[-1]
     values = dict(option[2:].partition("=")[::2] for option in options)
     globs = [o.partition("=")[2] for o in options if o.startswith("--glob=") and o != "--glob=!.git"]
-    wanted = [glob_regex(g) for g in globs]
+    wanted = [glob_regex(g) for g in globs if not g.startswith("!")]
+    unwanted = [glob_regex(g[1:]) for g in globs if g.startswith("!")]
     files: Iterator[str] = iter([top]) if os.path.isfile(top) else walk(top)
     out = sys.stdout.buffer
     found = False
@@ -107,6 +114,8 @@ def main(arguments: list[str]) -> int:
     for path in files:
         relative = path.removeprefix("./")
         if wanted and not any(w.fullmatch(relative) for w in wanted):
+            continue
+        if unwanted and excluded(relative, unwanted):
             continue
         name = os.fsencode("./" + relative)
         if expression is None:

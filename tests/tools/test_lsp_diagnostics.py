@@ -1,0 +1,131 @@
+"""Language servers' errors in the answers of edit, write, multiedit and apply_patch, and when servers are asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import Workspace
+from opencode_jupyter.tools._diagnostics import Diagnostics, pretty
+from opencode_jupyter.tools.language.service import LanguageServers
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = Path(__file__).parents[1] / "support" / "language_server.py"
+ASK = {"operation": "hover", "line": 1, "character": 1}
+
+
+def opened(project: Path, tmp_path: Path, lsp: Any = None, **more: Any) -> Workspace:
+    config = {"permission": {"*": "allow"}, **({} if lsp is None else {"lsp": lsp}), **more}
+    return Workspace(project, config, tmp_path / "data", store=False)
+
+
+def toy(**options: Any) -> dict[str, Any]:
+    return {"toy": {"command": [sys.executable, "-S", str(SCRIPT), json.dumps(options)], "extensions": [".toy"]}}
+
+
+def block(path: Path, *lines: int, heading: str = "LSP errors detected in this file, please fix:") -> str:
+    body = "\n".join(f"ERROR [{n}:1] a bug in line {n}" for n in lines)
+    return f'\n\n{heading}\n<diagnostics file="{path}">\n{body}\n</diagnostics>'
+
+
+@pytest.mark.parametrize("options", [{}, {"push": True}, {"dynamic": True}])
+async def test_errors_stand_in_the_answer(project: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    a, b = project / "a.toy", project / "b.toy"
+    async with opened(project, tmp_path, toy(**options)) as ws:
+        wrote = await ws.call("write", {"filePath": "a.toy", "content": "fine\nBUG\n"})
+        edited = await ws.call("edit", {"filePath": "a.toy", "oldString": "fine", "newString": "BUG"})
+        other = await ws.call("write", {"filePath": "b.toy", "content": "fine\n"})
+        many = await ws.call("multiedit", {"filePath": "b.toy", "edits": [{"oldString": "fine", "newString": "BUG"}]})
+        patch = "*** Begin Patch\n*** Update File: b.toy\n@@\n-BUG\n+good\n*** Add File: c.toy\n+BUG\n*** End Patch"
+        patched = await ws.call("apply_patch", {"patchText": patch})
+        mended = await ws.call("write", {"filePath": "a.toy", "content": "fine\n"})
+    assert wrote.output == "Wrote file successfully." + block(a, 2)
+    assert wrote.metadata["diagnostics"][str(a)][0]["severity"] == 1
+    assert edited.output == "Edit applied successfully." + block(a, 1, 2)
+    elsewhere = "LSP errors detected in other files:"
+    assert other.output == "Wrote file successfully." + block(a, 1, 2, heading=elsewhere)
+    assert other.metadata["diagnostics"][str(b)] == []
+    assert many.output == "Edit applied successfully." + block(b, 1)
+    c = block(project / "c.toy", 1, heading="LSP errors detected in c.toy, please fix:")
+    assert patched.output == "Success. Updated the following files:\nM b.toy\nA c.toy" + c
+    assert mended.output == "Wrote file successfully." + block(project / "c.toy", 1, heading=elsewhere)
+    assert mended.metadata["diagnostics"][str(a)] == []
+
+
+async def test_a_server_that_does_not_answer_costs_three_seconds_once(project: Path, tmp_path: Path) -> None:
+    async with opened(project, tmp_path, toy(hang="initialize")) as ws:
+        began = time.monotonic()
+        first = await ws.call("write", {"filePath": "a.toy", "content": "BUG"})
+        assert 2.5 < time.monotonic() - began < 4.5
+        assert first.output == "Wrote file successfully."
+        assert first.metadata["diagnostics"] == {}
+        assert (project / "a.toy").read_text() == "BUG"
+
+
+async def test_a_broken_server_is_not_tried_again_at_every_edit(project: Path, tmp_path: Path) -> None:
+    async with opened(project, tmp_path, toy(die="initialize", log=str(tmp_path / "log"))) as ws:
+        for n in range(3):
+            result = await ws.call("write", {"filePath": "a.toy", "content": str(n)})
+            assert result.output == "Wrote file successfully."
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
+
+
+async def test_python_out_of_the_box(project: Path, tmp_path: Path) -> None:
+    """In a folder that is marked as a project an edit starts the server; elsewhere only the lsp tool does."""
+    bad = {"filePath": "bad.py", "content": "x: int = 'a'\n"}
+    async with opened(project, tmp_path) as ws:
+        assert (await ws.call("write", bad)).metadata["diagnostics"] == {}
+        assert not ws.service(LanguageServers)._background.running  # nothing was started
+        await ws.call("lsp", {**ASK, "filePath": "bad.py"})
+        assert "ERROR [1:" in (await ws.call("write", bad)).output
+    (project / "pyproject.toml").write_text("[project]\nname = 'x'\nversion = '1'\n")
+    async with opened(project, tmp_path) as ws:
+        await ws.call("read", {"filePath": "bad.py"})
+        assert "ERROR [1:" in (await ws.call("write", bad)).output
+
+
+async def test_switched_off(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "pyproject.toml").touch()
+    bad = {"filePath": "bad.py", "content": "x: int = 'a'\n"}
+    async with opened(project, tmp_path, False) as ws:
+        assert (await ws.call("write", bad)).metadata["diagnostics"] == {}
+    monkeypatch.setenv("OPENCODE_DISABLE_LSP", "1")
+    async with opened(project, tmp_path, True) as ws:
+        await ws.call("read", {"filePath": "bad.py"})
+        assert (await ws.call("write", bad)).metadata["diagnostics"] == {}
+
+
+def diagnostic(line: int, severity: int | None = 1) -> dict[str, Any]:
+    place = {"start": {"line": line, "character": 2}, "end": {"line": line, "character": 3}}
+    return {"range": place, "message": f"m{line}", **({} if severity is None else {"severity": severity})}
+
+
+def test_limits_of_the_text() -> None:
+    files = {Path(f"/p/{n}.py"): [diagnostic(i) for i in range(23)] for n in range(8)}
+    found = Diagnostics(files)
+    lines = found.this_file(Path("/p/0.py")).split("\n")
+    assert lines[:4] == [
+        "",
+        "",
+        "LSP errors detected in this file, please fix:",
+        '<diagnostics file="/p/0.py">',
+    ]
+    assert lines[4] == "ERROR [1:3] m0"
+    assert lines[-3:] == ["ERROR [20:3] m19", "... and 3 more", "</diagnostics>"]
+    others = found.other_files(Path("/p/0.py"))
+    assert others.count("LSP errors detected in other files:") == 5
+    assert "/p/6.py" not in others
+
+
+def test_only_errors_count() -> None:
+    found = Diagnostics({Path("/a"): [diagnostic(0, 2), diagnostic(1, 3), diagnostic(2, None)]})
+    assert found.this_file(Path("/a")) == found.other_files(Path("/b")) == ""
+    lines = [pretty(diagnostic(0, severity)) for severity in (1, 2, 3, 4, None)]
+    assert [line.split()[0] for line in lines] == ["ERROR", "WARN", "INFO", "HINT", "ERROR"]
+    assert len(Diagnostics({Path(f"/{n}"): [diagnostic(0)] * 300 for n in range(300)}).metadata) == 100
