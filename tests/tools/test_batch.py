@@ -206,6 +206,29 @@ async def test_answers_come_in_any_order(project: Path, tmp_path: Path) -> None:
         assert batch.asked == 0
 
 
+@pytest.mark.parametrize("question_first", [True, False])
+async def test_a_question_and_an_ask_are_answered_in_either_order(
+    project: Path, tmp_path: Path, question_first: bool
+) -> None:
+    question = {"question": "Which?", "header": "h", "options": [{"label": "A", "description": "a"}]}
+    async with Workspace(project, {"permission": {"asking": "ask"}}, data_dir=tmp_path / "data") as ws:
+        ws.registry.register(asking)
+        given = calls(("question", {"questions": [question]}), ("asking", {"what": "b"}))
+        running = asyncio.create_task(ws.call("batch", given, timeout=0.3))
+        while not (ws.permissions.pending() and ws.questions.pending()):
+            await asyncio.sleep(0.01)
+        answers = [
+            lambda: ws.questions.reply(ws.questions.pending()[0].id, [["A"]]),
+            lambda: ws.permissions.reply(ws.permissions.pending()[0].id, "once"),
+        ]
+        for answer in answers if question_first else reversed(answers):
+            await asyncio.sleep(0.3)  # none of it is on the batch's clock
+            answer()
+        outcome = texts(await running)
+        assert '"Which?"="A"' in outcome[0]
+        assert outcome[1] == "b"
+
+
 async def test_a_rule_that_denies_fails_one(project: Path, tmp_path: Path) -> None:
     config = {"permission": {"asking": {"*": "allow", "b": "deny"}}}
     async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
