@@ -152,6 +152,10 @@ class Registry:
             return True
         if one.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
+        if one.id == "lsp":
+            return self._workspace.flags.lsp
+        if one.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too
+            return False
         if one.id == "batch":
             return self._workspace.config.get("experimental", "batch_tool") is True
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
