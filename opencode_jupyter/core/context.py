@@ -139,8 +139,8 @@ class ToolContext:
 
         Args:
             questions: `core.question_request.Question` objects, or dicts in OpenCode's form: ``question`` (the text),
-                ``header`` (a word or two), ``options`` (a list of ``{"label", "description"}``), ``multiple`` (several may
-                be chosen), ``custom`` (False: own words are not taken).
+                ``header`` (a word or two), ``options`` (a list of ``{"label", "description"}``), ``multiple`` (several
+                may be chosen), ``custom`` (False: own words are not taken).
 
         Returns:
             For each question the list of labels that were chosen, or of the person's own words; empty: not answered.
