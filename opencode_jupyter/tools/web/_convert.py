@@ -11,13 +11,20 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from html import unescape
-from html.parser import HTMLParser
 from typing import Any
 
 SKIPPED = frozenset({"script", "style", "noscript", "iframe", "object", "embed"})
 """Elements whose content is no text (reference: tools.md 10)."""
-VOID = frozenset({"embed"})
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+"""Elements that have no content."""
+OPTIONAL_END = frozenset("p li dt dd tr td th thead tbody tfoot option optgroup colgroup rt rp body head html".split())
+"""Elements that may be left open without holding what follows."""
+DEPTH = 1000
+"""Open elements that the library follows; what is deeper it leaves out."""
+TOO_DEEP = "the page is nested too deeply for Markdown: this is its plain text"
 MEMORY = 1 << 30
 """Bytes of address space; 5 MB of dense markup take half of it."""
 _TITLE = re.compile(r"<title[^<>]*>([^<]{1,1000})</title", re.IGNORECASE)
@@ -27,42 +34,91 @@ _SCRIPT_URL = re.compile(
     r"""|(?:javascript|vbscript):[^\s>]*)""",
     re.IGNORECASE,
 )
-_REMOVED = re.compile(r"<(script|style)\b[^<>]*>.*?</\1\s*>|<(?:meta|link)\b[^<>]*>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(
+    r"<(/?)([a-zA-Z][^\s/>]*+)"  # then attributes: quotes count only behind an equals sign
+    r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?=[^"'])[^\s>]*+|["']))*+>"""
+)
+_RAW_END = {
+    name: re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE) for name in ("script", "style", "textarea", "title")
+}
+
+Event = tuple[str, str]
+"""``("text", text)``, ``("open", name)`` or ``("close", name)``."""
 
 
-class Text(HTMLParser):
-    """Gathers the text nodes in their order, as they stand."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._inside: list[str] = []
-        """Skipped elements that are open."""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in SKIPPED and tag not in VOID:
-            self._inside.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """HTML knows no self-closing of these: ``<iframe/>`` opens one."""
-        self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._inside:
-            while self._inside.pop() != tag:
-                pass
-
-    def handle_data(self, data: str) -> None:
-        if not self._inside:
-            self.parts.append(data)
+def events(html: str) -> Iterator[Event]:
+    """Text and tags of a page in their order, in one pass whatever the page holds; comments are left out."""
+    at, end = 0, len(html)
+    while at < end:
+        start = html.find("<", at)
+        if start < 0:
+            yield "text", html[at:]
+            return
+        if start > at:
+            yield "text", html[at:start]
+        after = html[start + 1 : start + 2]
+        if after in ("!", "?"):
+            comment = html.startswith("<!--", start)
+            at = html.find("-->" if comment else ">", start + (4 if comment else 2))
+            if at < 0:
+                return
+            at += 3 if comment else 1
+            continue
+        if not ((after.isascii() and after.isalpha()) or after == "/"):
+            yield "text", "<"
+            at = start + 1
+            continue
+        tag = _TAG.match(html, start)
+        if tag is None:
+            at = html.find(">", start) + 1
+            if at == 0:  # the page ends in the middle of a tag
+                return
+            continue
+        name, at = tag[2].lower(), tag.end()
+        if tag[1]:
+            yield "close", name
+            continue
+        yield "open", name
+        if name in _RAW_END:
+            raw = _RAW_END[name].search(html, at)
+            if raw is None:
+                return
+            if name in ("textarea", "title"):
+                yield "text", html[at : raw.start()]
+            at = raw.start()
 
 
 def text(html: str) -> str:
     """The page's text: nothing is put between elements, white space stays, the ends are trimmed."""
-    parser = Text()
-    parser.feed(html)
-    parser.close()
-    return "".join(parser.parts).strip()
+    parts: list[str] = []
+    inside: Counter[str] = Counter()
+    depth = 0
+    for kind, value in events(html):
+        if kind == "text":
+            if depth == 0:
+                parts.append(unescape(value) if "&" in value else value)
+        elif value in SKIPPED and value not in VOID:
+            if kind == "open":
+                inside[value] += 1
+                depth += 1
+            elif inside[value]:
+                inside[value] -= 1
+                depth -= 1
+    return "".join(parts).strip()
+
+
+def too_deep(html: str) -> bool:
+    """Whether more elements are open at once than the library follows."""
+    if html.count("<") <= DEPTH:
+        return False
+    depth = 0
+    for kind, name in events(html):
+        if kind == "text" or name in VOID or name in OPTIONAL_END:
+            continue
+        depth = depth + 1 if kind == "open" else max(depth - 1, 0)
+        if depth > DEPTH:
+            return True
+    return False
 
 
 def markdown(html: str) -> tuple[str, str]:
@@ -81,11 +137,13 @@ def markdown(html: str) -> tuple[str, str]:
         "autolinks": False,
         "preprocessing": library.PreprocessingOptions(remove_navigation=False, remove_forms=False),
     }
+    if too_deep(html):
+        return text(html), TOO_DEEP
     page = _LINK.sub(lambda found: _SCRIPT_URL.sub(r'\1""', found[0]), html)
     result = library.convert(page, library.ConversionOptions(**options))
     content = (result.content or "").strip()
     if any("depth" in str(warning.kind) for warning in result.warnings):
-        return text(html), "the page is nested too deeply for Markdown: this is its plain text"
+        return text(html), TOO_DEEP
     title = _TITLE.search(html, 0, 1 << 16)
     if title is not None:
         name = " ".join(unescape(title[1]).split())

@@ -63,7 +63,7 @@ class Answer:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body in pieces of at most `decoding.PIECE` bytes, its compression undone.
+        """The body in pieces of at most `decoding.PIECE` bytes, its compression undone; some are empty.
 
         Raises:
             ToolError: the connection broke, or the compression is damaged or not one that was asked for.
@@ -72,6 +72,7 @@ class Answer:
         with _explained(self._host):
             async for chunk in self._stream:
                 self.received += len(chunk)
+                yield b""  # lets the caller count what came, even if it unfolds to nothing
                 for piece in decoder.feed(chunk):
                     yield piece
         decoder.end()

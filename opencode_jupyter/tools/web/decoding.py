@@ -9,6 +9,8 @@ from ...core.errors import ToolError
 
 PIECE = 256 << 10
 """Bytes of one decoded piece at the most."""
+MEMBERS = 10_000
+"""Parts that a gzip body may be put together from; empty ones cost time and make nothing."""
 ACCEPTED = "gzip, deflate"
 """What requests say in Accept-Encoding."""
 
@@ -33,6 +35,7 @@ class Decoder:
         self._kind = names[0] if names else ""
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if self._kind.endswith("gzip") else None
         self._begun = False
+        self._members = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The decoded pieces of what came, each at most `PIECE` long.
@@ -57,10 +60,11 @@ class Decoder:
             if inflate.eof:  # another member may follow; padding after the last one is left
                 chunk = inflate.unused_data.lstrip(b"\0")
                 self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                self._members += 1
+                if self._members > MEMBERS:
+                    raise ToolError(f"The compressed answer of {self._host} has more than {MEMBERS} parts")
                 if self._kind == "deflate" or not chunk.startswith(b"\x1f"):
                     self._kind, chunk = "done", b""
-        if self._kind == "done":
-            return
 
     def end(self) -> None:
         """Say that the body is whole.
