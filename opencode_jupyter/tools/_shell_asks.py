@@ -8,6 +8,7 @@ from typing import Any
 import anyio.to_thread
 
 from ..core.context import ToolContext
+from ..core.permission import Rule
 from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse
 
 _STRICT = {"allow": 0, "ask": 1, "deny": 2}
@@ -20,22 +21,35 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
         PermissionDeniedError: and the other errors of `ToolContext.ask`.
     """
     asks = await anyio.to_thread.run_sync(analyse, command, cwd, ctx.workspace.contains, abandon_on_cancel=True)
-    if asks.directories or asks.unknown:
-        globs = [str(Path(folder) / "*") for folder in asks.directories]
-        patterns = globs + [NOT_ANALYSED + path for path in asks.unknown]
-        metadata: dict[str, Any] = {"command": command, "directories": asks.directories, "patterns": patterns}
-        if asks.unknown:
-            metadata["reasons"] = asks.reasons
-        await ctx.ask("external_directory", patterns, globs, metadata)
-    if not asks.patterns:
-        return
-    stricter = _stricter(ctx, asks)
+    stricter = _stricter(ctx, asks) if asks.patterns else []
     patterns = list(dict.fromkeys([*asks.patterns, *(reading.pattern for reading in stricter)]))
+    rules = _rules(ctx, patterns)
+    if not any(rule.action == "deny" for rule in rules):  # what is refused anyway is not asked for first
+        await _ask_for_folders(ctx, command, asks)
+    if not patterns:
+        return
     always = list(dict.fromkeys([*asks.always, *(rule for reading in stricter for rule in reading.always)]))
-    metadata = {"command": command}
+    metadata: dict[str, Any] = {"command": command}
     if asks.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
         metadata["reasons"] = asks.reasons
     await ctx.ask("bash", patterns, always, metadata)
+
+
+async def _ask_for_folders(ctx: ToolContext, command: str, asks: ShellAsks) -> None:
+    if not asks.directories and not asks.unknown:
+        return
+    globs = [str(Path(folder) / "*") for folder in asks.directories]
+    patterns = globs + [NOT_ANALYSED + path for path in asks.unknown]
+    metadata: dict[str, Any] = {"command": command, "directories": asks.directories, "patterns": patterns}
+    if asks.unknown:
+        metadata["reasons"] = asks.reasons
+    await ctx.ask("external_directory", patterns, globs, metadata)
+
+
+def _rules(ctx: ToolContext, patterns: list[str]) -> list[Rule]:
+    """The rule that decides each pattern now; none in a call that is not the workspace's."""
+    call = ctx.workspace.calls.get(ctx.call_id)
+    return ctx.workspace.permissions.check("bash", patterns, call.ruleset) if call is not None else []
 
 
 def _stricter(ctx: ToolContext, asks: ShellAsks) -> list[Judged]:

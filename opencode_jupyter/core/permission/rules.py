@@ -23,6 +23,9 @@ EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
 
 NO_RULE = "no rule speaks of it"
 
+NOT_ANALYSED = "(not analysed) "
+"""Begins a pattern for what only running it can tell (a shell command whose words are made when it runs)."""
+
 _speaks_of = lru_cache(maxsize=4096)(match)  # there are few permission keys, and each is looked up on every call
 
 
@@ -62,6 +65,30 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
                 if of == "*" or match(pattern, of):
                     return rule
     return Rule(permission, "*", "ask", NO_RULE)
+
+
+def doubted(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[Rule]) -> Rule:
+    """What decides a pattern that begins with `NOT_ANALYSED`, which a rule for everything would allow.
+
+    It may be the very thing that a later rule refuses or asks for, hidden: so it asks wherever there is such a rule. A
+    rule that allows this very text, or everything and comes last, stands.
+
+    Args:
+        permission: the key.
+        pattern: the pattern.
+        allowing: the rule that `evaluate` gave.
+        *rulesets: those it was given.
+    """
+    if allowing.pattern == pattern:
+        return allowing
+    for ruleset in reversed(rulesets):
+        for rule in reversed(ruleset):
+            if rule is allowing:
+                return allowing
+            if rule.action != "allow" and _speaks_of(permission, rule.permission):
+                why = f"it can't be told whether {permission} {rule.pattern} ({rule.action}) is meant"
+                return Rule(permission, rule.pattern, "ask", f"{rule.origin}: {why}" if rule.origin else why)
+    return allowing
 
 
 def relevant(permission: str, ruleset: Iterable[Rule]) -> list[Rule]:

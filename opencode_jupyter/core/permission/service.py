@@ -20,7 +20,7 @@ from ..errors import (
 )
 from ..events import Bus
 from .request import Decision, PermissionRequest, Reply
-from .rules import Rule, evaluate, relevant
+from .rules import NOT_ANALYSED, Rule, doubted, evaluate, relevant
 
 Answer = Literal["once", "always", "reject"]
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
@@ -149,6 +149,8 @@ class PermissionService:
             rule = evaluate(permission, pattern, ruleset)
             if approved and rule.action != "deny":
                 rule = evaluate(permission, pattern, ruleset, approved)
+            if rule.action == "allow" and pattern.startswith(NOT_ANALYSED):
+                rule = doubted(permission, pattern, rule, ruleset, approved)
             rules.append(rule)
         return rules
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from ...core.permission.rules import NOT_ANALYSED
 from .analysis import analyse
-from .findings import NOT_ANALYSED, Judged, ShellAsks
+from .findings import Judged, ShellAsks
 
 __all__ = ["NOT_ANALYSED", "Judged", "ShellAsks", "analyse"]

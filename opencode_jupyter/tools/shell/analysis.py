@@ -10,6 +10,7 @@ command's first word covers it.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.arity import prefix
+from ...core.permission.rules import NOT_ANALYSED
 from . import tables
 from .commands import Commands
-from .findings import NOT_ANALYSED, ShellAsks, add, exactly
+from .findings import ShellAsks, add, exactly
 from .paths import Paths
 from .words import Text
 
@@ -42,6 +44,10 @@ SMALL = 2_000
 
 _PLAIN = bytes(range(128)) + b"%" * 128
 _TOKENS = frozenset({"command_name", "word", "string", "raw_string", "concatenation"})
+_LITERAL = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_start", "heredoc_end"})
+_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
+_SUBSCRIPT = re.compile(r"\[[^\]]*(?:\$\(|`)")
+"""``a[$(...)]`` in quotes: arithmetic, ``test -v``, ``printf -v`` and others run what is inside."""
 _ASSIGNING = frozenset({"command", "declaration_command"})
 _NOT_ARGUMENTS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
@@ -172,6 +178,8 @@ class _Reader:
             if place.level > DEEPEST or count > NODES or max(commands, len(self._asks.judged)) > MOST:
                 self.give_up(text, of)
                 return
+            if node.is_named and not node.child_count:
+                self.leaf(place, of)
             match node.type:
                 case "command":
                     self.command(place, depth, of)
@@ -186,6 +194,20 @@ class _Reader:
                     self.declaration(node, of)
                 case "variable_assignment" if place.parent is None or place.parent.type not in _ASSIGNING:
                     self.assignment(node, self._text.source(node), of)
+
+    def leaf(self, place: _Place, of: str) -> None:
+        """A piece of text in which the grammar sees nothing more, though the shell may."""
+        node, written = place.node, self._text.source(place.node)
+        literal = node.type in _LITERAL or (node.type == "heredoc_body" and self._quoted(place))
+        if not literal and _SUBSTITUTION.search(written):
+            self._asks.opaque(written.strip(), "a command inside it could not be read", of)
+        if node.type != "comment" and _SUBSCRIPT.search(written.replace("\\", "")):
+            self._asks.opaque(written.strip(), "where it is used as a number, the shell runs the command inside it", of)
+
+    def _quoted(self, place: _Place) -> bool:
+        """Whether a here-document's text is taken as it stands: its mark is quoted."""
+        start = next((c for c in place.parent.children if c.type == "heredoc_start"), None) if place.parent else None
+        return start is not None and any(quote in self._text.source(start) for quote in "'\"\\")
 
     def give_up(self, text: str, of: str) -> None:
         """Nothing is known of a text: neither what it runs nor where its paths lead."""
@@ -232,6 +254,7 @@ class _Reader:
                     continue
             self._paths.touch(word)
             if ">" in operator:
+                self._paths.write(word)
                 written = f"{operator} {word.source}"
                 parent = place.parent
                 self._asks.judge(written, exactly(written), of or (self._text.source(parent) if parent else ""))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-NOT_ANALYSED = "(not analysed) "
-"""Begins a pattern for what only running the command can tell."""
+from ...core.permission.rules import NOT_ANALYSED
 
 
 @dataclass(frozen=True, slots=True)

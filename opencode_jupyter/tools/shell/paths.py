@@ -34,6 +34,7 @@ class Paths:
         self._asks = asks
         self._contains = contains
         self._home = home
+        self._written: set[str] = set()
         self._places: list[str] | None = [str(cwd)]
         """Where relative paths may start by now; None when only running it can tell."""
 
@@ -49,6 +50,9 @@ class Paths:
             self.moved = True
             if not targets and not arguments and self._home is not None:
                 targets = [Word("~", self._home)]
+        if name in tables.WRITERS or name in ("cp", "mv"):
+            for word in targets:
+                self.write(word)
         for word in targets:
             self.touch(word)
             if moves:
@@ -60,6 +64,14 @@ class Paths:
             self._places = None
             return
         add(self._places, [os.path.normpath(os.path.join(place, word.text)) for place in self._places])
+
+    def write(self, word: Word) -> None:
+        """A file that the line writes, or may."""
+        self._written.add(os.path.basename(word.shown))
+
+    def wrote(self, word: Word) -> bool:
+        """Whether a word may name a file that the line has written before."""
+        return bool(self._written) and os.path.basename(word.shown) in self._written
 
     def touch(self, word: Word) -> None:
         """A path the command touches: remember its folder if it is outside the project."""

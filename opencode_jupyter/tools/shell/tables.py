@@ -13,11 +13,26 @@ WRITERS = frozenset(
 
 MOVERS = frozenset({"cd", "pushd"})
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish"})
-INTERPRETERS = re.compile(r"(?:python|pypy|perl|ruby|node|deno|bun|php|lua|tclsh|Rscript|osascript|pwsh)[\d.]*")
-INLINE_CODE = re.compile(r"-[A-Za-z]*[ceErp]|--(?:eval|exec|print|execute|command)(?:=.*)?|eval", re.DOTALL)
-"""Options with which an interpreter takes a program as its argument."""
-OPAQUE = frozenset({"source", ".", "trap", "alias", "enable", "complete", "bind", "hash", "fc"})
+INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|node|deno|bun|php|lua|tclsh|Rscript|osascript|pwsh)[\d.]*")
+_CODE = r"-(?!-)[A-Za-z0-9]*?[{}]|--(?:eval|exec|print|execute|command|require|import)\b"
+INLINE_CODE = {
+    **dict.fromkeys(("python", "pypy"), re.compile(_CODE.format("c"))),
+    **dict.fromkeys(("node", "deno", "bun"), re.compile(_CODE.format("epr") + "|eval")),
+    "perl": re.compile(_CODE.format("eEM")),
+    "ruby": re.compile(_CODE.format("er")),
+    "php": re.compile(_CODE.format("rBRE")),
+    "pwsh": re.compile(""),
+    **dict.fromkeys(("lua", "tclsh", "Rscript", "osascript"), re.compile(_CODE.format("e"))),
+}
+"""By interpreter, the options with which it takes a program as its argument, attached or not."""
+RUNNING_MODULES = frozenset({"timeit", "pdb", "code", "trace", "cProfile", "profile", "runpy", "asyncio"})
+"""Python's modules that run a program they are given."""
+RESERVED = frozenset({"{", "(", "!", "[[", "if", "while", "until", "for", "case", "select", "function", "then", "do"})
+"""Words that begin something other than a simple command."""
+OPAQUE = frozenset({"source", ".", "trap", "alias", "enable", "complete", "bind", "hash", "fc", "compgen"})
 """Builtins that change what later words mean, or run a file in this shell."""
+OPAQUE_WITH = {"mapfile": "C", "readarray": "C", "history": "s"}
+"""Builtins that do so with one of these options."""
 
 WRAPPERS: dict[str, tuple[str, int]] = {
     # name: (options that take the next word as their value, how many words come before the inner command)
