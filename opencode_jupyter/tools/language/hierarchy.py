@@ -59,6 +59,8 @@ class Hierarchy:
         answer = await self._ask("textDocument/references", path, start["line"], start["character"], context=context)
         callers: dict[tuple[str, int, int], dict[str, Any]] = {}
         for uri, place in locations(answer):
+            if place["start"] == start and to_path(uri) == path:
+                continue  # the definition itself, which some servers give all the same
             caller = await self._caller(uri, place)
             if caller is not None:
                 top = caller["selectionRange"]["start"]
