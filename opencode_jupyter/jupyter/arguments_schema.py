@@ -95,6 +95,15 @@ class Spec:
         """Whether the rest of the line is the body as it stands: a command, or code."""
         return self.tool.body in ("command", "code") or (self.tool.id == "bash" and self.find("command") is not None)
 
+    @property
+    def rest_of_line(self) -> str:
+        """What the line is behind the options, where it is `raw`."""
+        return (
+            "the rest of the line, as Python code"
+            if self.tool.body == "code"
+            else "the rest of the line, as in a shell"
+        )
+
     @cached_property
     def positional(self) -> list[Field]:
         """Fields in the order that words without a name fill: required ones first.

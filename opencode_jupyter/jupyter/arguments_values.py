@@ -128,7 +128,8 @@ def usage(spec: Spec) -> str:
     """The line that shows how the tool is called."""
     if spec.raw:
         body = spec.body.name if spec.body else "command"
-        return f"Usage: %tool {spec.tool.id} [options] {body} as in a shell   (%tool {spec.tool.id} --help says more)"
+        words = f"{spec.tool.id} [options] {body}: {spec.rest_of_line}"
+        return f"Usage: %tool {words}   (%tool {spec.tool.id} --help says more)"
     pieces = [f.name if f.required else f"[{f.name}=...]" for f in spec.positional]
     return f"Usage: %tool {' '.join([spec.tool.id, *pieces])}   (%tool {spec.tool.id} --help says more)"
 

@@ -23,6 +23,8 @@ EXAMPLES = {
     "edit": "%tool edit notes.txt first second",
     "glob": "%tool glob '**/*.py'",
     "grep": "%tool grep TODO include=*.py",
+    "python": "%tool python sum(range(10))",
+    "inspect": "%tool inspect",
     "batch": '%tool batch tool_calls:=[{"tool": "read", "parameters": {"filePath": "notes.txt"}}]',
     "todowrite": '%tool todowrite todos:=[{"content": "Read the data", "status": "pending", "priority": "high"}]',
 }
@@ -40,7 +42,7 @@ class ToolHelp:
     def usage(self) -> str:
         """The line that shows how to call it."""
         if self.spec.raw:
-            return f"%tool {self.spec.tool.id} [options] {self._body_name} (the rest of the line, as in a shell)"
+            return f"%tool {self.spec.tool.id} [options] {self._body_name} ({self.spec.rest_of_line})"
         pieces = [f.name if f.required else f"[{f.name}={_hint(f)}]" for f in self.spec.positional]
         return " ".join(["%tool", self.spec.tool.id, "[options]", *pieces])
 

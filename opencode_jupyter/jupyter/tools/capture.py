@@ -61,6 +61,7 @@ class Capture:
         self._pid = os.getpid()
         self._at_start = True
         self._pipe = _Pipe(self._from_descriptor) if descriptors else None
+        self._finished = False
         self.attachments: list[Attachment] = []
         self.closed = False
 
@@ -145,15 +146,15 @@ class Capture:
         return self._pipe is None or self._pipe.ended.is_set()
 
     def _from_descriptor(self, text: str) -> bool:
-        if self.closed:
+        if self._finished:
             return False
         self._pieces.append(text)
         self._queued += len(text)
         return True
 
     def finish(self) -> None:
-        """From now on, what comes through the descriptors is the calling cell's."""
-        self.closed = True
+        """From now on, what comes through the descriptors is the calling cell's too."""
+        self.closed = self._finished = True
 
     # ------------------------------------------------------------------ what takes the place of what
 

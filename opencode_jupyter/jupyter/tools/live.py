@@ -53,7 +53,7 @@ class LiveOutput:
         """No more comes: the whole, cut to the limits."""
         self._capture.finish()
         self._take()
-        self._feed(self._line)
+        self._feed(self._line.rstrip("\r"))
         self._line = ""
         return self._sink.finish(self._ctx.workspace.agents.get(self._ctx.agent))
 

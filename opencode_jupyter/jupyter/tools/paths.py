@@ -135,7 +135,7 @@ def _of_library(owner: Any, name: str) -> Any:
 def _of_instance(owner: Any, name: str, path: str) -> Any:
     kind = type(owner)
     of_class, own = class_attribute(kind, name), instance_dict(owner)
-    if type(of_class) is types.MemberDescriptorType and module_of(kind) != "builtins":
+    if _is_stored(of_class):
         try:
             return of_class.__get__(owner)
         except AttributeError:
@@ -197,6 +197,13 @@ def near(wanted: Any, names: Iterable[Any]) -> str:
 
 def _names_of(cls: type) -> list[str]:
     return [name for base in mro(cls) for name in namespace(base) if not name.startswith("_")]
+
+
+def _is_stored(found: Any) -> bool:
+    """Whether an attribute of a class is a slot, or a field of one of Python's own C types (``1j.real``)."""
+    if type(found) is types.MemberDescriptorType:
+        return True
+    return type(found) is types.GetSetDescriptorType and module_of(found.__objclass__) in ("builtins", "datetime")
 
 
 def _column(frame: Any, label: Any) -> Any:

@@ -40,6 +40,9 @@ STUBBORN = (
     "The code did not end when it was asked to: it catches KeyboardInterrupt, or is inside a C function. "
     "It still runs on the kernel's main thread; if it does not end, the kernel must be restarted."
 )
+NO_THREAD = (
+    "The code was not run: no cell waits for it that would lend it the main thread (in a terminal: use no --bg)."
+)
 WAITING = "waiting for the kernel's main thread"
 
 
@@ -80,8 +83,8 @@ async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolRe
     run = CodeRun(notebook.shell, args.code, capture, pulse)
 
     def taken(job: asyncio.Future[None]) -> None:
-        if not job.cancelled() and isinstance(job.exception(), RuntimeError) and run.finished.cancel():
-            job.exception()
+        if not job.cancelled() and isinstance(job.exception(), RuntimeError):
+            run.finished.cancel()  # no thread took it
 
     job = asyncio.wrap_future(notebook.engine.on_main(ctx.call_id, run.begin))
     job.add_done_callback(taken)
@@ -121,7 +124,7 @@ async def _wait(
             return None
         await asyncio.wait([finished], timeout=left)
         if finished.cancelled():
-            raise ToolError("The cell that made the call no longer waits, so its code was not run.")
+            raise ToolError(NO_THREAD)
         if finished.done():
             return finished.result()
         live.update(WAITING if run.began is None else None)

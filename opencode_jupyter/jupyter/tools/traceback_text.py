@@ -12,6 +12,7 @@ from typing import Any
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
 """A longer traceback is cut in the middle: where it began and what was raised are at its ends."""
 _ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+_RULE = re.compile(r"\A-{20,}\n")
 _OURS = str(Path(__file__).parent)
 
 
@@ -36,7 +37,7 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     except Exception:  # IPython's formatter reads files and calls the exception's own methods
         lines = traceback.format_exception(type(error), error, at)
     coloured = _cut("\n".join(str(line).rstrip("\n") for line in lines))
-    return TracebackText(_ANSI.sub("", coloured), coloured)
+    return TracebackText(_RULE.sub("", _ANSI.sub("", coloured)), coloured)
 
 
 def _theirs(at: TracebackType | None) -> TracebackType | None:

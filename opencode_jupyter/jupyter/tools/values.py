@@ -51,10 +51,10 @@ HIDDEN = "(hidden: its name looks like a secret's)"
 
 
 def is_secret(name: Any, value: Any) -> bool:
-    """Whether a value should not be shown, by the name it goes under. Only texts, bytes and numbers are secrets."""
+    """Whether a value should not be shown, by the name it goes under. Numbers are none: ``max_tokens``."""
     if type(name) is bytes:  # os.environ keeps bytes
         name = name.decode("utf-8", "replace")
-    return type(name) is str and type(value) in (str, bytes, int) and _SECRET.search(name) is not None
+    return type(name) is str and type(value) in (str, bytes) and _SECRET.search(name) is not None
 
 
 def is_secret_column(label: Any) -> bool:
