@@ -18,7 +18,7 @@ ACTIONS: tuple[str, ...] = get_args(Action)
 RuleConfig = str | Mapping[str, str | Mapping[str, str]]
 """The ``permission`` entry of a config: one action, or action (or pattern -> action) by permission."""
 
-EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
+EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch", "notebook_edit"})
 """Tools that ask for ``edit``."""
 
 NO_RULE = "no rule speaks of it"
