@@ -3,7 +3,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
-import type { ControlContent, PageReply, PageRequest } from './messages';
+import type { ControlContent, PageReply, PageRequest, SettledRequest } from './messages';
 import type { Word } from './notebook/protocol';
 
 /** The type of the messages that the kernel's side listens for. */
@@ -86,7 +86,7 @@ export function requestPage(kernel: Connection | null, request: PageRequest): Pr
 }
 
 /** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */
-export function requestKernel(kernel: Connection | null, request: PageRequest | Word): Promise<unknown> {
+export function requestKernel(kernel: Connection | null, request: PageRequest | SettledRequest | Word): Promise<unknown> {
   if (!kernel) {
     return Promise.reject(new Error('No kernel is running here.'));
   }

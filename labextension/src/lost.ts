@@ -1,14 +1,19 @@
 /**
- * Puts words in place of live cards whose kernel ended before the call did: JupyterLab would show an empty widget.
- * Such an output also has the card of a call whose end nobody knows; without the widget, that is what is drawn.
+ * Puts something in place of live cards that are gone: JupyterLab would show an empty widget. A page that was reloaded
+ * during the call missed what the card became, and asks the kernel for it. Where the kernel ended before the call did,
+ * the output also has the card of a call whose end nobody knows; without the widget, that is what is drawn.
  */
 
 import type { Kernel } from '@jupyterlab/services';
 
 import { CARD_MIME } from './card/token';
+import { requestKernel } from './kernel';
+import type { SettledReply } from './messages';
 
 const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const COMM_TARGET = 'jupyter.widget';
+/** How often a page that was opened during a call looks whether it is over. */
+const LOOK_MS = 2_000;
 /** Kernel states after which no widget of before has a kernel's side. */
 const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
@@ -29,6 +34,7 @@ interface Signal<T> {
 
 /** What is needed of a notebook's panel. */
 export interface NotebookLike {
+  isDisposed?: boolean;
   content: { model: { cells: { length: number; get(index: number): { outputs?: Outputs } } } | null };
 }
 
@@ -43,44 +49,80 @@ export interface ContextLike {
   };
 }
 
-/** Takes the widget out of the outputs that have a card beside it and whose widget is `gone`. */
-export function dropLost(panel: NotebookLike, gone: (modelId: string) => boolean): number {
+type Bundle = Record<string, unknown>;
+
+/** Every output with a live card: its notebook's list, its place there, its data and its widget. */
+function* liveCards(panel: NotebookLike): Generator<{ outputs: Outputs; at: number; output: Output; model: string; call: string }> {
   const cells = panel.content.model?.cells;
-  let dropped = 0;
   for (let c = 0; c < (cells?.length ?? 0); c++) {
     const outputs = cells?.get(c).outputs;
-    for (let o = 0; o < (outputs?.length ?? 0); o++) {
-      const output = outputs?.get(o).toJSON() as Output;
-      const { [WIDGET_MIME]: view, ...data } = output.data ?? {};
-      if (view && data[CARD_MIME] && gone((view as { model_id?: string }).model_id ?? '')) {
-        outputs?.set(o, { ...output, data } as never);
-        dropped++;
+    for (let at = 0; at < (outputs?.length ?? 0); at++) {
+      const output = outputs?.get(at).toJSON() as Output;
+      const view = output.data?.[WIDGET_MIME] as { model_id?: string } | undefined;
+      const card = output.data?.[CARD_MIME] as { callID?: string } | undefined;
+      if (outputs && view && card) {
+        yield { outputs, at, output, model: view.model_id ?? '', call: card.callID ?? '' };
       }
+    }
+  }
+}
+
+/** Takes the widget out of the outputs that have a card beside it and whose widget is `gone`; `settled` has what came of some. */
+export function dropLost(panel: NotebookLike, gone: (modelId: string) => boolean, settled: Record<string, Bundle> = {}): number {
+  let dropped = 0;
+  for (const { outputs, at, output, model, call } of liveCards(panel)) {
+    if (gone(model)) {
+      const { [WIDGET_MIME]: _, ...data } = settled[call] ?? output.data ?? {};
+      outputs.set(at, { ...output, data } as never);
+      dropped++;
     }
   }
   return dropped;
 }
 
-/** Watches a notebook: when it is opened, and when its kernel ends. */
+/** What the kernel knows to have become of `calls`; nothing where it can't tell. */
+async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Promise<Record<string, Bundle>> {
+  try {
+    const { cards } = (await requestKernel(kernel, { kind: 'settled', callIDs: calls })) as SettledReply;
+    return cards ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Watches a notebook: when it is opened, until the live cards it was opened with are over, and when its kernel ends. */
 export async function watch(panel: NotebookLike, context: ContextLike): Promise<void> {
   const { sessionContext } = context;
-  const check = async (): Promise<void> => {
+  /** True if live cards are left. */
+  const check = async (): Promise<boolean> => {
     const kernel = sessionContext.session?.kernel;
     if (!kernel) {
       dropLost(panel, () => true);
-      return;
+      return false;
     }
-    if (!hasLive(panel)) {
-      return;
+    if (liveCards(panel).next().done) {
+      return false;
     }
     try {
       // a busy kernel answers when its cell is over
       const { content } = await kernel.requestCommInfo({ target_name: COMM_TARGET });
-      if (content.status === 'ok' && sessionContext.session?.kernel === kernel) {
-        dropLost(panel, id => !(id in content.comms));
+      if (content.status !== 'ok' || sessionContext.session?.kernel !== kernel) {
+        return false;
+      }
+      const gone = (id: string): boolean => !(id in content.comms);
+      const calls = [...liveCards(panel)].filter(({ model }) => gone(model)).map(({ call }) => call);
+      if (calls.length) {
+        dropLost(panel, gone, await askSettled(kernel, calls));
       }
     } catch {
       // the kernel went away meanwhile, which its status tells
+    }
+    return !liveCards(panel).next().done;
+  };
+  /** This page does not follow the cells that ran when it was opened, so it has to look. */
+  const follow = async (): Promise<void> => {
+    while ((await check()) && !panel.isDisposed) {
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS));
     }
   };
   sessionContext.statusChanged.connect((_, status) => {
@@ -90,15 +132,6 @@ export async function watch(panel: NotebookLike, context: ContextLike): Promise<
   });
   await context.ready;
   await sessionContext.ready;
-  sessionContext.kernelChanged.connect(() => void check());
-  await check();
-}
-
-function hasLive(panel: NotebookLike): boolean {
-  let found = false;
-  dropLost(panel, () => {
-    found = true;
-    return false;
-  });
-  return found;
+  sessionContext.kernelChanged.connect(() => void follow());
+  void follow();
 }

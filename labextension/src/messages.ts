@@ -66,6 +66,17 @@ export interface PageReply {
   error?: string;
 }
 
+/** Wants what live cards became that this page shows no longer. */
+export interface SettledRequest {
+  kind: 'settled';
+  callIDs: string[];
+}
+
+/** The kernel's answer: MIME bundles by call id, of those it still has. */
+export interface SettledReply {
+  cards?: Record<string, Record<string, unknown>>;
+}
+
 export type ToKernel = Hello | Answer | Answers | Dismissal | Stop;
 
 /** Content of an `opencode_jupyter` message on the control channel. */

@@ -31,6 +31,7 @@ from .lab import SpillPages
 from .loaded import Settings, current
 from .open_notebooks import NotebookPages
 from .result import CellResult
+from .settled import SettledCards
 from .tools import kernel_tools
 from .tools.capture import outside
 from .tools.run import tell_cell
@@ -135,7 +136,8 @@ class Notebook:
         for made in kernel_tools(self):
             self.workspace.registry.add_builtin(made)
         self.spills = SpillPages(self.workspace.truncation.directory)
-        self.pages = NotebookPages(self._publish, self._somebody, self._running)
+        self.pages = NotebookPages(self._publish, self._somebody, self._running, getattr(shell, "starting_dir", ""))
+        self.settled = SettledCards()
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
         self.broker = Broker(self.workspace, [self.prompt, self.policy], self._attended)
@@ -159,7 +161,7 @@ class Notebook:
         if self.kernel is None or self._undo:
             return
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
-        requests = {"page": self._page, "notebook": self.pages.on_message}
+        requests = {"page": self._page, "notebook": self.pages.on_message, "settled": self.settled.on_message}
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
@@ -252,8 +254,8 @@ class Notebook:
             self.broker.detach(card)
             self._cards.pop(call.part.call_id, None)
             self._stdin.pop(call.part.call_id, None)
-            if not _kernel_compat.call_later_on_main(self.kernel, card.settle):
-                card.settle()
+            if not _kernel_compat.call_later_on_main(self.kernel, lambda: self.settle(card)):
+                self.settle(card)
 
         future.add_done_callback(ended)
         return CallHandle(self, future, call, card)
@@ -303,6 +305,8 @@ class Notebook:
     def settle(self, card: Card) -> None:
         """Put the finished card in place of the live one; on the thread that waits."""
         try:
+            if card.shown:
+                self.settled.keep(card.call.part.call_id, card.bundle()[0])
             card.settle()
         except Exception:  # a card that can't be drawn must not hide the call's result
             log.exception("the card of %s could not be settled", card.call.part.tool)

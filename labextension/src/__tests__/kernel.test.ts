@@ -64,7 +64,7 @@ describe('live cards whose kernel has ended', () => {
   const WIDGET = 'application/vnd.jupyter.widget-view+json';
   const live = (id: string) => ({ data: { [WIDGET]: { model_id: id }, [CARD_MIME]: { v: 1 }, 'text/plain': 'x' } });
 
-  function open(comms: string[] | null, outputs: unknown[]) {
+  function open(comms: string[] | null, outputs: unknown[], settled: Record<string, unknown> = {}) {
     const list = {
       get length() {
         return outputs.length;
@@ -79,13 +79,31 @@ describe('live cards whose kernel has ended', () => {
     const answer = { content: { status: 'ok', comms: Object.fromEntries((comms ?? []).map(id => [id, {}])) } };
     const sessionContext = {
       ready: Promise.resolve(),
-      session: { kernel: comms && { requestCommInfo: async () => answer } },
+      session: {
+        kernel: comms && {
+          requestCommInfo: async () => answer,
+          sendControlMessage: () => {
+            const future = new Future();
+            void Promise.resolve().then(() => future.onReply({ content: { cards: settled } }));
+            return future;
+          }
+        }
+      },
       statusChanged: { connect: (slot: typeof status) => (status = slot) },
       kernelChanged: { connect: () => undefined }
     };
     const watched = watch({ content: { model: { cells } } } as never, { ready: Promise.resolve(), sessionContext } as never);
-    return { watched, status: (value: string) => status(null, value) };
+    const ended = (id: string): void => {
+      delete answer.content.comms[id];
+    };
+    return { watched: watched.then(settle), status: (value: string) => status(null, value), ended };
   }
+  /** Lets what was begun without waiting come to rest. */
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) {
+      await Promise.resolve();
+    }
+  };
   const views = (outputs: unknown[]): boolean[] =>
     outputs.map(output => WIDGET in ((output as { data?: object }).data ?? {}));
 
@@ -107,5 +125,19 @@ describe('live cards whose kernel has ended', () => {
     expect(views(outputs)).toEqual([true, false]);
     notebook.status('autorestarting');
     expect(views(outputs)).toEqual([false, false]);
+  });
+
+  test('a page opened during a call asks the kernel for what became of it', async () => {
+    const output = { data: { [WIDGET]: { model_id: 'a' }, [CARD_MIME]: { v: 1, callID: 'call_a' } } };
+    const outputs: unknown[] = [output];
+    const settled = { call_a: { 'text/html': 'done', [CARD_MIME]: { v: 1, callID: 'call_a', done: true } } };
+    const notebook = open(['a'], outputs, settled);
+    await notebook.watched;
+    expect(views(outputs)).toEqual([true]);
+    notebook.ended('a');
+    jest.advanceTimersByTime(2_000);
+    await settle();
+    expect(outputs).toEqual([{ data: settled.call_a }]);
+    expect(jest.getTimerCount()).toBe(0);
   });
 });

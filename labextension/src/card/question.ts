@@ -6,7 +6,6 @@ import { Prompt } from './prompt';
 import type { CardCallbacks, CardQuestion, CardQuestions } from './token';
 
 const OWN = 'Type your own answer';
-let groups = 0;
 
 /** The questions one request puts; made anew for every request. */
 export class QuestionView extends Prompt {
@@ -22,8 +21,8 @@ export class QuestionView extends Prompt {
     super(QuestionView.keyOf(asked), 'Question');
     const strip = el('div', 'oc-strip');
     const active = !!callbacks.answer;
-    for (const question of asked.questions) {
-      const block = new Block(question, active, () => this.changed());
+    for (const [index, question] of asked.questions.entries()) {
+      const block = new Block(question, `oc-${asked.id}-${index}`, active, () => this.changed());
       this.blocks.push(block);
       this.controls.push(...block.controls);
       strip.append(block.node);
@@ -112,6 +111,8 @@ class Block {
 
   constructor(
     private readonly question: CardQuestion,
+    /** Names its choices; radio buttons of one name exclude each other in the whole page. */
+    private readonly name: string,
     private readonly active: boolean,
     private readonly changed: () => void
   ) {
@@ -126,10 +127,9 @@ class Block {
       this.title.append(' ', el('span', 'oc-why', 'several may be chosen'));
     }
     this.node.append(this.title);
-    const name = `oc-question-${++groups}`;
-    options.forEach((option, index) => this.node.append(this.option(option.label, option.description, index, name)));
+    options.forEach((option, index) => this.node.append(this.option(option.label, option.description, index)));
     if (custom !== false && active) {
-      this.node.append(this.ownAnswer(name));
+      this.node.append(this.ownAnswer());
     }
   }
 
@@ -147,23 +147,26 @@ class Block {
       return false;
     }
     choice.checked = this.question.multiple ? !choice.checked : true;
+    if (hasFocus(this.node)) {
+      choice.focus({ preventScroll: true }); // so that Tab goes on from here
+    }
     this.changed();
     return true;
   }
 
-  private input(name: string): HTMLInputElement {
+  private input(): HTMLInputElement {
     const choice = el('input', 'oc-choice');
     choice.type = this.question.multiple ? 'checkbox' : 'radio';
-    choice.name = name;
+    choice.name = this.name;
     choice.addEventListener('change', this.changed);
     this.controls.push(choice);
     return choice;
   }
 
-  private option(label: string, description: string, index: number, name: string): HTMLElement {
+  private option(label: string, description: string, index: number): HTMLElement {
     const row = el('label', 'oc-option');
     if (this.active) {
-      const choice = this.input(name);
+      const choice = this.input();
       this.choices.push(choice);
       row.append(choice);
     } else {
@@ -183,9 +186,9 @@ class Block {
     return row;
   }
 
-  private ownAnswer(name: string): HTMLElement {
+  private ownAnswer(): HTMLElement {
     const row = el('div', 'oc-option');
-    const choice = this.input(name);
+    const choice = this.input();
     choice.setAttribute('aria-label', OWN);
     const text = el('input', 'oc-word');
     text.type = 'text';

@@ -1,0 +1,30 @@
+"""Settled cards for pages that missed them: a reloaded page shows a live card, but not what takes its place.
+
+Such a page asks for it on the control channel when it finds the live card gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+KEPT = 50
+"""Cards kept, the last ones; each has at most some 200 KB."""
+
+
+class SettledCards:
+    """What live cards became, by the id of their call."""
+
+    def __init__(self) -> None:
+        self._cards: dict[str, dict[str, Any]] = {}
+
+    def keep(self, call_id: str, data: dict[str, Any]) -> None:
+        """Keep a card's MIME bundle; the oldest goes."""
+        self._cards[call_id] = data
+        while len(self._cards) > KEPT:
+            del self._cards[next(iter(self._cards))]
+
+    def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Answer a page: ``{"cards": {call id: MIME bundle}}`` of those that are kept. On the control thread."""
+        wanted = asked.get("callIDs")
+        names = [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else []
+        return {"cards": {name: self._cards[name] for name in names if name in self._cards}}
