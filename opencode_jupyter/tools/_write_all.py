@@ -91,7 +91,7 @@ def _write(ctx: ToolContext, results: Sequence[Result], tool: str) -> dict[Path,
     workspace = ctx.workspace
     folders = write_all([Write(one.path, one.after, one.before, one.mode) for one in results], step)
     number = workspace.changes.next_step()
-    made = {}
+    made: dict[Path, Change] = {}
     for one in results:
         made[one.path] = workspace.changes.record(
             one.path,
@@ -103,7 +103,7 @@ def _write(ctx: ToolContext, results: Sequence[Result], tool: str) -> dict[Path,
             step=number,
             mode=modes.get(one.path),
             link=one.link,
-            folders=[folder for folder in folders if folder in one.path.parents] if folders else (),
+            folders=() if made else folders,  # the first one's: taken back last
         )
         if one.after is not None:
             workspace.files.read(ctx.session_id, one.path)
@@ -122,9 +122,9 @@ def _check(ctx: ToolContext, one: Result) -> None:
         return
     if _paths.real(one.path) != one.path:
         raise ToolError(f"{one.named} leads to another file than when permission was asked for. Try again.")
-    if _writing.load(one.path) != one.before:
+    found = _paths.status(one.path)
+    if (found is None) != (one.before is None) or (found is not None and _writing.load(one.path) != one.before):
         known = ctx.workspace.files.get(ctx.session_id, one.path)
-        found = _paths.status(one.path)
         modified = found.st_mtime_ns if found is not None else 0
         raise FileChangedError(str(one.named), modified, known.taken_ns if known is not None else 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -39,7 +40,8 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError("patchText is required")
     hunks = await anyio.to_thread.run_sync(_parsed, args.patch_text)
     paths = _paths_of(ctx, hunks)
-    await _assert_external(ctx, paths)
+    for path in await anyio.to_thread.run_sync(_external, ctx, paths):
+        await assert_external(ctx, path)
 
     async with AsyncExitStack() as stack:
         await _write_all.hold(ctx, stack, paths)
@@ -91,14 +93,21 @@ def _paths_of(ctx: ToolContext, hunks: Sequence[Hunk]) -> list[Path]:
     return list(out)
 
 
-async def _assert_external(ctx: ToolContext, paths: Sequence[Path]) -> None:
-    """Ask for what lies outside the project, once for each folder."""
-    asked: set[tuple[Path, ...]] = set()
+def _external(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
+    """Of the paths that lie or lead outside the project, one for each folder there."""
+    looked: set[Path] = set()
+    out: dict[tuple[Path, ...], Path] = {}
     for path in paths:
+        ctx.abort.raise_if_aborted()
+        # Where a path leads is said by its folder, unless it is itself a link or a folder.
+        key = path if os.path.islink(path) or os.path.isdir(path) else path.parent / "*"
+        if key in looked:
+            continue
+        looked.add(key)
         folders = tuple(place.parent for place in outside(ctx, path))
-        if folders and folders not in asked:
-            await assert_external(ctx, path)
-            asked.add(folders)
+        if folders:
+            out.setdefault(folders, path)
+    return list(out.values())
 
 
 def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:

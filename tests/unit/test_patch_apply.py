@@ -255,6 +255,25 @@ def test_no_chunk_breaks_it(text: str, given_chunks: list[list[tuple[str, str]]]
     assert out == text if not chunks else out == "" or out.endswith("\n")
 
 
+signed_lines = st.lists(
+    st.builds(Line, st.sampled_from([" ", "-", "+"]), st.sampled_from(["a", "b", "c", ""])), max_size=4
+).map(tuple)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", " a", ""]), max_size=12),
+    st.lists(st.builds(Chunk, signed_lines, st.sampled_from([None, None, "a", "b"])), max_size=3),
+)
+def test_line_ends_make_no_difference(old: list[str], chunks: list[Chunk]) -> None:
+    def outcome(newline: str) -> str:
+        try:
+            return updated("".join(line + newline for line in old), chunks, "f").replace("\r\n", "\n")
+        except PatchMismatchError as error:
+            return str(error)
+
+    assert outcome("\n") == outcome("\r\n")
+
+
 def test_ten_thousand_chunks_take_near_linear_time() -> None:
     def seconds(count: int) -> float:
         text = "".join(f"  head {n}\n    body\n\n" for n in range(count))
