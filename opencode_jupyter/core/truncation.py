@@ -86,15 +86,17 @@ class Truncation:
         if len(text) <= size >> 2 and (len(text) < lines or text.count("\n") < lines):
             return Truncated(text)
         data = encode(text)
-        pieces = data.split(b"\n")
-        if len(pieces) <= lines and len(data) <= size:
+        total = data.count(b"\n") + 1
+        if total <= lines and len(data) <= size:
             return Truncated(text)
+        # Only the lines that may be kept are split off: a list of millions would take many times the text's room.
+        pieces = data.rsplit(b"\n", lines) if direction == "tail" else data.split(b"\n", lines)
         kept, by_bytes = keep(pieces, lines, size, from_end=direction == "tail")
         preview = b"\n".join(kept)
         if by_bytes:
             gap = f"...{len(data) - len(preview)} bytes truncated..."
         else:
-            gap = f"...{len(pieces) - len(kept)} lines truncated..."
+            gap = f"...{total - len(kept)} lines truncated..."
         path = self.save(data)
         shown = preview.decode("utf-8", "replace")
         parts = [shown, gap, hint(path, agent)] if direction == "head" else [gap, hint(path, agent), shown]
