@@ -11,6 +11,8 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,8 +20,14 @@ from typing import Any
 
 from opencode_jupyter.core.workspace import Workspace
 
+from ..support.site import Site
+
 DATA = Path(os.environ.get("RECORDED_CALLS") or Path(__file__).parent.parent / "data" / "recorded_calls.json")
 """Another recording of the same form can be run by naming it in the environment."""
+
+
+SITE = "127.0.0.1:8977"
+"""Where recorded fetches went."""
 
 
 @dataclass
@@ -78,18 +86,35 @@ def blank(text: str, folder: Path, home: Path) -> str:
     return text.replace(str(folder), "$WS").replace(str(home), "$HOME")
 
 
-async def run(ws: Workspace, case: dict[str, Any], home: Path, path: Path = DATA) -> Outcome:
-    """Make the call, its files having been read before."""
+@contextmanager
+def site(case: dict[str, Any]) -> Iterator[int]:
+    """The site that recorded fetches went to, on a port of this machine."""
+    if SITE not in str(case["params"].get("url")):
+        yield 0
+        return
+    with Site() as running:
+        running.serve("/plain.txt", "plain text\n<b>not html</b>\n", "text/plain")
+        running.serve("/d.json", '{"a":1}\n', "application/json")
+        running.serve("/big.txt", b"x" * (6 << 20), "text/plain")
+        yield running.port
+
+
+async def run(ws: Workspace, case: dict[str, Any], home: Path, path: Path = DATA, *, port: int = 0) -> Outcome:
+    """Make the call, its files having been read before, and recorded fetches going to a site at `port`."""
     folder = ws.directory
+    here = f"127.0.0.1:{port}"
     for name in data(path)["sets"].get(case.get("files", ""), {}):
         ws.files.read(ws.sessions.default.id, folder / name)
     outcome = Outcome()
     try:
-        result = await ws.call(case["tool"], fill(case["params"], folder, home))
+        parameters = fill(case["params"], folder, home)
+        if port:
+            parameters["url"] = parameters["url"].replace(SITE, here)
+        result = await ws.call(case["tool"], parameters)
     except Exception as error:
         outcome.error = blank(str(error), folder, home)
     else:
-        outcome.title = blank(result.title, folder, home)
+        outcome.title = blank(result.title, folder, home).replace(here, SITE)
         outcome.output = blank(result.output, folder, home)
         outcome.metadata_keys = sorted(key for key in result.metadata if key != "outputPath")
         outcome.truncated = bool(result.metadata.get("truncated"))

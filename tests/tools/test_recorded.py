@@ -12,9 +12,7 @@ from opencode_jupyter.core.workspace import Workspace
 
 from . import recorded
 
-NOT_BUILT = {
-    "webfetch",
-}
+NOT_BUILT: set[str] = set()
 """Tools of the recording that this package does not have yet."""
 
 DECIDED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -94,9 +92,12 @@ async def test_equals_a_recorded_answer(case: dict[str, Any], tmp_path: Path, mo
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(home))
     folder = tmp_path / "ws"
     recorded.build(case, folder)
-    config = {**case.get("config", {}), "permission": {"*": "allow"}}
+    # webfetch goes to loopback only where a rule names it
+    rules = {"*": "allow", "webfetch": {"http://127.0.0.1:*": "allow"}}
+    config = {**case.get("config", {}), "permission": rules}
     async with Workspace(folder, config, data_dir=tmp_path / "data") as ws:
-        outcome = await recorded.run(ws, case, home)
+        with recorded.site(case) as port:
+            outcome = await recorded.run(ws, case, home, port=port)
     reason, allowed = DECIDED.get(case["name"], ("", {}))
     assert recorded.judge(case, outcome, folder, allowed) is None, reason
 

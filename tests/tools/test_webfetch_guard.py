@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import socket
 import time
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -247,8 +249,8 @@ async def test_the_limit_to_the_byte(ws: Workspace, site: Site, extra: int, fits
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 @pytest.mark.anyio
 async def test_a_bomb_is_counted_as_it_unfolds(ws: Workspace, site: Site, encoding: str) -> None:
-    packer = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
-    body = b"".join(packer.compress(bytes(1 << 20)) for _ in range(200)) + packer.flush()
+    packer = zlib.compressobj(1, wbits=31 if encoding == "gzip" else 15)
+    body = b"".join(packer.compress(bytes(1 << 20)) for _ in range(64)) + packer.flush()
     site.serve("/bomb", body, "text/html", content_encoding=encoding)
     began = time.perf_counter()
     with pytest.raises(ToolError, match="too large"):
@@ -280,6 +282,26 @@ async def test_compressed_data_that_unfolds_to_nothing_is_counted_too(ws: Worksp
 
     with pytest.raises(ToolError, match="too large"):
         await fetch(ws, f"{site.url}/empty")
+
+
+@pytest.mark.parametrize("what", ["short lines", "wide characters", "bomb", "image"])
+@pytest.mark.anyio
+async def test_memory(ws: Workspace, site: Site, what: str) -> None:
+    body = {
+        "short lines": b"ab\n" * (LIMIT // 3),
+        "wide characters": "\U0001f600".encode() * (LIMIT // 4),
+        "bomb": gzip.compress(bytes(64 << 20)),
+        "image": b"\x89PNG\r\n\x1a\n" + bytes(LIMIT - 8),
+    }[what]
+    kind = "image/png" if what == "image" else "text/plain"
+    site.serve("/m", body, kind, content_encoding="gzip" if what == "bomb" else "identity")
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ToolError):
+            await fetch(ws, f"{site.url}/m")
+        assert tracemalloc.get_traced_memory()[1] < LIMIT + (64 << 20)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.anyio
