@@ -50,7 +50,7 @@ async def put_all(
     made = await anyio.to_thread.run_sync(_write, ctx, results, tool)
     ctx.workspace.service(Formatters)
     bus = ctx.workspace.bus
-    kept = list({change.target: change for change in changes if change.type != "delete"})
+    kept = await anyio.to_thread.run_sync(left, changes)
     for path in kept:
         await bus.publish_and_wait("file.edited", {"file": printable(str(path))})
     for change in changes:
@@ -59,6 +59,11 @@ async def put_all(
     if not bus.wanted("file.edited"):
         return {}
     return await anyio.to_thread.run_sync(_formatted, ctx, kept, results, made)
+
+
+def left(changes: Sequence[FileChange]) -> list[Path]:
+    """The files that are there after `changes`, each once (one that was added may have been moved on)."""
+    return [path for path in {change.target: 0 for change in changes if change.type != "delete"} if path.exists()]
 
 
 def _events(change: FileChange) -> list[tuple[Path, str]]:

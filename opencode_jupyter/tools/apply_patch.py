@@ -57,7 +57,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    targets = [change.target for change in made.changes if change.type != "delete"]
+    targets = await anyio.to_thread.run_sync(_write_all.left, made.changes)
     found = await diagnostics_after(ctx, targets)
     output += "".join(found.named_file(target, _name(ctx, target)) for target in targets)
     return ToolResult(_title(output), output, {**metadata, "diagnostics": found.metadata})

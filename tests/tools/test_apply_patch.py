@@ -144,6 +144,17 @@ async def test_events(workspace: Workspace, files: Path) -> None:
     ]
 
 
+async def test_only_files_that_are_left_are_told_of_as_edited(workspace: Workspace, files: Path) -> None:
+    seen: list[str] = []
+    workspace.bus.subscribe("file.edited", lambda event: seen.append(Path(event["properties"]["file"]).name))
+    await patch(
+        workspace,
+        *("*** Add File: gone", "+x", "*** Delete File: gone"),
+        *("*** Add File: first", "+x", "*** Update File: first", "*** Move to: second"),
+    )
+    assert seen == ["second"] and "gone" not in tree(files)
+
+
 async def test_a_formatter_s_work_is_in_the_diff_and_undone_with_it(workspace: Workspace, files: Path) -> None:
     async def formatter(event: dict[str, Any]) -> None:
         path = Path(event["properties"]["file"])

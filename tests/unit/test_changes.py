@@ -90,3 +90,47 @@ def test_a_content_too_large_to_keep_says_so(changes: Changes, tmp_path: Path, m
     with pytest.raises(ToolError, match="was not kept"):
         changes.undo()
     assert file.read_bytes() == b"1"
+
+
+def test_the_changes_of_one_step_are_taken_back_together(changes: Changes, tmp_path: Path) -> None:
+    kept, gone, link, new = (tmp_path / name for name in ("kept", "gone", "link", "d/e/new"))
+    kept.write_bytes(b"0")
+    gone.write_bytes(b"gone")
+    gone.chmod(0o640)
+    change(changes, kept, b"1")
+    step = changes.next_step()
+    new.parent.mkdir(parents=True)
+    new.write_bytes(b"new")
+    folders = [tmp_path / "d", tmp_path / "d/e"]
+    changes.record(new, None, b"new", "ses", "call", "apply_patch", step=step, folders=folders)
+    gone.unlink()
+    changes.record(gone, b"gone", None, "ses", "call", "apply_patch", step=step, mode=0o640)
+    changes.record(link, None, None, "ses", "call", "apply_patch", step=step, link="kept")
+    assert len(changes.undo()) == 3
+    assert gone.read_bytes() == b"gone" and stat.S_IMODE(gone.stat().st_mode) == 0o640
+    assert link.readlink() == Path("kept") and not (tmp_path / "d").exists()
+    assert kept.read_bytes() == b"1"
+    changes.undo()
+    assert kept.read_bytes() == b"0"
+
+
+def test_an_undo_that_fails_midway_takes_nothing_back(changes: Changes, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "d" / "two"
+    two.parent.mkdir()
+    for path in (one, two):
+        path.write_bytes(b"0")
+        change(changes, path, None)
+    two.parent.rmdir()
+    two.parent.write_bytes(b"a file where the folder was")
+    with pytest.raises(ToolError, match="a part of its path is a file"):
+        changes.undo(2)
+    assert not one.exists() and len(changes.entries()) == 2
+
+
+def test_a_step_is_forgotten_whole(changes: Changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes_module, "MAX_ENTRIES", 3)
+    for n in range(2):
+        step = changes.next_step()
+        for m in range(2 + 2 * n):
+            changes.record(tmp_path / f"{n}{m}", None, b"", "ses", "call", "apply_patch", step=step)
+    assert [entry.path.name for entry in changes.entries()] == ["10", "11", "12", "13"]
