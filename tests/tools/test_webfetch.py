@@ -190,9 +190,9 @@ async def test_compression_is_undone(ws: Workspace, site: Site, encoding: str) -
     ("body", "encoding", "message"),
     [
         (b"no gzip at all", "gzip", "damaged"),
-        (gzip.compress(b"x" * 100_000)[:-20], "gzip", "cut off"),
+        (gzip.compress(b"x" * 100_000, mtime=0)[:-20], "gzip", "cut off"),
         (b"x", "br", "'br', which was not asked for"),
-        (gzip.compress(gzip.compress(b"x")), "gzip, gzip", "not asked for"),
+        (gzip.compress(gzip.compress(b"x", mtime=0), mtime=0), "gzip, gzip", "not asked for"),
     ],
 )
 @pytest.mark.anyio
