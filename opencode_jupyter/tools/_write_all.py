@@ -25,8 +25,12 @@ PROGRESS_FROM = 50
 
 async def hold(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
     """Hold the lock of every file until `stack` ends; always in the same order, so that two calls can't block."""
-    for place in sorted({_paths.real(path) for path in paths}):
+    for place in await anyio.to_thread.run_sync(_places, paths):
         await stack.enter_async_context(ctx.workspace.files.lock(place))
+
+
+def _places(paths: Sequence[Path]) -> list[Path]:
+    return sorted({_paths.real(path) for path in paths})
 
 
 async def put_all(

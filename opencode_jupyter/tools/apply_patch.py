@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 from pydantic import Field
@@ -47,7 +46,10 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         await _write_all.hold(ctx, stack, paths)
         made = await anyio.to_thread.run_sync(_planned, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_shown, ctx, made.changes)
-        await _ask(ctx, made.changes, diffs)
+        patterns = await anyio.to_thread.run_sync(_patterns, ctx, made.changes)
+        shown_paths = printable(", ".join(patterns))
+        await ctx.ask("edit", patterns, ["*"], {"filepath": shown_paths, "diff": diffs.diff, "files": diffs.files})
+        ctx.proceed()
         formatted = await _write_all.put_all(ctx, made.changes, made.results, "apply_patch")
         if formatted:
             changes = [replace(one, after=formatted.get(one.target, one.after)) for one in made.changes]
@@ -133,18 +135,13 @@ def _shown(ctx: ToolContext, changes: Sequence[FileChange]) -> Shown:
     return shown(changes, lambda path: _name(ctx, path), ctx.abort.raise_if_aborted)
 
 
-async def _ask(ctx: ToolContext, changes: Sequence[FileChange], diffs: Shown) -> None:
-    patterns: dict[str, None] = {}
+def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> list[str]:
+    """What rules judge: every path, that to which a file is moved too."""
+    out: dict[str, None] = {}
     for change in changes:
         for path in dict.fromkeys((change.path, change.target)):
-            patterns.update(dict.fromkeys(_paths.patterns(ctx, path)))
-    metadata: dict[str, Any] = {
-        "filepath": printable(", ".join(patterns)),
-        "diff": diffs.diff,
-        "files": diffs.files,
-    }
-    await ctx.ask("edit", list(patterns), ["*"], metadata)
-    ctx.proceed()
+            out.update(dict.fromkeys(_paths.patterns(ctx, path)))
+    return list(out)
 
 
 def _name(ctx: ToolContext, path: Path) -> str:
