@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from opencode_jupyter import Workspace
@@ -66,6 +67,19 @@ async def test_a_server_that_does_not_answer_costs_three_seconds_once(project: P
         assert first.output == "Wrote file successfully."
         assert first.metadata["diagnostics"] == {}
         assert (project / "a.toy").read_text() == "BUG"
+        began = time.monotonic()
+        await ws.call("write", {"filePath": "b.toy", "content": "BUG"})
+        assert time.monotonic() - began < 1
+
+
+async def test_one_that_starts_slowly_is_asked_once_it_is_there(project: Path, tmp_path: Path) -> None:
+    slow = toy()
+    slow["toy"]["command"] = ["/bin/sh", "-c", 'sleep 3.5; exec "$@"', "sh", *slow["toy"]["command"]]
+    async with opened(project, tmp_path, slow) as ws:
+        await ws.call("write", {"filePath": "a.toy", "content": "BUG"})
+        await anyio.sleep(1.5)
+        result = await ws.call("edit", {"filePath": "a.toy", "oldString": "BUG", "newString": "BUG!"})
+    assert result.output == "Edit applied successfully." + block(project / "a.toy", 1)
 
 
 async def test_a_broken_server_is_not_tried_again_at_every_edit(project: Path, tmp_path: Path) -> None:

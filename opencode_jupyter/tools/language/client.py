@@ -265,19 +265,24 @@ class Client:
     def _cares(self, name: str) -> bool:
         return name in self.server.markers or not self.server.extensions or servers.serves(self.server, Path(name))
 
-    async def diagnose(self, path: Path, fresh: bool, limit: float) -> list[dict[str, Any]]:
-        """The diagnostics of a document that was touched.
+    async def diagnose(self, path: Path, fresh: bool, limit: float) -> bool:
+        """Bring `diagnostics` of a document that was touched up to date.
 
         Args:
             path: the document.
             fresh: the server was told something new, so what it said before does not count.
             limit: seconds to wait; then what is known counts.
+
+        Returns:
+            Whether the server said something in time.
         """
-        with contextlib.suppress(TimeoutError, RpcError, ServerFailedError):
+        try:
             async with asyncio.timeout(limit):
                 if fresh or self.offers(DIAGNOSTIC) or path not in self.diagnostics:
                     await self._diagnosed(path)
-        return self.diagnostics.get(path, [])
+        except (TimeoutError, RpcError, ServerFailedError):
+            return False
+        return True
 
     async def diagnose_others(self, but: set[Path], count: int, limit: float) -> None:
         """Ask again for the diagnostics of open documents other than `but`, which an edit may have changed.

@@ -30,7 +30,7 @@ WAIT = 3.0
 OTHERS = 20
 """Other open documents whose diagnostics are asked for again after an edit."""
 PAUSE = 60.0
-"""Seconds in which an edit does not try again to start a server that failed. A call of the lsp tool always does."""
+"""Seconds in which edits leave a server alone that failed or gave no diagnostics in time; lsp calls never do."""
 END = 2.5
 """Seconds that ending all servers may take."""
 
@@ -149,12 +149,10 @@ class LanguageServers:
     def _may_start(self, server: Server, path: Path) -> bool:
         """Whether an edit may use a server: it runs, or may be started for this file."""
         key = self._key(server, path)
-        client = self._clients.get(key)
-        if client is not None and client.alive:
-            return True
-        if time.monotonic() - self._failed.get(key, -PAUSE) < PAUSE:
+        if key in self._failed and time.monotonic() < self._failed[key] + PAUSE:
             return False
-        if self.table().asked_for:
+        client = self._clients.get(key)
+        if (client is not None and client.alive) or self.table().asked_for:
             return True
         return server.group == "python" and servers.marked(server, path, self._workspace.directory) is not None
 
@@ -205,6 +203,7 @@ class LanguageServers:
     async def _shown(self, server: Server, path: Path) -> Client:
         """A running server that has the file as it is now."""
         client = await self._client(server, path)
+        self._failed.pop(self._key(server, path), None)
         fresh = await client.touch(path)
         if fresh and not client.offers(DIAGNOSTIC):
             await client.diagnose(path, fresh, WAIT)  # a server that sends them unasked is then done with the file
@@ -255,11 +254,12 @@ class LanguageServers:
                 async with asyncio.timeout(max(0.0, end - time.monotonic())):
                     client = await self._client(server, path)
                     fresh = await client.touch(path)
-                    await client.diagnose(path, fresh, end - time.monotonic())
-                    return client
+                    if await client.diagnose(path, fresh, end - time.monotonic()):
+                        return client
             except (TimeoutError, ToolError) as error:
                 log.debug("no diagnostics of %s: %s", path, error)
-                return None
+            self._failed[self._key(server, path)] = time.monotonic()
+            return None
 
         used = await asyncio.gather(*(one(path, server) for path, server in wanted))
         touched = {path for path, _ in wanted}
