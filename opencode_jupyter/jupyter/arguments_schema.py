@@ -74,8 +74,10 @@ class Spec:
         self.tool = tool
         self.bound = bound_of(tool)
         schema = self.bound.parameters
-        required = schema.get("required") or []
         properties = schema.get("properties") or {}
+        # OpenCode's schemas call some fields required that have a default; a person need not type those.
+        defaults = {name for name, node in properties.items() if isinstance(node, dict) and "default" in node}
+        required = set(schema.get("required") or []) - defaults
         self.fields = [
             Field(name, node if isinstance(node, dict) else {}, name in required) for name, node in properties.items()
         ]
