@@ -52,6 +52,8 @@ async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
     where = target.parse(args.url)
     visit = Visit(ctx, _given(args))
     await visit.ask(where)
+    if where.address is not None:
+        visit.check(where, where.address)  # a dry run tells of it too
     ctx.proceed()
 
     seconds = TIMEOUT if args.timeout is None else min(max(args.timeout, SHORTEST), LONGEST)

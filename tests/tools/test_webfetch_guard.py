@@ -75,6 +75,9 @@ async def test_a_private_host_is_refused_where_no_rule_names_it(
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
         with pytest.raises(ToolError, match=r"^Refused: .* unless a rule names the host: %permissions allow webfetch"):
             await fetch(ws, f"http://{host}:{site.port}/")
+        if host != "localhost":  # a dry run looks no names up
+            with pytest.raises(ToolError, match=r"^Refused"):
+                await ws.dry_run("webfetch", {"url": f"http://{host}:{site.port}/"})
     assert site.requests == []
 
 

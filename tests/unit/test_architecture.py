@@ -36,6 +36,8 @@ HEAVY = (
     "mcp",
     "openai",
     "anthropic",
+    "httpx2",
+    "html_to_markdown",
 )
 """What importing the package must not load."""
 LONGEST = 500
