@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.call import Call
-from ..core.errors import ToolError
+from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.tool import Tool
 from ..core.workspace import Workspace
@@ -34,8 +34,8 @@ from .result import CellResult
 from .settled import SettledCards
 from .tools import kernel_tools
 from .tools.capture import outside
-from .tools.run import tell_cell
-from .waiting import Waiter, blocking
+from .tools.interrupts import tell_cell
+from .waiting import Waiter, blocking, in_cell_task
 
 log = logging.getLogger(__name__)
 
@@ -237,6 +237,8 @@ class Notebook:
             result = await waiter.wait_async(future)
         except BaseException as error:
             self._end(card)
+            if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
+                error = KeyboardInterrupt()  # the call was over before the cell had heard of it
             raise self.for_cell(error) from None
         self._end(card)
         return self._cell_result(result, card)

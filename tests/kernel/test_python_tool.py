@@ -21,6 +21,7 @@ ENDLESS = {
     "child": "subprocess.run(['sleep', '600'])",
     "await": "await asyncio.sleep(600)",
     "loop in await": "await asyncio.sleep(0)\nwhile True: pass",
+    "tasks": "async def f():\n    while True: pass\nawait asyncio.gather(f(), f())",
     "swallows": "while True:\n    try:\n        while True: time.sleep(0.01)\n    except BaseException: pass",
 }
 PLACES = {"top": "%%tool python{options}\n{code}", "def": "def f():\n    get_ipython().run_cell_magic({args})\nf()"}

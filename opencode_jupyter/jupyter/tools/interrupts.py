@@ -9,6 +9,7 @@ the code runs, since the machinery around it must not be torn in two.
 from __future__ import annotations
 
 import _thread
+import asyncio
 import contextlib
 import signal
 import sys
@@ -51,6 +52,8 @@ class Interrupts:
         self._pulse = pulse
         self._pulsing = False
         self._before: dict[int, Any] = {}
+        self._around: dict[int, Any] = {}
+        self._mine: Callable[[], bool] | None = None
         self._trace_before: Any = None
         self._tracing = False
 
@@ -117,15 +120,55 @@ class Interrupts:
                 self._hit_again(frame)
             raise KeyboardInterrupt
         outer = self._before.get(number)
-        if callable(outer):  # code that calls code: it is the caller that is meant
+        if callable(outer) and outer != self._handle_task:  # code that calls code: it is the caller that is meant
             outer(number, frame)
-        elif self._pulse is not None and self._open and not self._pulsing:
-            self._pulsing = True
-            try:
-                with contextlib.suppress(Exception):
-                    self._pulse()
-            finally:
-                self._pulsing = False
+        elif self._open:
+            self._do_pulse()
+
+    def watch(self, mine: Callable[[], bool]) -> None:
+        """Until `unwatch`, signals also reach tasks that the code started, which run outside the guard.
+
+        Args:
+            mine: whether the code that runs at this moment is such a task.
+        """
+        self._mine = mine
+        for number in {signal.SIGINT, STOP_SIGNAL}:
+            self._around[number] = signal.signal(number, self._handle_task)
+
+    def unwatch(self) -> None:
+        """End `watch`."""
+        for number, before in self._around.items():
+            if signal.getsignal(number) == self._handle_task:  # else a cell has its own now, and puts ours back: idle
+                signal.signal(number, signal.SIG_DFL if before is None else before)
+        self._mine = None
+
+    def _handle_task(self, number: int, frame: FrameType | None) -> None:
+        before = self._around.get(number)
+        if callable(before):
+            before(number, frame)
+        if self._mine is None or not self._mine():
+            return
+        if number == signal.SIGINT:
+            self._person()
+        elif self.asked == self._hit:
+            self._do_pulse()
+            return
+        self._hit = self.asked
+        raise asyncio.CancelledError  # a KeyboardInterrupt in a task would end the loop
+
+    def tell_cell(self) -> None:
+        """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one."""
+        tell_cell(self._around.get(signal.SIGINT))
+
+    def _do_pulse(self) -> None:
+        if self._pulse is None or self._pulsing:
+            return
+        self._pulsing = True
+        try:
+            with contextlib.suppress(Exception):
+                self._pulse()
+        finally:
+            self._pulsing = False
 
     def _person(self) -> None:
         self.by_person = True
@@ -156,3 +199,15 @@ class Interrupts:
         if self._tracing:
             sys.settrace(self._trace_before)
             self._trace_before, self._tracing = None, False
+
+
+def tell_cell(handler: Any = None) -> None:
+    """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one.
+
+    Args:
+        handler: the cell's handler of SIGINT; the one in force if left out.
+    """
+    handler = signal.getsignal(signal.SIGINT) if handler is None else handler
+    if callable(handler) and handler is not signal.default_int_handler:
+        with contextlib.suppress(KeyboardInterrupt):
+            handler(signal.SIGINT, None)

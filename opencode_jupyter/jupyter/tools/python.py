@@ -118,6 +118,7 @@ async def _wait(
     run: CodeRun, finished: asyncio.Future[Outcome], live: LiveOutput, limit: float, *, pulses: bool
 ) -> Outcome | None:
     """The run's end; None if its time is over."""
+    again = 0.0
     while True:
         left = INTERVAL if run.began is None else min(INTERVAL, run.began + limit - time.monotonic())
         if left <= 0:
@@ -128,7 +129,10 @@ async def _wait(
         if finished.done():
             return finished.result()
         live.update(WAITING if run.began is None else None)
-        if pulses:
+        if run.left_running and time.monotonic() >= again:
+            again = time.monotonic() + BETWEEN
+            run.stop()
+        elif pulses:
             run.poke()
 
 

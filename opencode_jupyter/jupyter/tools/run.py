@@ -18,7 +18,6 @@ import inspect
 import itertools
 import linecache
 import operator
-import signal
 import sys
 import threading
 import time
@@ -28,7 +27,7 @@ from types import CodeType
 from typing import Any, Literal
 
 from ..waiting import blocking
-from .capture import Capture
+from .capture import Capture, current
 from .interrupts import Ended, Interrupts
 from .traceback_text import TracebackText, traceback_of
 
@@ -89,6 +88,11 @@ class CodeRun:
                 task[0].call_soon_threadsafe(task[1].cancel)
         self._interrupts.ask()
 
+    @property
+    def left_running(self) -> bool:
+        """Whether a person interrupted tasks of the code, of which others may go on."""
+        return self._task is not None and self._interrupts.by_person
+
     def poke(self) -> None:
         """Wake the main thread for a pulse."""
         if self.began is not None and not self.finished.done():
@@ -143,8 +147,10 @@ class CodeRun:
         code = self._awaiting(pieces)
         task = loop.create_task(self._drive(code))
         self._task = (loop, task)
+        self._interrupts.watch(lambda: current() is self._capture)
 
         def over(_: asyncio.Task[None]) -> None:
+            self._interrupts.unwatch()
             code.close()
             if not self.finished.done():  # cancelled before its first step
                 self._capture.close()
@@ -173,7 +179,7 @@ class CodeRun:
         with self._interrupts, self._capture.here():
             ended = self._interrupts.guard(code)
         if self._interrupts.by_person:
-            tell_cell()
+            self._interrupts.tell_cell()
         return ended
 
     def _outcome(self, ended: Ended) -> Outcome:
@@ -287,14 +293,6 @@ def _end_loop(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
-
-
-def tell_cell() -> None:
-    """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one."""
-    handler = signal.getsignal(signal.SIGINT)
-    if callable(handler) and handler is not signal.default_int_handler:
-        with contextlib.suppress(KeyboardInterrupt):
-            handler(signal.SIGINT, None)
 
 
 def flush_figures() -> None:
