@@ -29,7 +29,7 @@ from ..tools.notebook.documents import OpenContent, OpenDocument
 KIND = "notebook"
 SILENT_WAIT = 0.5
 """Seconds for a first word of a page, when none was ever heard."""
-HEARD_WAIT = 2.0
+HEARD_WAIT = 3.0
 """Seconds for the pages that were heard before; one in the background is slowed down by its browser."""
 SILENT_ROUNDS = 2
 """After so many rounds without a word, reading waits no more; a page that comes later is heard in the next round."""
@@ -61,6 +61,7 @@ class NotebookPages:
         publish: sends content to all front ends; False if it can't.
         attended: whether somebody may be there.
         running: the notebook that this kernel was started for, if known.
+        started_in: the folder that the kernel was started in: that of its notebook.
     """
 
     def __init__(
@@ -68,10 +69,12 @@ class NotebookPages:
         publish: Callable[[dict[str, Any]], bool],
         attended: Callable[[], bool],
         running: Callable[[], str | None],
+        started_in: str = "",
     ) -> None:
         self._publish = publish
         self._attended = attended
         self._running = running
+        self._started_in = started_in
         self._lock = threading.Lock()
         self._jobs: dict[str, _Job] = {}
         self._pages: set[str] = set()
@@ -212,12 +215,7 @@ class NotebookPages:
             for document in answer.get("documents") or ()
             if isinstance(document, dict)
         ]
-        roots = {os.path.expanduser(str(document["root"])) for _, document in told if document.get("root")}
-        running = self._running()
-        for _, document in told:
-            ending = "/" + str(document.get("path", ""))
-            if running and document.get("own") and running.replace(os.sep, "/").endswith(ending):
-                roots.add(running[: -len(ending)] or "/")
+        roots = self._roots([document for _, document in told])
         found: dict[tuple[str, str], OpenDocument] = {}
         for via, document in told:
             name = str(document.get("path", ""))
@@ -234,6 +232,18 @@ class NotebookPages:
                     text=bool(document.get("text")),
                 )
         return list(found.values())
+
+    def _roots(self, documents: list[dict[str, Any]]) -> set[str]:
+        """Folders that the server may have its root in: as pages say it, or as the kernel's own notebook tells."""
+        roots = {os.path.expanduser(str(document["root"])) for document in documents if document.get("root")}
+        running = (self._running() or "").replace(os.sep, "/")
+        own = ["/" + str(document.get("path", "")) for document in documents if document.get("own")]
+        roots |= {running.removesuffix(path) or "/" for path in own if running.endswith(path)}
+        if not roots:  # Notebook 7 does not say it, and a notebook that was renamed is not `running` any more
+            start = self._started_in.replace(os.sep, "/").rstrip("/")
+            folders = [os.path.dirname(path).rstrip("/") for path in own]
+            roots = {start.removesuffix(folder) or "/" for folder in folders if start.endswith(folder)}
+        return roots
 
 
 async def _set_within(event: asyncio.Event, seconds: float) -> bool:

@@ -100,7 +100,7 @@ def _file(path: Path, place: Path) -> _Found:
     try:
         snapshot = Snapshot.of(place)
         with open(_paths.open_regular(path, place), "rb") as file:
-            data = file.read(MAX_BYTES)
+            data = file.read(found.st_size + 1)  # a file that grows meanwhile is not JSON so far
     except OSError as error:
         raise ToolError(_paths.explain(error, path)) from error
     parsed = parse(data, str(path))

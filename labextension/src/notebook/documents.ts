@@ -29,7 +29,6 @@ export interface OpenContext {
 interface Entry {
   id: string;
   context: OpenContext;
-  text: boolean;
 }
 
 /** A drive whose files the server keeps in its own folder: the default one, and that of shared editing. */
@@ -37,26 +36,30 @@ const LOCAL_DRIVES = ['', 'RTC'];
 
 /** The documents of one page. */
 export class Documents {
-  private readonly entries: Entry[] = [];
+  private entries: Entry[] = [];
   private count = 0;
 
   /**
    * @param page - this page's id.
    * @param root - the server's root folder.
+   * @param look - adds documents that were not noticed when they were opened.
    */
   constructor(
     readonly page: string,
-    private readonly root: string
+    private readonly root: string,
+    private readonly look: () => void = () => undefined
   ) {}
 
-  /** Keeps `context` while it is open; `text`: it shows a notebook's file as plain text. */
-  add(context: OpenContext, text: boolean): void {
-    if (this.entries.some(entry => entry.context === context)) {
-      return; // a second view of it
+  /** Keeps `context`, if it is a notebook's file, while it is open. */
+  add(context: OpenContext): void {
+    if (!context.path.toLowerCase().endsWith('.ipynb') || this.entries.some(entry => entry.context === context)) {
+      return; // something else, or a second view
     }
-    const entry = { id: String(++this.count), context, text };
+    const entry = { id: String(++this.count), context };
     this.entries.push(entry);
-    context.disposed.connect(() => this.entries.splice(this.entries.indexOf(entry), 1));
+    context.disposed.connect(() => {
+      this.entries = this.entries.filter(other => other !== entry);
+    });
   }
 
   /** Does a job of the kernel `kernelId`. */
@@ -64,8 +67,8 @@ export class Documents {
     if (job.op === 'find') {
       return { documents: await this.find(job.name, kernelId) };
     }
-    const context = this.entries.find(entry => entry.id === job.document && !entry.text)?.context;
-    if (!context || context.isDisposed || !context.isReady) {
+    const context = this.entries.find(entry => entry.id === job.document)?.context;
+    if (!context || context.isDisposed || !context.isReady || isText(context)) {
       return { error: 'closed' };
     }
     const shared = context.model.sharedModel as SharedNotebook & { toJSON(): Record<string, unknown> };
@@ -84,22 +87,31 @@ export class Documents {
   }
 
   private async find(name: string, kernelId: string): Promise<DocumentInfo[]> {
-    const named = this.entries.filter(({ context }) => lastPart(context.path) === name && isLocal(context));
+    this.look();
+    const own = ({ sessionContext }: OpenContext): boolean => sessionContext?.session?.kernel?.id === kernelId;
+    // The kernel's own documents are told in any case: from them it knows the server's root where the page does not.
+    const local = this.entries.filter(({ context }) => isLocal(context));
+    const named = local.filter(({ context }) => own(context) || lastPart(context.path) === name);
     const late = new Promise(resolve => setTimeout(resolve, LOADING_MS));
     await Promise.all(named.filter(entry => !entry.context.isReady).map(entry => Promise.race([entry.context.ready, late])));
     return named
       .filter(({ context }) => context.isReady && !context.isDisposed)
-      .map(({ id, context, text }) => ({
+      .map(({ id, context }) => ({
         page: this.page,
         document: id,
         path: context.localPath,
         root: this.root,
-        own: context.sessionContext?.session?.kernel?.id === kernelId,
+        own: own(context),
         dirty: context.model.dirty,
         shared: Boolean(context.model.collaborative) || drive(context) === 'RTC',
-        text
+        text: isText(context)
       }));
   }
+}
+
+/** Whether a notebook's file is open as plain text. */
+function isText({ model }: OpenContext): boolean {
+  return !(model.sharedModel as Partial<SharedNotebook> | undefined)?.cells;
 }
 
 function lastPart(path: string): string {

@@ -13,33 +13,40 @@ import type { Session } from './listener';
 import { Relay } from './relay';
 import type { Channel } from './relay';
 
+type Context = OpenContext & { sessionContext: Session };
+
+/** A widget with a kernel; a document's widget has its context. */
+interface Opened {
+  sessionContext: Session;
+  context?: Context;
+}
+
 /** Starts everything for one page. */
 export function activate(app: JupyterFrontEnd): void {
   const { paths } = app as { paths?: Partial<JupyterFrontEnd.IPaths> };
   const page = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-  const documents = new Documents(page, paths?.directories?.serverRoot ?? '');
+  const documents = new Documents(page, paths?.directories?.serverRoot ?? '', () => scan());
   const relay = new Relay(page, openChannel(paths?.urls?.base ?? ''), (job, kernelId) => documents.perform(job, kernelId));
   const listener = new Listener(documents, relay, (kernel, word) => requestKernel(kernel, word));
   globalThis.addEventListener?.('pagehide', () => relay.leave());
-  const watch = (text: boolean) => ({
-    createNew: (_: unknown, context: unknown): void => {
-      const opened = context as OpenContext & { sessionContext: Session };
-      if (opened.path.toLowerCase().endsWith('.ipynb')) {
-        documents.add(opened, text);
-      }
-      listener.listen(opened.sessionContext);
-    }
-  });
-  app.docRegistry.addWidgetExtension('Notebook', watch(false));
-  app.docRegistry.addWidgetExtension('Editor', watch(true));
-  // consoles, and what other extensions bring with a kernel
+  const opened = (context: Context): void => {
+    documents.add(context);
+    listener.listen(context.sessionContext);
+  };
+  const extension = { createNew: (_: unknown, context: unknown): void => opened(context as Context) };
+  app.docRegistry.addWidgetExtension('Notebook', extension);
+  app.docRegistry.addWidgetExtension('Editor', extension);
+  // What was open before this plugin was started, consoles, and what other extensions bring with a kernel.
   const scan = (): void => {
-    for (const { sessionContext } of kernelDocuments(app.shell)) {
-      listener.listen(sessionContext as Session);
+    for (const { context, sessionContext } of kernelDocuments(app.shell) as Iterable<Opened>) {
+      listener.listen(sessionContext);
+      if (context) {
+        opened(context);
+      }
     }
   };
   const { layoutModified } = app.shell as { layoutModified?: { connect(slot: () => void): unknown } };
-  layoutModified?.connect(scan);
+  (layoutModified ?? app.shell.currentChanged)?.connect(scan);
   void app.restored.then(scan);
 }
 

@@ -73,7 +73,7 @@ export interface DocumentInfo {
   document: string;
   /** Its path below the server's root. */
   path: string;
-  /** The server's root folder; `~` may stand for the home folder. */
+  /** The server's root folder, `~` for the home folder; empty where the page does not know it (Notebook 7). */
   root: string;
   /** Its kernel is the one that asks. */
   own: boolean;

@@ -5,8 +5,10 @@
 
 import type { Answer, Job } from './protocol';
 
-/** How long other pages may take to say what they have open. */
-const FIND_MS = 300;
+/** How long other pages may take to say what they have open; one that is still loading is slow. */
+export const FIND_MS = 1_000;
+/** A page that was silent so often is gone: closed tabs say so, crashed ones do not. */
+const SILENT = 2;
 /** How long another page may take to do what it is told. */
 const DO_MS = 10_000;
 
@@ -31,7 +33,8 @@ type Perform = (job: Job, kernelId: string) => Promise<Answer>;
 
 /** This page among the others. */
 export class Relay {
-  private readonly others = new Set<string>();
+  /** How often each other page was silent. */
+  private readonly others = new Map<string, number>();
   private readonly waiting = new Map<string, (from: string, answer: Answer) => void>();
   private count = 0;
 
@@ -56,9 +59,9 @@ export class Relay {
     this.post({ kind: 'bye' });
   }
 
-  /** The answers of the other pages to a job for all; those that are silent are forgotten. */
+  /** The answers of the other pages to a job for all; those that stay silent are forgotten. */
   async askAll(job: Job, kernel: string): Promise<Answer[]> {
-    const left = new Set(this.others);
+    const left = new Set(this.others.keys());
     if (!left.size) {
       return [];
     }
@@ -68,7 +71,13 @@ export class Relay {
       left.delete(from);
       return !left.size;
     });
-    left.forEach(page => this.others.delete(page));
+    for (const page of left) {
+      const silent = (this.others.get(page) ?? 0) + 1;
+      this.others.set(page, silent);
+      if (silent >= SILENT) {
+        this.others.delete(page);
+      }
+    }
     return answers;
   }
 
@@ -109,7 +118,7 @@ export class Relay {
       this.others.delete(from);
       return;
     }
-    this.others.add(from);
+    this.others.set(from, 0);
     if (kind === 'hello') {
       this.post({ kind: 'here' });
     } else if (kind === 'answer' && to === this.page) {
