@@ -17,7 +17,6 @@ from ..core.filetime import FileChangedError
 from ..text.encoding import decode, printable
 from ..text.patch import FileChange, Result
 from . import _paths, _writing
-from .formatting import Formatters
 
 PROGRESS_FROM = 50
 """Files from which on the card counts them."""
@@ -50,6 +49,8 @@ async def put_all(
     Raises:
         ToolError: something can't be written, or has changed while permission was asked for. Nothing is changed.
     """
+    from .formatting import Formatters
+
     # All in one step of one thread: a cancelled call has written and recorded everything, or nothing.
     made = await anyio.to_thread.run_sync(_write, ctx, results, tool)
     ctx.workspace.service(Formatters)

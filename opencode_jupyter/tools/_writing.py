@@ -15,7 +15,6 @@ from ..core.filetime import FileChangedError
 from ..text.diff import shorten
 from ..text.encoding import printable
 from . import _paths
-from .formatting import Formatters
 
 MAX_BYTES = 256 << 20
 """A file to edit or overwrite is held in memory several times over (text, diff, the content for undo)."""
@@ -70,6 +69,8 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
     Raises:
         ToolError: it can't be written, or has changed while permission was asked for. The old file is whole.
     """
+    from .formatting import Formatters  # here: with the table of formatters, only needed for a write
+
     workspace = ctx.workspace
 
     def work() -> Change:
@@ -86,8 +87,8 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
 
     # All in one step of one thread: a cancelled call has written and recorded the change, or done neither.
     change = await anyio.to_thread.run_sync(work)
+    workspace.service(Formatters)  # they listen from now on
     shown = printable(str(path))
-    workspace.service(Formatters)
     await workspace.bus.publish_and_wait("file.edited", {"file": shown})
     event = "add" if before is None else "change"
     await workspace.bus.publish_and_wait("file.watcher.updated", {"file": shown, "event": event})

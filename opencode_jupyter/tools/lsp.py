@@ -17,10 +17,6 @@ from ..text.encoding import printable
 from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
-from .language.documents import load
-from .language.service import LanguageServers
-from .language.symbols import kind_name
-from .language.uris import to_path, to_uri
 
 Operation = Literal[
     "goToDefinition",
@@ -50,6 +46,9 @@ class Parameters(Arguments):
 @builtin("lsp", Parameters)
 async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask language servers about code."""
+    from .language.rows import rows  # here: a dozen modules that nothing else needs
+    from .language.service import LanguageServers
+
     path = _paths.target(ctx, args.file_path)
     await assert_external(ctx, path)
     await ctx.ask("lsp", ["*"], ["*"], {})
@@ -74,8 +73,9 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     metadata: dict[str, Any] = {"result": answer.result}
     if answer.notes:
         metadata["notes"] = answer.notes
+    records = rows(answer.result, args.operation, path, args.line, args.character)
     title = f"{args.operation} {shown}:{args.line}:{args.character}"
-    return ToolResult(title, printable(output), metadata, records=rows(answer.result, path, args))
+    return ToolResult(title, printable(output), metadata, records=records)
 
 
 def _inside(path: Path, args: Parameters) -> None:
@@ -84,6 +84,8 @@ def _inside(path: Path, args: Parameters) -> None:
     Raises:
         ToolError: it is something else, or is shorter.
     """
+    from .language.documents import load
+
     found = _paths.status(path)
     if found is not None:
         if path.is_dir():
@@ -94,52 +96,3 @@ def _inside(path: Path, args: Parameters) -> None:
     count = load(path)[0].count("\n") + 1
     if args.line > count:
         raise ToolError(f"Line {args.line} is past the end of {path}, which has {count} lines.")
-
-
-def rows(result: list[Any], path: Path, args: Parameters) -> list[dict[str, Any]]:
-    """The answers as a table: one row for each place, symbol or caller, counted from 1."""
-    out: list[dict[str, Any]] = []
-    if args.operation == "hover":
-        return [
-            {"path": str(path), "line": args.line, "character": args.character, "text": _text(item.get("contents"))}
-            for item in result
-            if isinstance(item, dict)
-        ]
-    for item in result:
-        if isinstance(item, dict):
-            _row(out, item, to_uri(path), None)
-    return out
-
-
-def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: str | None) -> None:
-    other = item.get("from") or item.get("to")
-    named = other if isinstance(other, dict) else item
-    location = named.get("location") or {}
-    where = named.get("uri") or named.get("targetUri") or location.get("uri") or uri
-    place = named.get("selectionRange") or named.get("targetSelectionRange") or named.get("range")
-    place = place or location.get("range") or {}
-    start = place.get("start") or {}
-    file = to_path(where)
-    row: dict[str, Any] = {
-        "path": printable(str(file)) if file is not None else where,
-        "line": start.get("line", 0) + 1,
-        "character": start.get("character", 0) + 1,
-    }
-    if "name" in named:
-        row["name"] = named["name"]
-        row["kind"] = kind_name(named.get("kind"))
-        row["container"] = container or named.get("containerName") or named.get("detail")
-    if isinstance(other, dict):
-        row["calls"] = len(item.get("fromRanges") or ())
-    out.append(row)
-    for child in named.get("children") or ():
-        _row(out, child, uri, named.get("name"))
-
-
-def _text(contents: Any) -> str:
-    """A hover's text: a string, a marked string, markup, or a list of these."""
-    if isinstance(contents, list):
-        return "\n\n".join(filter(None, map(_text, contents)))
-    if isinstance(contents, dict):
-        return str(contents.get("value", ""))
-    return contents if isinstance(contents, str) else ""
