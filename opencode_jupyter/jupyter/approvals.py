@@ -247,7 +247,7 @@ class Broker:
             said = f"not saved for this project: {error}"
         for decision in reversed(self._workspace.permissions.history):
             if decision.request_id == ask.id:
-                decision.message = " ".join(filter(None, [decision.message, said]))
+                decision.note = said
                 break
 
     def resolve(

@@ -198,7 +198,7 @@ def history(workspace: Workspace, rest: list[str]) -> Table:
             "by": decision.by,
             "rule": "; ".join(dict.fromkeys(map(_said, decision.rules))),
             "reply": decision.reply,
-            "message": decision.message,
+            "message": " ".join(filter(None, [decision.message, decision.note])) or None,
         }
         for decision in list(workspace.permissions.history)[: -limit - 1 : -1]
     ]

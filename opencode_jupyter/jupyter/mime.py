@@ -183,6 +183,8 @@ def _decision(decision: dict[str, Any]) -> str:
     by = str(decision.get("by") or "")
     by = "you" if by in _PERSON else visible_line(by)
     message = f": “{visible_line(str(decision['message']))}”" if decision.get("message") else ""
+    if decision.get("note"):
+        message += f" ({visible_line(str(decision['note'])).rstrip('.')})"
     rule = decision.get("rule")
     if rule and not decision.get("reply"):
         origin = f" from {visible_line(rule['origin'])}" if rule.get("origin") else ""

@@ -127,6 +127,8 @@ def _decision(decision: Decision) -> dict[str, Any]:
         shown["reply"] = decision.reply
     if decision.message:
         shown["message"] = decision.message
+    if decision.note:
+        shown["note"] = decision.note
     if decision.rules:
         wanted = [r for r in decision.rules if r.action == decision.action] or decision.rules
         shown["rule"] = rule_json(wanted[0])

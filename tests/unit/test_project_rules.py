@@ -78,7 +78,8 @@ def test_always_in_this_project_is_written_and_holds_for_the_session(ip: Shell) 
     assert bash() == {"*": "ask", "git --version *": "allow"}
     (decision,) = asked.call.part.decisions
     assert (decision.reply, decision.by, decision.action) == ("always", "card", "allow")
-    assert decision.message == "also saved for this project, in opencode.json."
+    assert decision.message is None
+    assert decision.note == "also saved for this project, in opencode.json."
     workspace = ip.notebook.workspace
     assert [rule.pattern for rule in workspace.permissions.approved] == ["git --version *"]
     workspace.permissions.approved.clear()  # as in the next session
@@ -100,7 +101,7 @@ def test_what_can_not_be_saved_holds_for_the_session_and_says_why(ip: Shell) -> 
     Path("opencode.json").write_text("{")  # broken while the person thinks
     asked.click()
     assert asked.output() == "a"
-    said = asked.call.part.decisions[0].message
+    said = asked.call.part.decisions[0].note
     assert said is not None
     assert said.startswith("not saved for this project: ")
     assert "opencode.json:1" in said
@@ -115,7 +116,7 @@ def test_a_click_never_lifts_a_deny(ip: Shell) -> None:
     asked.click(patterns=["echo *", "echo secret x", "~/bin *"])
     asked.output()
     assert list(bash()) == ["*", "echo *", "echo secret *"]
-    said = str(asked.call.part.decisions[0].message)
+    said = str(asked.call.part.decisions[0].note)
     assert "Not saved: bash echo secret x allow can't be saved in opencode.json" in said
     assert "~/bin * would stand for the home folder" in said
 

@@ -160,12 +160,12 @@ describe('body', () => {
       part({ status: 'completed' }, {
         decisions: [
           { permission: 'edit', patterns: ['a'], action: 'allow', by: 'rule', rule },
-          { permission: 'edit', patterns: ['a'], action: 'allow', by: 'card', reply: 'once' },
+          { permission: 'edit', patterns: ['a'], action: 'allow', by: 'card', reply: 'always', note: 'also saved.' },
           { permission: 'edit', patterns: ['a'], action: 'deny', by: 'policy', reply: 'reject', message: 'no' }
         ]
       })
     );
-    expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed once by you · denied by policy (nobody was there to ask): “no”');
+    expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed for this session by you (also saved) · denied by policy (nobody was there to ask): “no”');
   });
 
   test('the input is drawn when it is opened', () => {

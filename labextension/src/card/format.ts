@@ -99,7 +99,8 @@ const PERSON = ['you', 'user', 'card', 'control', 'tap', 'widget', 'prompt', 'pe
 /** A decision in words: `allowed once by you`, `rule edit *: allow from opencode.json`. */
 export function decisionWords(decision: CardDecision): string {
   const by = PERSON.includes(decision.by) ? 'you' : visibleLine(decision.by);
-  const word = decision.message ? `: “${visibleLine(decision.message)}”` : '';
+  const note = decision.note ? ` (${visibleLine(decision.note).replace(/\.$/, '')})` : '';
+  const word = (decision.message ? `: “${visibleLine(decision.message)}”` : '') + note;
   if (decision.rule && !decision.reply) {
     const { code, from } = ruleWords(decision.rule);
     return `rule ${code}${from}${word}`;

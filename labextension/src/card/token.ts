@@ -164,6 +164,8 @@ export interface CardDecision {
   rule?: CardRule;
   /** The person's word to the model. */
   message?: string;
+  /** What else came of it, such as the file that a rule was saved in. */
+  note?: string;
 }
 
 /** How far the tool says it is. */

@@ -67,6 +67,7 @@ class Decision:
         by: who decided: ``rule``, ``reply``, ``approve``, ``cancelled``, ``closed``, or the way in that was given
             to `PermissionService.reply` (``card``, ``prompt``, ``policy``, ...).
         message: the person's word, or why it ended without one.
+        note: what else came of it, such as the file that a rule was saved in.
         waited: seconds spent waiting for the answer.
         time: Unix milliseconds of the end.
         session_id: whose ask it was.
@@ -84,3 +85,4 @@ class Decision:
     time: int = 0
     session_id: str = ""
     request_id: str | None = None
+    note: str | None = None
