@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencode_jupyter.core.workspace import Workspace
+
+from ..support.site import Site
 
 
 class Approver:
@@ -60,3 +63,25 @@ async def workspace(project: Path, approver: Approver, tmp_path: Path) -> AsyncI
     config = {"permission": {"*": "ask"}}
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
         yield ws
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web site on loopback."""
+    with Site() as running:
+        yield running
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """A name server: host to addresses."""
+    known: dict[str, list[str]] = {"site.test": ["127.0.0.1"]}
+    real = socket.getaddrinfo
+
+    def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        if host in known:
+            return [entry for address in known[host] for entry in real(address, port, *args, **kwargs)]
+        return real(host, port, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,6 @@ from ..support.site import Connection, Request, Site
 from .conftest import Approver
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as running:
-        yield running
 
 
 @pytest.fixture
