@@ -1,0 +1,187 @@
+"""What cards show beside the output: labels, tasks, tables, files, answers, calls inside calls; JSON, HTML and text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
+from opencode_jupyter.core.result import ToolResult
+from opencode_jupyter.core.state import Completed, Failed, Pending, Running, ToolPart
+from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.jupyter.labels import label_of
+from opencode_jupyter.jupyter.mime import CARD_MIME
+from opencode_jupyter.jupyter.render import PLAIN_LINES, live_text, lost_bundle, settled_bundle
+from opencode_jupyter.jupyter.view import Extras, card_part, card_tree
+from opencode_jupyter.jupyter.view_asks import AskView, digest_of
+from opencode_jupyter.jupyter.view_bodies import ROWS
+
+EVIL = "<script>alert(1)</script>\u202e"
+DIFF = "@@ -1 +1 @@\n-a\n+b\n"
+TODOS = [
+    {"content": "read", "status": "completed", "priority": "high"},
+    {"content": "clean", "status": "in_progress", "priority": "medium"},
+    {"content": "write", "status": "pending", "priority": "low"},
+    {"content": "ask", "status": "cancelled"},
+    {"content": "odd", "status": "?"},
+]
+
+
+def part(tool: str, state: Any, **more: Any) -> ToolPart:
+    return ToolPart("prt_1", "ses_1", "msg_1", "call_1", tool, state, **more)
+
+
+def done(
+    tool: str,
+    output: str = "out",
+    metadata: dict[str, Any] | None = None,
+    given: dict[str, Any] | None = None,
+    title: str = "",
+    records: list[dict[str, Any]] | None = None,
+) -> ToolPart:
+    made = part(tool, Completed(given or {}, 1000, 1030, title, output, metadata or {}), outcome="completed")
+    made.result = ToolResult(title, output, metadata or {}, records=records)
+    return made
+
+
+def drawn(made: ToolPart, base: Path | None = None) -> tuple[dict[str, Any], str, str]:
+    """A settled card's ``ui``, HTML and text."""
+    data, _ = settled_bundle(card_part(made, Extras(base=base)))
+    return data[CARD_MIME]["ui"], data["text/html"].split("</style>")[1], data["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "label"),
+    [
+        ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.py\n*** Delete File: b.py\n"}, "2 files"),
+        ("apply_patch", {"patchText": "*** Add File: src/a b.py\n+x"}, "src/a b.py"),
+        ("apply_patch", {"patchText": 7}, "7"),
+        ("batch", {"tool_calls": [{}, {}, {}]}, "3 calls"),
+        ("batch", {"tool_calls": [{}]}, "1 call"),
+        ("question", {"questions": [{"header": "DB"}, {"header": "", "question": "Why?"}, 7]}, "DB, Why?"),
+        ("todowrite", {"todos": TODOS}, "1 of 5 tasks done"),
+        ("todowrite", {"todos": []}, "no tasks"),
+        ("lsp", {"operation": "hover", "filePath": "a.py", "line": 3, "character": 7}, "hover a.py:3:7"),
+        ("webfetch", {"url": "https://a.example/x", "format": "text"}, "https://a.example/x"),
+        ("skill", {"name": "pdf"}, "pdf"),
+        ("python", {"code": "# a note\n\nx = 1\nprint(x)"}, "x = 1 …"),
+        ("python", {"code": "x"}, "x"),
+        ("notebook_edit", {"filePath": "/p/lesson.ipynb"}, "lesson.ipynb"),
+        ("bash", {"command": "ls -l\nrm x", "description": "Lists"}, "Lists"),
+        ("custom", {"anything": ["x"], "other": 5}, "5"),
+        ("custom", {}, ""),
+    ],
+)
+def test_labels(tool: str, given: dict[str, Any], label: str) -> None:
+    assert label_of(part(tool, Pending(given))) == label
+
+
+def test_a_title_takes_its_place_but_for_those_that_say_less() -> None:
+    assert label_of(done("bash", given={"command": "ls"}, title="Lists files")) == "Lists files"
+    assert label_of(part("bash", Running({"command": "ls"}, 0, "Half done"))) == "Half done"
+    files = [{"relativePath": "a.py"}, {"relativePath": "b.py"}]
+    assert label_of(done("apply_patch", metadata={"files": files}, title="Success.\nM a.py")) == "2 files"
+    assert (
+        label_of(done("batch", metadata={"failed": 1}, given={"tool_calls": [{}, {}]}, title="B"))
+        == "2 calls, 1 failed"
+    )
+    assert label_of(part("batch", Failed({"tool_calls": [{}]}, 0, 1, "no"))) == "1 call"
+
+
+@pytest.mark.parametrize("tool", ["todowrite", "todoread"])
+def test_tasks(tool: str) -> None:
+    ui, html, text = drawn(done(tool, "[...]", {"todos": TODOS}))
+    assert [t["status"] for t in ui["tasks"]] == ["completed", "in_progress", "pending", "cancelled", "pending"]
+    assert text.split("\n")[1:] == ["☑ read (high)", "◐ clean", "☐ write (low)", "✗ ask", "☐ odd"]
+    assert "☑" in html
+    assert "<b>clean</b>" in html
+    assert card_part(part(tool, Running({"todos": TODOS}, 0)), live=True)["ui"]["tasks"][0]["content"] == "read"
+
+
+def test_one_diff_for_each_file() -> None:
+    files = [
+        {"filePath": "/p/a.py", "relativePath": "a.py", "type": "update", "diff": DIFF, "additions": 1, "deletions": 1,
+         "before": "x" * 9999, "after": "y"},
+        {"filePath": "/p/old.py", "relativePath": "new.py", "movePath": "/p/new.py", "type": "move", "diff": ""},
+        "odd", {"type": "add"},
+    ]  # fmt: skip
+    made = done("apply_patch", "Success.", {"files": files, "diff": DIFF})
+    ui, html, text = drawn(made)
+    assert [d["path"] for d in ui["diffs"]] == ["a.py", "new.py"]
+    assert "diff" not in ui
+    assert "x" * 100 not in str(card_part(made))
+    assert "moved from old.py" in html
+    assert "a.py +1 -1\n@@ -1 +1 @@" in text
+
+
+def test_tables_of_searches_and_of_json() -> None:
+    rows = [{"path": f"/p/src/a{i}.py", "line": i, "text": "x"} for i in range(ROWS + 5)]
+    ui, html, text = drawn(done("grep", "Found 300 matches", {"matches": 300}, records=rows), Path("/p"))
+    assert ui["table"]["columns"] == ["path", "line", "text"]
+    assert ui["table"]["rows"][1] == ["src/a1.py", "1", "x"]
+    assert len(ui["table"]["rows"]) == ROWS
+    assert f"the first {ROWS} of 300 rows" in html
+    assert "Found 300 matches" in text
+    ui, _, text = drawn(done("lsp", "[\n {}\n]", {"result": [1]}, records=[{"file": "a.py", "line": 3}]))
+    assert text.split("\n")[1:] == ["file  line", "a.py  3", "1 row"]
+    for made in (done("custom", "words", records=rows), done("glob", "No files found", records=[]), done("read")):
+        assert "table" not in drawn(made)[0]
+
+
+def test_a_skill_shows_its_text_and_files() -> None:
+    output = (
+        '<skill_content name="pdf">\n# Skill: pdf\n\nFill.\n\nBase directory for this skill: file:///s/pdf\nRelative.\n'
+        "<skill_files>\n<file>/s/pdf/run.py</file>\n<file>/s/pdf/a/b.md</file>\n</skill_files>\n</skill_content>"
+    )
+    ui, html, text = drawn(done("skill", output, {"name": "pdf", "dir": "/s/pdf"}))
+    assert ui["files"] == ["run.py", "a/b.md"]
+    assert text.split("\n")[1:] == ["# Skill: pdf", "", "Fill."]
+    assert "run.py" in html
+
+
+def test_answers_and_a_dismissal() -> None:
+    questions = questions_of([{"question": "Which?", "header": "DB", "options": ["A"]}, {"question": "Why?"}])
+    made = done("question", "User has answered")
+    made.answered = [Answered(questions, [["A", "B"], []], "card"), Answered(questions[1:], None, "prompt")]
+    _, html, text = drawn(made)
+    assert text.split("\n")[1:] == ["DB: Which? → A, B", "Why? → not answered", "Why? → dismissed"]
+    assert "<b>A, B</b>" in html
+    assert "<details><summary" in html  # the output, folded
+
+
+def test_hostile_text_stays_text() -> None:
+    made = done("todowrite", EVIL, {"todos": [{"content": EVIL, "status": EVIL, "priority": EVIL}], "files": [
+        {"relativePath": EVIL, "type": EVIL, "diff": EVIL}]}, records=[{EVIL: EVIL}])  # fmt: skip
+    made.answered = [Answered(questions_of({"question": EVIL, "header": EVIL}), [[EVIL]], EVIL)]
+    for shown in (made, done("lsp", "[]", records=[{EVIL: EVIL}]), done("skill", f"<file>{EVIL}</file>", {"dir": "/"})):
+        _, html, text = drawn(shown)
+        assert "<script" not in html
+        assert "\u202e" not in html + text
+
+
+@pytest.mark.anyio
+async def test_calls_inside_a_call(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as ws:
+        parent = ws.start("batch", {"tool_calls": [{}, {}]})
+        parent.part.state = Running(parent.part.state.input, 1000)
+        one, two = (parent.child("question", {"questions": []}) for _ in range(2))
+        one.part.state = Completed({}, 1000, 1002, "", "long " * 1000, {})
+        one.part.outcome = "completed"
+        questions = questions_of({"question": "Which?", "options": ["A"]})
+        waiting = QuestionRequest("que_1", "ses_1", questions, None, 500)
+        asks = {two.part.call_id: [AskView(waiting, digest_of(waiting))]}
+        live = card_tree(parent, asks, live=True)
+        assert [c["tool"] for c in live["ui"]["children"]] == ["question", "question"]
+        assert live["ui"]["children"][1]["ui"]["question"]["questions"][0]["question"] == "Which?"
+        assert len(live["ui"]["children"][0]["state"]["output"]) < 2100
+        assert live_text(live).endswith(": waiting for you: Which?")
+        lost = lost_bundle(live)[CARD_MIME]
+        assert [c["ui"]["outcome"] for c in (lost, *lost["ui"]["children"])] == ["ended", "completed", "ended"]
+        assert "que_1" not in str(lost)
+        settled = settled_bundle(card_tree(parent, asks, live=False))[0]
+        outcomes = [c["ui"]["outcome"] for c in settled[CARD_MIME]["ui"]["children"]]
+        assert outcomes == ["completed", "interrupted"]
+        assert "  ✓ question" in settled["text/plain"]
+        assert len(settled["text/plain"].split("\n")) <= PLAIN_LINES
