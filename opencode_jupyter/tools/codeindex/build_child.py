@@ -38,8 +38,6 @@ def main() -> int:
         return 1
     threading.Thread(target=_end_with_parent, daemon=True).start()
     index, root, wanted, gone, workers = job
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)
     lock = _lock(index + ".lock")
     store = wire.load("store").Store(Path(index))
     try:

@@ -152,6 +152,8 @@ def notebook_pieces(source: str) -> list[Piece]:
         cells = book["cells"] if "cells" in book else book["worksheets"][0]["cells"]
     except (KeyError, TypeError, IndexError, RecursionError) as error:
         raise ValueError("not a notebook") from error
+    if not isinstance(cells, list):
+        raise ValueError("not a notebook")
     rows = source.split("\n")
     found: list[Piece] = []
     at = 0

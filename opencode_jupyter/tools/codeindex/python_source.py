@@ -163,7 +163,7 @@ def _last(source: str, end: int) -> int:
 
 def _signature(source: str, header: re.Match[str] | None, name_end: int) -> str:
     if header is None:
-        return source[name_end : source.find("\n", name_end)][:200].strip()
+        return source[name_end : source.find("\n", name_end)][:200].strip().rstrip(":")
     return source[header.start() : header.end()].strip().rstrip(":")[:_SIGNATURE]
 
 

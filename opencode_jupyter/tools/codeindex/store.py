@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .extract import Row
 
-VERSION = 1
+VERSION = 2
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
@@ -27,10 +27,10 @@ CREATE TABLE pieces(
   id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, kind TEXT, symbol TEXT, line INTEGER, end INTEGER,
   name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT);
 CREATE INDEX pieces_by_file ON pieces(file);
+CREATE INDEX pieces_by_symbol ON pieces(symbol COLLATE NOCASE);
 CREATE VIRTUAL TABLE words USING fts5(
   name, place, signature, summary, doc, body, content='',
   tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co'");
-CREATE VIRTUAL TABLE counts USING fts5vocab(words, 'row');
 PRAGMA user_version = {VERSION};
 """
 

@@ -8,7 +8,8 @@ from functools import cache, lru_cache
 from .vocabulary import WORDS
 
 _WORD = re.compile(r"[^\W\d]\w+")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_FOREIGN = re.compile(r"[^\W_]+")
 _LONGEST = 60
 """Letters of an identifier that is looked into; longer ones are data."""
 
@@ -51,7 +52,7 @@ def parts(identifier: str) -> tuple[str, ...]:
     if len(identifier) > _LONGEST:
         return ()
     out: list[str] = []
-    for part in _PARTS.findall(identifier):
+    for part in (_PARTS if identifier.isascii() else _FOREIGN).findall(identifier):
         lower = part.lower()
         if lower in STOP:
             out.append(lower)
@@ -120,13 +121,13 @@ def stem(word: str) -> str:
     for ending in ("ing", "ed", "er", "or", "ion"):
         base = word[: -len(ending)]
         if word.endswith(ending) and len(base) >= 3 and _VOWEL.search(base):
-            if ending in ("er", "or", "ion") and not (base in WORDS or base + "e" in WORDS or base[:-1] in WORDS):
+            short = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
+            if ending in ("er", "or", "ion") and WORDS.isdisjoint((base, base + "e", short)):
                 continue
-            if base[-1] == base[-2] and base[-1] not in "lsz":
-                base = base[:-1]
+            base = short
             word = base
             break
-    if word.endswith("y") and len(word) > 4 and word[-2] not in "aeiou":
+    if word.endswith("y") and len(word) > 3 and word[-2] not in "aeiou":
         return word[:-1] + "i"
     return word[:-1] if word.endswith("e") and len(word) > 4 else word
 

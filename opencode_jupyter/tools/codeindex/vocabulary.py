@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 
@@ -15,3 +16,9 @@ GROUPS: list[list[str]] = _lines("synonyms.txt")
 
 WORDS: frozenset[str] = frozenset(word for line in (*GROUPS, *_lines("words.txt")) for word in line)
 """Every word known here."""
+
+
+@cache
+def neighbours() -> dict[str, list[tuple[str, int]]]:
+    """Terms of nearby meaning by the word vectors of a language model, each with its nearness in tenths."""
+    return {line[0]: [(other[:-1], int(other[-1])) for other in line[1:]] for line in _lines("neighbours.txt")}
