@@ -13,7 +13,7 @@ from ..core.errors import InvalidArgumentsError, UnknownToolError
 from ..core.repair import correct_name
 from .arguments_schema import Field, spec_of
 from .arguments_values import checked, from_text
-from .arguments_variables import evaluate, fill, lookup, mapping_of
+from .arguments_variables import evaluate, fill, lookup, mapping_of, value_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
 
 if TYPE_CHECKING:
@@ -280,6 +280,9 @@ class _Parser:
     def _give(self, found: Field, word: Word, how: str) -> None:
         if word.kind == "json":
             self._put(found, word.value, how, word)
+            return
+        if word.kind == "variable":
+            self._put(found, value_of(word, self.line, self.user_ns), how, word)
             return
         if word.kind == "fstring":
             text = evaluate(word, self.line, self.user_ns)

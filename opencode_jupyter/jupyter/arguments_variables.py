@@ -10,9 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..core.errors import InvalidArgumentsError
-from .arguments_words import Word, line_error
-
-_FILLED = re.compile(r"\{(([A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[(?:-?\d+|[A-Za-z_]\w*)\])*)\}")
+from .arguments_words import VARIABLE, Word, line_error
 
 
 def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
@@ -56,7 +54,25 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
         except Exception:
             return match.group()
 
-    return _FILLED.sub(value, text)
+    return VARIABLE.sub(value, text)
+
+
+def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
+    """The value of ``name:={variable}``, as it is.
+
+    Raises:
+        InvalidArgumentsError: there is no such variable, or the attribute or item is not there.
+    """
+    name = word.text.partition(".")[0].partition("[")[0]
+    if name not in user_ns:
+        near = get_close_matches(name, [n for n in user_ns if not n.startswith("_")], n=1, cutoff=0.6)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise line_error(f"There is no variable {name}.{hint} (JSON names stand in double quotes.)", line, word.start)
+    try:
+        # A name the user has, in the user's own cell: the same as in an f-string.
+        return eval(word.text, dict(user_ns))  # noqa: S307
+    except Exception as error:
+        raise line_error(f"{word.text} can't be had ({type(error).__name__}: {error}).", line, word.start) from error
 
 
 def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:

@@ -19,6 +19,9 @@ BLANK = " \t\r\n"
 _SHOWN = 100
 """Characters of a line that an error shows around the place it speaks of."""
 
+VARIABLE = re.compile(r"\{(([A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[(?:-?\d+|[A-Za-z_]\w*)\])*)\}")
+"""A variable in braces, or attributes and items of one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -30,7 +33,7 @@ class Word:
         start: where the word begins in the line; `end` is just behind it.
         key: the name before ``=`` or ``:=``, if there is one outside quotes.
         value: what follows ``:=``, decoded; None for other words.
-        kind: ``plain``, ``json`` or ``fstring``.
+        kind: ``plain``, ``json``, ``fstring``, or ``variable`` (``:={name}``).
         quoted: the value begins with a quote, so it is never an option.
     """
 
@@ -158,6 +161,10 @@ def _json(line: str, start: int, position: int, key: str) -> Word:
     else:
         if position >= len(line) or line[position] in BLANK:
             raise line_error(f"{key}:= wants a JSON value behind it, such as {key}:=[1,2].", line, start)
+        variable = VARIABLE.match(line, position)
+        if variable is not None and line[variable.end() : variable.end() + 1] in ("", *BLANK):
+            end = variable.end()  # {name} is no JSON: the user's variable
+            return Word(variable[1], line[position:end], start, end, key, None, "variable", quoted=True)
         value, end = _decode(line, position)
         if end < len(line) and line[end] not in BLANK:
             raise line_error("The JSON value ends before this.", line, end)

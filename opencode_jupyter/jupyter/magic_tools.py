@@ -28,6 +28,7 @@ DAYS = 7.0
 _COLUMNS = ("time", "tool", "title", "state", "outcome", "seconds", "waited", "agent", "by")
 
 USAGE = (
+    "%tools [list]                    the tools, and what a call of each would meet now",
     "%tools history [N]               the last calls; .df and .records for more",
     "%tools doctor                    what works here and what does not",
     "%tools undo [N] [--force]        take back the last file changes",
@@ -42,6 +43,9 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
         ToolError: there is no such subcommand, or it can't be done.
     """
     command, *rest = [w.text if w.key is None else line[w.start : w.end] for w in words(line)] or [""]
+    if command == "list":
+        _none_left("%tools list", rest)
+        command = ""
     if not command:
         table = tool_list(notebook.workspace, agent)
         table.notes += USAGE
@@ -53,7 +57,7 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
         "clean": clean,
     }
     if command not in commands:
-        raise unknown("%tools", command, commands)
+        raise unknown("%tools", command, ["list", *commands])
     return commands[command](notebook, rest)
 
 

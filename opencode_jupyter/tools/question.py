@@ -37,7 +37,7 @@ class Parameters(Arguments):
     questions: list[Asked] = Field(description="The questions to ask")
 
 
-@builtin("question", Parameters)
+@builtin("question", Parameters, body="questions")
 async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask the person at the notebook, with answers to choose from."""
     ctx.proceed()

@@ -405,3 +405,19 @@ def test_variables_in_unquoted_words(line: str, path: str) -> None:
         assert parse(line, None, ws.registry, variables).arguments == {"filePath": path}
         command = parse("bash echo {i}", None, ws.registry, variables).arguments["command"]
     assert command == "echo {i}"
+
+
+def test_a_variable_is_given_as_it_is(read: Any) -> None:
+    class Box:
+        items = (1.5, 2.5)
+
+    assert read("plot data:={numbers} title:={name}", numbers=[1.0], name="N").arguments == {
+        "data": [1.0],
+        "title": "N",
+    }
+    assert read("plot data:={box.items}", box=Box()).arguments == {"data": (1.5, 2.5)}
+    assert read('plot data:=[1] style:={"colour":"red"}').arguments["style"] == {"colour": "red"}
+    with pytest.raises(InvalidArgumentsError, match="no variable nubmers. Did you mean numbers"):
+        read("plot data:={nubmers}", numbers=[1.0])
+    with pytest.raises(InvalidArgumentsError, match=r"numbers\[3\] can't be had \(IndexError"):
+        read("plot data:={numbers[3]}", numbers=[1.0])

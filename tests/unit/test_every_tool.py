@@ -1,0 +1,68 @@
+"""Every tool has its entry in the list, its help, its completion, its place in the guide and its card in the gallery."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opencode_jupyter import Workspace
+from opencode_jupyter.core.registry import ORDER
+from opencode_jupyter.jupyter.arguments_schema import Spec
+from opencode_jupyter.jupyter.help import ToolHelp, tool_list
+from opencode_jupyter.tools import MODULES
+from tests.support.shells import Shell, shell
+
+ROOT = Path(__file__).parents[2]
+GALLERY = ROOT / "notebooks" / "06-gallery.ipynb"
+IN_THE_NOTEBOOK = ("python", "inspect")
+NEEDS_A_NETWORK = {"websearch"}
+NEEDS_AN_AGENT = {"task", "plan_enter", "plan_exit"}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with Workspace(tmp_path_factory.mktemp("project"), store=False, data_dir=tmp_path_factory.mktemp("data")) as ws:
+        yield ws
+
+
+@pytest.fixture(scope="module")
+def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("shell")) as made:
+        yield made
+
+
+def test_opencodes_tools_are_there(workspace: Workspace) -> None:
+    assert set(ORDER) - NEEDS_AN_AGENT <= set(workspace.registry.names())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_list_and_help(workspace: Workspace, name: str) -> None:
+    row = next(row for row in tool_list(workspace).records if row["tool"] == name)
+    assert row["now"] == "allow"
+    assert row["description"]
+    tool = workspace.registry.get(name)
+    assert tool is not None
+    text = repr(ToolHelp(Spec(tool)))
+    assert f"%tool {name} [options]" in text
+    for field in Spec(tool).fields:
+        assert field.description, f"{name}.{field.name} says nothing of itself"
+        assert field.name in text
+
+
+@pytest.mark.parametrize("name", [*MODULES, *IN_THE_NOTEBOOK])
+def test_completion(ip: Shell, name: str) -> None:
+    assert f"%tool {name}" in ip.complete(f"%tool {name[:2]}")
+
+
+@pytest.mark.parametrize("name", [*MODULES, *IN_THE_NOTEBOOK])
+def test_the_guide_and_the_gallery_show_it(name: str) -> None:
+    assert re.search(rf"\b{name}\b", (ROOT / "docs" / "user-guide.md").read_text())
+    if name in NEEDS_A_NETWORK:
+        return
+    cells = json.loads(GALLERY.read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert any(re.search(rf"%tool (?:-\S+ (?:\d+ )?)*{name}\b", source) for source in sources)
