@@ -136,3 +136,38 @@ def test_nobody_at_the_keyboard(environment: dict[str, str], tmp_path: Path) -> 
     done = subprocess.run(command, env=allowed, timeout=START, check=False, **options)
     assert "A=1" in done.stdout
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_questions(program: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """Numbered options, several, own words; an empty line dismisses, and so does Ctrl-C at ipython's own prompt."""
+    with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
+        setup = (
+            "q = {'questions': [{'question': 'Which?', 'header': 'DB', 'multiple': True, 'options': "
+            "[{'label': 'Lite', 'description': 'a file'}, {'label': 'Post', 'description': ''}]}]}"
+        )
+        child.sendline(setup)
+        child.expect(r"In \[3\]: ")
+        for prompt, typed, said in ((3, "1,2", r"\['Lite', 'Post'\]"), (5, "duck it", r"\['duck it'\]")):
+            child.sendline("r = %tool question --from q")
+            child.expect(r"DB: Which\?\r?\n  \[1\] Lite: a file\r?\n  \[2\] Post\r?\n")
+            child.expect(r"empty: dismiss\) > ")
+            child.sendline(typed)
+            child.expect(rf"In \[{prompt + 1}\]: ")
+            child.sendline("print('said', r.metadata['answers'][0])")
+            child.expect("said " + said)
+            child.expect(rf"In \[{prompt + 2}\]: ")
+        child.sendline("r = %tool question --from q")
+        child.expect(r"empty: dismiss\) > ")
+        child.sendline("")
+        child.expect("QuestionRejectedError: The user dismissed this question")
+        child.expect(r"In \[8\]: ")
+        if program == "ipython":
+            child.sendline("r = %tool question --from q")
+            child.expect(r"empty: dismiss\) > ")
+            time.sleep(0.3)  # readline misses an interrupt in the moment between its prompt and its reading
+            child.sendintr()
+            child.expect("QuestionRejectedError: The user dismissed this question")
+            child.expect(r"In \[9\]: ")
+        child.sendline("6 * 7")
+        child.expect("42")
