@@ -59,8 +59,12 @@ def last_card(kernel: Kernel) -> dict[str, Any]:
 
 def check_goes_on(kernel: Kernel) -> None:
     """Variables are there, no interrupt is left over, output of cells and calls ends where it should."""
-    again = kernel.run("await asyncio.sleep(0.03)\nkept, sys.gettrace()")
-    assert again.result == "({'a': [1, 2]}, None)"
+    again = kernel.run(
+        "import signal\nawait asyncio.sleep(0.03)\nkept, sys.gettrace(), signal.getsignal(signal.SIGURG)"
+    )
+    assert again.result == "({'a': [1, 2]}, None, <Handlers.SIG_DFL: 0>)"
+    plain = kernel.run("signal.getsignal(signal.SIGINT) is signal.default_int_handler")
+    assert plain.result == "True"
     assert kernel.run("print('cell'); time.sleep(0.02)").stdout == "cell\n"
     assert output(kernel, "kept['a']") == "[1, 2]"
 

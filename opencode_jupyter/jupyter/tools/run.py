@@ -122,6 +122,8 @@ class CodeRun:
                         self._task[1].cancel()
                 if outcome is not None:
                     self._capture.close()
+            if self._task is not None:  # it has not had its first step yet
+                self._interrupts.watch(lambda: current() is self._capture)
         except BaseException as error:
             self._capture.close()
             self.finished.set_exception(error)
@@ -147,7 +149,6 @@ class CodeRun:
         code = self._awaiting(pieces)
         task = loop.create_task(self._drive(code))
         self._task = (loop, task)
-        self._interrupts.watch(lambda: current() is self._capture)
 
         def over(_: asyncio.Task[None]) -> None:
             self._interrupts.unwatch()
