@@ -179,6 +179,20 @@ def decision_words(part: dict[str, Any]) -> list[str]:
     return words
 
 
+def pattern_words(part: dict[str, Any]) -> list[str]:
+    """Where a decision was about several things (the commands of a line): each with the rule that decided it."""
+    lines = []
+    for decision in part["ui"].get("decisions") or []:
+        for pattern, rule in zip(decision.get("patterns") or [], decision.get("rules") or [], strict=False):
+            lines.append(f"{visible_line(pattern)}  —  {_rule(rule)}")
+    return list(dict.fromkeys(lines))
+
+
+def _rule(rule: dict[str, Any]) -> str:
+    origin = f" from {visible_line(rule['origin'])}" if rule.get("origin") else ""
+    return visible_line(f"rule {rule['permission']} {rule['pattern']}: {rule['action']}") + origin
+
+
 def _decision(decision: dict[str, Any]) -> str:
     by = str(decision.get("by") or "")
     by = "you" if by in _PERSON else visible_line(by)
@@ -187,8 +201,7 @@ def _decision(decision: dict[str, Any]) -> str:
         message += f" ({visible_line(str(decision['note'])).rstrip('.')})"
     rule = decision.get("rule")
     if rule and not decision.get("reply"):
-        origin = f" from {visible_line(rule['origin'])}" if rule.get("origin") else ""
-        return visible_line(f"rule {rule['permission']} {rule['pattern']}: {rule['action']}") + origin + message
+        return _rule(rule) + message
     if decision.get("by") == "policy":
         word = "denied" if decision.get("action") == "deny" else "allowed"
         return f"{word} by policy (nobody was there to ask){message}"

@@ -18,6 +18,7 @@ from .mime import (
     decision_words,
     extent,
     output_of,
+    pattern_words,
     readable,
     says_output,
     state_words,
@@ -108,4 +109,9 @@ def _foot(part: dict[str, Any]) -> str:
     if shown:
         given_text = pre(escape(visible(cut(shown, INPUT_CHARS))))
         foot += f'<details>{summary("input")}<div style="clear:both">{given_text}</div></details>'
+    each = pattern_words(part)
+    if each:
+        foot += (
+            f"<details>{summary(f'{len(each)} parts, each with its rule')}{pre(escape(chr(10).join(each)))}</details>"
+        )
     return block(foot) if foot else ""

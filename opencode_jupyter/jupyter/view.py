@@ -132,6 +132,8 @@ def _decision(decision: Decision) -> dict[str, Any]:
     if decision.rules:
         wanted = [r for r in decision.rules if r.action == decision.action] or decision.rules
         shown["rule"] = rule_json(wanted[0])
+    if len(decision.patterns) > 1 and len(decision.rules) == len(decision.patterns):
+        shown["rules"] = [rule_json(rule) for rule in decision.rules]
     return shown
 
 

@@ -61,6 +61,8 @@ class AskView:
             shown["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
         if request.rule is not None:
             shown["rule"] = rule_json(request.rule)
+        if len(request.rules) > 1:
+            shown["rules"] = [rule_json(rule) for rule in request.rules]
         return shown
 
 

@@ -1,4 +1,4 @@
-"""Every tool has its entry in the list, its help, its completion, its place in the guide and its card in the gallery."""
+"""Every tool has its entry in the list, its help, its completion, a place in the guide, a card in the gallery."""
 
 from __future__ import annotations
 

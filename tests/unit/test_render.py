@@ -299,3 +299,23 @@ def test_what_a_dead_kernel_leaves_says_so_and_asks_nothing() -> None:
     assert "■ ended" in left["text/html"]
     saved = left[mime.CARD_MIME]
     assert saved["ui"]["outcome"] == "ended" and "ask" not in saved["ui"]
+
+
+def test_each_command_of_a_line_is_listed_with_the_rule_that_decided_it() -> None:
+    rules = [
+        {"permission": "bash", "pattern": "git *", "action": "allow", "origin": "opencode.json"},
+        {"permission": "bash", "pattern": "*", "action": "ask", "origin": "<b>"},
+    ]
+    decision = {
+        "permission": "bash",
+        "patterns": ["git status", "make"],
+        "action": "allow",
+        "by": "card",
+        "reply": "once",
+    }
+    shown = settled_bundle(part(ui={"decisions": [{**decision, "rules": rules}]}))["text/html"]
+    text = Elements(shown).text
+    assert "2 parts, each with its rule" in text
+    assert "git status  —  rule bash git *: allow from opencode.json" in text
+    assert "make  —  rule bash *: ask from <b>" in text
+    assert "parts, each" not in settled_bundle(part(ui={"decisions": [decision]}))["text/html"]

@@ -238,3 +238,17 @@ test('what is asked shows its unseen characters', () => {
   named('Allow for this session…').click();
   expect(root.querySelector('.oc-patterns')?.textContent).toContain('has unseen characters: l\\u200bs *');
 });
+
+test('several commands are listed, each with the rule that decides it', () => {
+  const allow = { permission: 'bash', pattern: 'git *', action: 'allow' as const, origin: 'opencode.json' };
+  const wait = { permission: 'bash', pattern: '*', action: 'ask' as const, origin: '' };
+  const line = { ...ASK, permission: 'bash', patterns: ['git status', 'make'], rule: wait, rules: [allow, wait] };
+  renderCard(root, part({}, { ask: { ...line, diff: undefined, path: undefined, command: 'git status && make' } }), { reply });
+  const items = [...root.querySelectorAll('.oc-each li')];
+  expect(items.map(item => item.textContent)).toEqual([
+    'git status rule bash git *: allow from opencode.json',
+    'make rule bash *: ask'
+  ]);
+  expect(items.map(item => item.className)).toEqual(['', 'oc-asked']);
+  expect(root.querySelectorAll('.oc-ask .oc-strip > .oc-why')).toHaveLength(0);
+});

@@ -5,7 +5,7 @@ import { drawDiff } from './diff';
 import { button, el, hasFocus, setText, show } from './dom';
 import { ruleWords, visible, visibleLine } from './format';
 import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
-import type { CardAsk, CardCallbacks, Reply, ReplyOptions, Scope } from './token';
+import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } from './token';
 
 export { GUARD_MS, RETRY_MS };
 
@@ -21,6 +21,18 @@ const QUESTIONS: Record<string, string> = {
   skill: 'Allow the skill',
   doom_loop: 'Allow the same call once more:'
 };
+
+/** Several patterns, each with the rule that decides it; those that are asked for stand out. */
+function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
+  const list = el('ul', 'oc-each');
+  patterns.forEach((pattern, index) => {
+    const { code, from } = ruleWords(rules[index]);
+    const item = el('li', rules[index].action === 'ask' ? 'oc-asked' : '');
+    item.append(el('code', '', visibleLine(pattern)), ' ', el('span', 'oc-why', `rule ${code}${from}`));
+    list.append(item);
+  });
+  return list;
+}
 
 /** The question one ask poses; made anew for every ask. */
 export class AskView extends Prompt {
@@ -110,12 +122,15 @@ export class AskView extends Prompt {
     question.append(el('b', '', QUESTIONS[ask.permission] ?? `Allow ${visibleLine(ask.permission)} of`));
     const shown = ask.permission === 'edit' && ask.path ? [ask.path] : ask.patterns;
     const saysIt = ask.permission === 'bash' && ask.command && shown.length === 1 && shown[0] === ask.command.trim();
-    for (const pattern of saysIt ? [] : shown) {
+    const each = shown.length > 1 && ask.rules?.length === shown.length ? ask.rules : undefined;
+    for (const pattern of saysIt || each ? [] : shown) {
       question.append(' ', el('code', '', visibleLine(pattern)));
     }
     question.append(' ', this.place);
     strip.append(question);
-    if (ask.rule) {
+    if (each) {
+      strip.append(withRules(shown, each));
+    } else if (ask.rule) {
       const why = el('div', 'oc-why', 'rule ');
       const { code, from } = ruleWords(ask.rule);
       why.append(el('code', '', code), from);

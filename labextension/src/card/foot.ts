@@ -2,7 +2,7 @@
 
 import { ansiNodes } from './ansi';
 import { button, el, safeLink, setText, show } from './dom';
-import { count, decisionWords, extent, visible, visibleLine } from './format';
+import { count, decisionWords, patternWords, extent, visible, visibleLine } from './format';
 import type { CardCallbacks, CardPart, CardSpill } from './token';
 
 /** Most characters of input JSON that are drawn. */
@@ -74,10 +74,11 @@ export class FootView {
   readonly node = el('div', 'oc-foot');
   private readonly why = el('span', 'oc-decisions');
   private readonly input = new Fold('oc-input', setText);
+  private readonly each = new Fold('oc-each-fold', setText);
   private readonly output = new Fold('oc-output', (pre, text) => pre.replaceChildren(...ansiNodes(text)));
 
   constructor() {
-    this.node.append(this.output.node, this.input.node, this.why);
+    this.node.append(this.output.node, this.input.node, this.each.node, this.why);
   }
 
   /**
@@ -99,6 +100,9 @@ export class FootView {
     this.output.update(`output · ${extent(output.split('\n').length, undefined)}`, () => output);
     show(this.input.node, Object.keys(state.input).length > 0 || !!state.raw);
     this.input.update('input', () => inputText(part));
+    const each = patternWords(ui.decisions);
+    show(this.each.node, each.length > 0);
+    this.each.update(`${each.length} parts, each with its rule`, () => each.join('\n'));
     show(this.node, !this.input.node.hidden || !this.output.node.hidden || words.length > 0);
   }
 }

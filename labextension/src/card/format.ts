@@ -115,6 +115,17 @@ export function decisionWords(decision: CardDecision): string {
   return `allowed${scope} by ${by}${word}`;
 }
 
+/** Where a decision was about several things (the commands of a line): each with the rule that decided it. */
+export function patternWords(decisions: CardDecision[]): string[] {
+  const lines = decisions.flatMap(({ patterns, rules }) =>
+    (rules ?? []).map((rule, index) => {
+      const { code, from } = ruleWords(rule);
+      return `${visibleLine(patterns[index] ?? '')}  —  rule ${code}${from}`;
+    })
+  );
+  return [...new Set(lines)];
+}
+
 /** What of a call's output a person is shown: `ui.shown` leaves out what only the model needs. */
 export function outputOf(part: CardPart): string {
   const { output = '' } = part.state;

@@ -69,6 +69,8 @@ export interface CardAsk {
   path?: string;
   /** The rule that said to ask. */
   rule?: CardRule;
+  /** Where there are several patterns: the rule that decides each, in their order. */
+  rules?: CardRule[];
   /** When it was asked, in milliseconds since 1970 (the kernel's clock). */
   asked: number;
   /** Place among the asks that wait, counted from 1, and how many wait: `[2, 3]`. */
@@ -162,6 +164,8 @@ export interface CardDecision {
   by: string;
   /** The rule that decided, where one did. */
   rule?: CardRule;
+  /** Where there are several patterns: the rule for each, in their order. */
+  rules?: CardRule[];
   /** The person's word to the model. */
   message?: string;
   /** What else came of it, such as the file that a rule was saved in. */

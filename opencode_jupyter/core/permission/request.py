@@ -25,6 +25,7 @@ class PermissionRequest:
         tool: ``{"messageID", "callID"}`` of the call that asks, if any.
         agent: for whom the call runs.
         rule: the rule that says ask.
+        rules: the rule that decides each pattern, in the order of `patterns`.
         asked: Unix milliseconds.
     """
 
@@ -38,6 +39,7 @@ class PermissionRequest:
     agent: str = ""
     rule: Rule | None = None
     asked: int = 0
+    rules: list[Rule] = field(default_factory=list)
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's form: the payload of ``permission.asked``."""

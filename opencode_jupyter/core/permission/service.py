@@ -136,6 +136,7 @@ class PermissionService:
             agent=agent,
             rule=asking,
             asked=time.time_ns() // 1_000_000,
+            rules=rules,
         )
         return await self._wait(request, rules)
 
