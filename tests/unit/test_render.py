@@ -313,9 +313,9 @@ def test_each_command_of_a_line_is_listed_with_the_rule_that_decided_it() -> Non
         "by": "card",
         "reply": "once",
     }
-    shown = settled_bundle(part(ui={"decisions": [{**decision, "rules": rules}]}))["text/html"]
+    shown = settled_bundle(part(ui={"decisions": [{**decision, "rules": rules}]}))[0]["text/html"]
     text = Elements(shown).text
     assert "2 parts, each with its rule" in text
     assert "git status  —  rule bash git *: allow from opencode.json" in text
     assert "make  —  rule bash *: ask from <b>" in text
-    assert "parts, each" not in settled_bundle(part(ui={"decisions": [decision]}))["text/html"]
+    assert "parts, each" not in settled_bundle(part(ui={"decisions": [decision]}))[0]["text/html"]
