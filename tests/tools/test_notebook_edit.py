@@ -232,7 +232,14 @@ async def test_a_link_and_a_bom(workspace: Workspace, project: Path) -> None:
 
 # ---------------------------------------------------------------------- how files are written
 
-CELL = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {"k": 1.50}, "outputs": [], "source": ["x"]}
+CELL = {
+    "cell_type": "code",
+    "execution_count": None,
+    "id": "a",
+    "metadata": {"k": 1.50},
+    "outputs": [],
+    "source": ["x"],
+}
 NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"é": "ü"}, "cells": [CELL, {**CELL, "id": "b"}]}
 STYLES = {
     "nbformat": {"indent": 1, "ensure_ascii": False},
