@@ -307,9 +307,10 @@ class Notebook:
     def settle(self, card: Card) -> None:
         """Put the finished card in place of the live one; on the thread that waits."""
         try:
-            if card.shown:
+            live = card.shown
+            card.settle()  # first: it holds interrupts off
+            if live:
                 self.settled.keep(card.call.part.call_id, card.bundle()[0])
-            card.settle()
         except Exception:  # a card that can't be drawn must not hide the call's result
             log.exception("the card of %s could not be settled", card.call.part.tool)
 
