@@ -221,9 +221,11 @@ class Card:
         with interrupts_held(), self._showing:  # a widget half shown could never be settled
             if self._settled or self._widget is not None:
                 return
-            widget = made(part=self.json(live=True), kernel_id=self._kernel_id)
-            self.comm_id = widget.comm.comm_id if widget.comm is not None else ""
-            widget.comm_id = self.comm_id
+            # Known before the widget opens its comm: a click may come while the rest of this is done.
+            self.comm_id = uuid.uuid4().hex
+            widget = made(
+                part=self.json(live=True), kernel_id=self._kernel_id, comm_id=self.comm_id, model_id=self.comm_id
+            )
             widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
             self._shown_at = time.monotonic()
             show_object(widget, self.display_id)

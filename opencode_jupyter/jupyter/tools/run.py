@@ -274,25 +274,32 @@ def _run_on_own_loop(code: Coroutine[Any, Any, None], outer: asyncio.AbstractEve
     asyncio._set_running_loop(None)
     try:
         loop = asyncio.new_event_loop()
+        main = loop.create_task(code)
         try:
-            loop.run_until_complete(code)
+            loop.run_until_complete(main)
         finally:
-            _end_loop(loop)
+            _end_loop(loop, main)
     finally:
         asyncio._set_running_loop(outer)
         if outer is not None and task is not None:
             asyncio.tasks._enter_task(outer, task)
 
 
-def _end_loop(loop: asyncio.AbstractEventLoop) -> None:
-    tasks = asyncio.all_tasks(loop)
+def _end_loop(loop: asyncio.AbstractEventLoop, main: asyncio.Task[None]) -> None:
+    """Cancel what is left on a loop, let it end, and close the loop."""
+    tasks = {main, *asyncio.all_tasks(loop)}
     for task in tasks:
         task.cancel()
     try:
-        if tasks:
-            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        for _ in tasks:
+            with contextlib.suppress(KeyboardInterrupt, SystemExit):  # of a task; it ends the loop's run
+                loop.run_until_complete(asyncio.wait(tasks))
+                break
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()  # seen: or asyncio tells of it, somewhere, when the task is collected
         loop.close()
 
 
