@@ -19,9 +19,10 @@ from ..text.encoding import printable
 from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
-from .notebook.cells import Cell, NotebookFile, find, parse, problem
+from .notebook.cells import Cell, NotebookFile, find, parse
 from .notebook.documents import Notebooks, OpenContent, OpenDocument
 from .notebook.outputs import PICTURES, Detail, Shown, show
+from .notebook.validity import problem
 
 LIMIT = 100
 """Cells when no limit is given."""

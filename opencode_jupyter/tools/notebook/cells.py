@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ...core.errors import ToolError
 from ...text.encoding import decode
 from .source import NotebookSource
+from .validity import problem
 
 CellType = Literal["code", "markdown", "raw"]
 FORMAT = 4
@@ -151,28 +152,6 @@ def _upgraded(text: str, head: dict[str, Any]) -> NotebookFile:
     except Exception as error:  # its converters raise anything on what is no notebook
         raise ToolError(f"it says it has nbformat {shown}, but can't be read as that: {error}") from error
     return NotebookFile(None, made, cells, shown, problem(made, [outline(cell) for cell in cells]))
-
-
-def problem(head: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
-    """Why nbformat finds the notebook not valid, in one line; empty if it is."""
-    import nbformat.validator
-
-    notebook = {**head, "cells": list(cells)}
-    try:
-        # not `validate`, which in older releases changes what it is given
-        error = next(iter(nbformat.validator.iter_validate(notebook)), None)  # type: ignore[no-untyped-call]
-    except Exception as unexpected:  # a version or metadata of a kind its own code does not expect
-        return _one_line(f"{type(unexpected).__name__}: {unexpected}")
-    if error is not None:
-        return _one_line(str(error))
-    ids = [cell["id"] for cell in cells if "id" in cell]
-    double = next((one for one in ids if ids.count(one) > 1), None) if len(set(ids)) != len(ids) else None
-    return f"the id {double} stands for several cells" if double else ""
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.partition("\n\n")[0].split())
-    return line if len(line) <= 300 else line[:299] + "…"
 
 
 def outline(cell: Any) -> Any:
