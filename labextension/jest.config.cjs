@@ -5,5 +5,5 @@ module.exports = {
   setupFiles: ['<rootDir>/jest.setup.cjs'],
   transform: { '\\.(ts|css|m?js)$': '<rootDir>/jest.transform.cjs' },
   // some of Lumino's packages are ES modules
-  transformIgnorePatterns: ['/node_modules/(?!@lumino|@jupyterlab)']
+  transformIgnorePatterns: ['/node_modules/(?!@lumino|@jupyterlab|@jupyter|y-protocols|yjs|lib0)']
 };
