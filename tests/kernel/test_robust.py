@@ -233,8 +233,8 @@ def test_odd_metadata(shared_kernel: Kernel) -> None:
 def test_a_card_that_can_not_be_drawn(shared_kernel: Kernel) -> None:
     """The result comes all the same."""
     shared_kernel.run(
-        "import opencode_jupyter.jupyter.card as c\nkept = c.card_part, c.settled_bundle\n"
-        "def broken(*a, **k): raise RuntimeError('no card')\nc.card_part = c.settled_bundle = broken"
+        "import opencode_jupyter.jupyter.card as c\nkept = c.card_tree, c.settled_bundle\n"
+        "def broken(*a, **k): raise RuntimeError('no card')\nc.card_tree = c.settled_bundle = broken"
     )
     try:
         for code in (
@@ -243,7 +243,7 @@ def test_a_card_that_can_not_be_drawn(shared_kernel: Kernel) -> None:
         ):
             shared_kernel.run(code + "\nassert r.output.strip() == 'ok'", timeout=10)
     finally:
-        shared_kernel.run("c.card_part, c.settled_bundle = kept")
+        shared_kernel.run("c.card_tree, c.settled_bundle = kept")
     check_fine(shared_kernel)
 
 
