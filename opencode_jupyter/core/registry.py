@@ -152,6 +152,8 @@ class Registry:
             return True
         if one.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
+        if one.id == "question":
+            return self._workspace.flags.question
         if one.id == "lsp":
             return self._workspace.flags.lsp
         if one.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too

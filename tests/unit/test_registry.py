@@ -145,3 +145,16 @@ async def test_paths_without_git_start_at_the_folder(ws: Workspace) -> None:
     (ws.directory / ".git").mkdir()
     ws.change_directory(ws.directory)
     assert ws.relative("/elsewhere/x").startswith("../")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("client", "offered"), [(None, True), ("desktop", True), ("acp", False)])
+async def test_a_model_may_ask_where_somebody_can_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str | None, offered: bool
+) -> None:
+    monkeypatch.delenv("OPENCODE_ENABLE_QUESTION_TOOL", raising=False)
+    monkeypatch.delenv("OPENCODE_CLIENT", raising=False)
+    if client is not None:
+        monkeypatch.setenv("OPENCODE_CLIENT", client)
+    with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as ws:
+        assert ("question" in {bound.id for bound in await ws.registry.tools()}) is offered
