@@ -102,7 +102,9 @@ def test_a_question_and_an_ask_of_one_batch(browser: Browser, order: str, style:
         if others is not None:
             left = ALLOW_ONCE if name == ANSWER else ANSWER
             expect(button(notebook.cards(2), name)).to_have_count(0)
-            expect(button(notebook.cards(2).last, left).or_(button(notebook.cards(2).first, left)).first).to_be_visible()
+            expect(
+                button(notebook.cards(2).last, left).or_(button(notebook.cards(2).first, left)).first
+            ).to_be_visible()
             if left == ANSWER:
                 expect(question.get_by_label("SQLite")).to_be_checked()
     notebook.wait_idle(2)

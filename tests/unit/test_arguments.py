@@ -417,7 +417,7 @@ def test_a_variable_is_given_as_it_is(read: Any) -> None:
     }
     assert read("plot data:={box.items}", box=Box()).arguments == {"data": (1.5, 2.5)}
     assert read('plot data:=[1] style:={"colour":"red"}').arguments["style"] == {"colour": "red"}
-    with pytest.raises(InvalidArgumentsError, match="no variable nubmers. Did you mean numbers"):
+    with pytest.raises(InvalidArgumentsError, match=r"no variable nubmers. Did you mean numbers"):
         read("plot data:={nubmers}", numbers=[1.0])
     with pytest.raises(InvalidArgumentsError, match=r"numbers\[3\] can't be had \(IndexError"):
         read("plot data:={numbers[3]}", numbers=[1.0])
