@@ -97,21 +97,20 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
         said = f"{message}: {done:,} of {total:,} files"
         ctx.metadata(metadata={"progress": {"value": done, "total": total, "message": said}})
 
-    hits = await project.search(args.query, 2 * limit, progress)
+    hidden = 0
 
-    def read() -> tuple[list[Snippet], int]:
-        found: list[Snippet] = []
-        hidden = 0
-        for hit in hits:
-            if not _may_be_shown(ctx, root / hit.path):
-                hidden += 1
-            elif (one := snippet(root, hit)) is not None:
-                found.append(one)
-            if len(found) == limit:
-                break
-        return found, hidden
+    def allowed(path: str) -> bool:
+        nonlocal hidden
+        shown = _may_be_shown(ctx, root / path)
+        hidden += not shown
+        return shown
 
-    found, hidden = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+    hits = await project.search(args.query, limit, progress, allowed)
+
+    def read() -> list[Snippet]:
+        return [one for hit in hits if (one := snippet(root, hit)) is not None]
+
+    found = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
     files = len(project.listing.paths)
     metadata: dict[str, Any] = {"source": "project", "files": files, "count": len(found)}
     notes = [note] if note else []

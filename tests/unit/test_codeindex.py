@@ -37,7 +37,7 @@ def fetch_page(address):
 def drop_folder(place):
     """Delete a directory with all that is in it."""
 
-def _x(q): return q.strip().lower()
+def _x(q): return q.wobble().zigzag()
 '''
 
 
@@ -65,11 +65,11 @@ async def names(project: Project, query: str, limit: int = 5) -> list[str]:
         ("remove a directory tree", "files.py:drop_folder"),
         ("download a web page", "files.py:fetch_page"),
         ("enlarge a circle", "pkg/shapes.py:Circle.grow"),
-        ("calculate the area that a shape has", "pkg/shapes.py:surface"),
+        ("calculate the area of a figure", "pkg/shapes.py:surface"),
         ("fetch_page", "files.py:fetch_page"),
         ("Circle.grow", "pkg/shapes.py:Circle.grow"),
         ("FETCHING pages", "files.py:fetch_page"),
-        ("lower strip", "files.py:_x"),
+        ("wobble and zigzag", "files.py:_x"),
     ],
 )
 async def test_finds_by_what_it_does(project: Project, query: str, wanted: str) -> None:
@@ -210,18 +210,18 @@ async def test_an_index_that_vanishes_is_made_anew(project: Project) -> None:
 async def test_which_files_are_searched(project: Project, root: Path) -> None:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / ".gitignore").write_text("ignored/\n")
-    for place in ("ignored", "env/lib", ".hidden", "node_modules/x", "kept"):
+    for number, place in enumerate(("ignored", "env/lib", ".hidden", "node_modules/x", "kept")):
         (root / place).mkdir(parents=True)
-        (root / place / "a.py").write_text("def zebra(): pass\n")
+        (root / place / "a.py").write_text(f"def zebra(place{number}): pass\n")
     (root / "env" / "pyvenv.cfg").write_text("")
     (root / "data.csv").write_text("zebra\n")
-    (root / "binary.py").write_bytes(b"def zebra(): pass\n\0")
+    (root / "binary.py").write_bytes(b"def zebra(binary): pass\n\0")
     (root / "outside.py").symlink_to(root.parent / "other.py")
-    (root.parent / "other.py").write_text("def zebra(): pass\n")
+    (root.parent / "other.py").write_text("def zebra(other): pass\n")
     (root / "loop").symlink_to(root)
-    (root / "broken.py").write_text("def zebra(:\n  print 'x'\n")
-    (root / "latin.py").write_bytes(b"# \xe9\ndef zebra(): pass\n")
-    (root / "odd 'name\n.py").write_text("def zebra(): pass\n")
+    (root / "broken.py").write_text("def zebra(broken, :\n  print 'x'\n")
+    (root / "latin.py").write_bytes(b"# \xe9\ndef zebra(latin): pass\n")
+    (root / "odd 'name\n.py").write_text("def zebra(odd): pass\n")
     (root / "large.py").write_text("x = 1  # zebra\n" * 200_000)
     found = {name for name in await names(project, "zebra", 50) if name.endswith("zebra")}
     wanted = {"kept/a.py", "broken.py", "latin.py", "odd 'name\n.py"}
@@ -268,6 +268,7 @@ async def test_the_children_end_with_the_kernel(root: Path, tmp_path: Path) -> N
         pass
     process.kill()
     process.wait()
+    process.stdout.close()
     for _ in range(100):
         left = subprocess.run(["pgrep", "-f", str(tmp_path / "x.db")], capture_output=True).stdout
         readers = [p for p in Path("/proc").glob("[0-9]*/cwd") if _is_orphan(p.parent, tmp_path)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import opencode_jupyter
 from opencode_jupyter.tools.codeindex.extract import decode, is_test, pieces, rows
-from opencode_jupyter.tools.codeindex.python_source import Lines, blanked, python_pieces
+from opencode_jupyter.tools.codeindex.python_source import blanked, python_pieces
 from opencode_jupyter.tools.codeindex.terms import STOP, distinct, parts, stem, terms, words
 
 SOURCE = '''\
@@ -211,8 +211,16 @@ def test_identifiers_are_taken_apart(identifier: str, wanted: list[str]) -> None
 
 @pytest.mark.parametrize(
     "family",
-    ["parse parsing parsed parser parses", "file files", "map mapping maps mapped", "copy copies copied copying"]
-    + ["remove removing removed removes", "directory directories", "match matches matching", "index indexing indexed"],
+    [
+        "parse parsing parsed parser parses",
+        "file files",
+        "map mapping maps mapped",
+        "copy copies copied copying",
+        "remove removing removed removes",
+        "directory directories",
+        "match matches matching",
+        "index indexing indexed",
+    ],
 )
 def test_forms_of_a_word_are_one(family: str) -> None:
     assert len({stem(word) for word in family.split()}) == 1
@@ -225,7 +233,7 @@ def test_different_words_stay_different() -> None:
 
 @given(st.text())
 def test_words_of_any_text(text: str) -> None:
-    assert all(word and word == word.lower() or not word.isascii() for word in words(text))
+    assert all((word and word == word.lower()) or not word.isascii() for word in words(text))
     assert not STOP.intersection(terms(text).split())
     assert len(distinct(text, 3).split()) <= 3 * 40
     for word in words(text):

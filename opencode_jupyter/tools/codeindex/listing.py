@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...core.errors import ToolError
 from .._ripgrep import Search
 from .extract import KNOWN
 
@@ -41,6 +42,8 @@ class Listing:
         search = Search(["--files", "--null", "--threads=1", *globs, "--", "./"], self.root)
         raw = b"".join([chunk async for chunk in search.chunks()])
         self.engine = search.engine
+        if search.code not in (0, 1) and not raw:
+            raise ToolError(f"The project's files can't be listed: {search.errors or f'exit code {search.code}'}")
         if raw == self._raw:
             return False
         before, self._raw = self.paths, raw

@@ -153,7 +153,7 @@ def notebook_pieces(source: str) -> list[Piece]:
     except (KeyError, TypeError, IndexError, RecursionError) as error:
         raise ValueError("not a notebook") from error
     if not isinstance(cells, list):
-        raise ValueError("not a notebook")
+        raise ValueError("not a notebook")  # noqa: TRY004 - the caller's kind of error
     rows = source.split("\n")
     found: list[Piece] = []
     at = 0

@@ -7,17 +7,29 @@ from dataclasses import dataclass
 from functools import cache
 
 from .terms import STOP, stem, words
-from .vocabulary import GROUPS, neighbours
+from .vocabulary import GROUPS, neighbours, phrases
 
 SYNONYM = 0.6
 """What a synonym counts beside the word itself."""
-NEARNESS = {5: 0.2, 6: 0.35, 7: 0.5, 8: 0.6, 9: 0.7}
-"""What a neighbour counts, by its nearness in tenths."""
-NOISE = 0.25
+TURN = 0.8
+"""What the further meanings of a turn of speech count beside the first."""
+NEAR = 0.42
+"""The least nearness of two words by their vectors (a cosine) that counts."""
+NEARNESS = 0.7
+"""What the nearest neighbour counts."""
+NOISE = 0.3
 """What a word that most queries hold counts."""
-_NOISE = frozenset(
-    map(stem, ("function", "method", "code", "python", "helper", "implementation", "snippet", "example"))
-)
+_NOISE = """
+function method code python helper implementation snippet example
+everything anything something nothing somebody someone certain several many much few little lot lots kind sort thing
+things stuff part parts way ways while new old good bad well better best want wants need needs needed come comes coming
+go goes going gone take takes taken put puts give gives given make makes made get gets got keep keeps become becomes
+look looks like tell tells know knows known see seen happen happens always never away back together already yet still
+even else somewhere anywhere elsewhere piece itself themselves yourself due around able possible properly really
+simply actually particular specific different various appears belongs think turn turns along across behind without
+within instead because since though although however therefore
+"""
+_WEAK = frozenset(map(stem, _NOISE.split()))
 _SYMBOL = re.compile(
     r"\b(?:[A-Za-z_]\w*+(?:\.\w++)++|[A-Za-z][A-Za-z0-9]*+_\w++|[a-z]++[A-Z]\w*+|[A-Z][a-z]++[A-Z]\w*+|[A-Z]{2,}+[a-z]\w*+)"
 )
@@ -54,9 +66,10 @@ class Question:
 def question(query: str) -> Question:
     """Take a query apart; no concepts if nothing in it can be looked for."""
     query = query[:LONGEST]
-    asked = list(dict.fromkeys(words(query)))
-    plain = [word for word in asked if word not in STOP] or asked
-    concepts = [Concept(word, NOISE if word in _NOISE else 1.0, dict(_synonyms().get(word, {}))) for word in plain]
+    rest, concepts = _turns(query)
+    asked = list(dict.fromkeys(words(rest)))
+    plain = [word for word in asked if word not in STOP] or ([] if concepts else asked)
+    concepts += [Concept(word, NOISE if word in _WEAK else 1.0, dict(_synonyms().get(word, {}))) for word in plain]
     if any(concept.weight == 1.0 for concept in concepts):
         concepts.sort(key=lambda concept: -concept.weight)
     found = [name.lower() for name in _SYMBOL.findall(query)]
@@ -66,12 +79,26 @@ def question(query: str) -> Question:
     return Question(tuple(concepts[:MOST]), tuple(found))
 
 
+def _turns(query: str) -> tuple[str, list[Concept]]:
+    """The query without its turns of speech, and what they mean."""
+    said = query.lower().split()
+    concepts = []
+    for turn, meant in phrases():
+        for at in range(len(said) - len(turn) + 1):
+            if said[at : at + len(turn)] == turn:
+                terms = list(dict.fromkeys(stem(word) for word in meant))
+                concepts.append(Concept(terms[0], 1.0, dict.fromkeys(terms[1:], TURN)))
+                said[at : at + len(turn)] = ["."]
+                break
+    return (" ".join(said), concepts) if concepts else (query, [])
+
+
 @cache
 def _synonyms() -> dict[str, dict[str, float]]:
     """For each term those that can stand for it. Of a group of many each counts less."""
     found: dict[str, dict[str, float]] = {}
     for term, others in neighbours().items():
-        found[term] = {other: NEARNESS[tenths] for other, tenths in others if tenths in NEARNESS}
+        found[term] = {other: NEARNESS * (near / 100 - NEAR) / (0.85 - NEAR) for other, near in others}
     for group in GROUPS:
         stems = list(dict.fromkeys(stem(word) for word in group))
         worth = SYNONYM * min(1.0, 1.15 - 0.05 * len(stems))

@@ -12,18 +12,27 @@ import heapq
 import math
 import re
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .extract import is_test
 from .question import Concept, Question, question
 
-COMMON = 20_000
-"""Pieces that have a word: of one that more have, only those count at first that have it in their name or summary."""
-SCORED = 500
+COMMON = 4000
+"""A word that more pieces have says little; of those only the ones that have another word too are looked at."""
+RETRIEVED = 0.25
+"""What a synonym must count to be looked for."""
+SCORED = 250
 """Pieces scored one by one."""
-FIELDS = {"name": 3.0, "place": 0.9, "signature": 0.7, "summary": 2.2, "doc": 0.9}
-BODY = 0.5
+FIELDS = {"name": 3.0, "place": 1.2, "signature": 0.7, "summary": 2.2, "doc": 0.9}
+LENGTHS = (15, 60)
+"""Words of a usual summary and of a usual doc; in a longer one each counts less."""
+BODY = 0.7
 SATURATION = 2.0
+COVERAGE = 0.85
+"""How much of a score hangs on how much of the question a piece covers."""
+NAMED = 0.35
+"""What a name that the question explains in full adds."""
 KINDS = {"function": 1.0, "method": 1.0, "class": 0.92, "cell": 0.9, "section": 0.85, "module": 0.75, "code": 0.6}
 TEST = 0.55
 COPIED = 0.85
@@ -58,8 +67,22 @@ class _Wanted:
     there: set[int]
 
 
-def ranked(connection: sqlite3.Connection, query: str, limit: int) -> list[Hit]:
-    """The pieces that fit `query` best, best first; of two that read the same, one."""
+def everywhere(path: str) -> bool:
+    """For a search that may show every file."""
+    return True
+
+
+def ranked(
+    connection: sqlite3.Connection, query: str, limit: int, allowed: Callable[[str], bool] = everywhere
+) -> list[Hit]:
+    """The pieces that fit `query` best, best first; of two that read the same, one.
+
+    Args:
+        connection: to the index.
+        query: words.
+        limit: how many.
+        allowed: whether a file, by its path in the project, may be shown.
+    """
     asked = question(query)
     if not asked.concepts:
         return []
@@ -76,7 +99,7 @@ def ranked(connection: sqlite3.Connection, query: str, limit: int) -> list[Hit]:
     alike: set[str] = set()
     hits = []
     for *_, hit, text in scored:
-        if text not in alike or hit.kind in ("code", "cell", "section"):
+        if (text not in alike or hit.kind in ("code", "cell", "section")) and allowed(hit.path):
             alike.add(text)
             hits.append(hit)
             if len(hits) == limit:
@@ -87,35 +110,51 @@ def ranked(connection: sqlite3.Connection, query: str, limit: int) -> list[Hit]:
 def _gathered(connection: sqlite3.Connection, asked: Question) -> tuple[list[_Wanted], list[int]]:
     """The concepts with their weights, and the pieces that are worth scoring."""
     total = connection.execute("SELECT max(id) FROM pieces").fetchone()[0] or 1
-
-    def having(expression: str) -> list[int]:
-        rows = connection.execute("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (expression, COMMON + 1))
-        return [number for (number,) in rows]
-
     promise: dict[int, float] = {}
     get = promise.get
-    wanted = []
+    wanted: list[_Wanted] = []
+    common: list[tuple[float, str]] = []
+    heads_of: list[tuple[float, str]] = []
     for concept in asked.concepts:
         term = f'"{concept.term}"'
-        others = " OR ".join(f'"{other}"' for other, worth in concept.others.items() if worth >= 0.2)
+        others = " OR ".join(f'"{other}"' for other, worth in concept.others.items() if worth >= RETRIEVED)
         either = f"({term} OR {others})" if others else term
-        there = having(term)
-        count = len(there)
-        weight = concept.weight * math.log(1 + (total - count + 0.5) / (count + 0.5))
-        wanted.append(_Wanted(concept, weight, set(there) if count <= COMMON else set()))
-        if count > COMMON:
-            weight *= 0.5
-        else:
-            for number in there:
-                promise[number] = get(number, 0.0) + 0.3 * weight
-        for number in having(f"{{name summary}} : {either}"):
-            promise[number] = get(number, 0.0) + 0.4 * weight
-        for number in having(f"name : {either}"):
-            promise[number] = get(number, 0.0) + 0.3 * weight
+        asks = (("words", term), ("heads", either), ("names", either))
+        found = [_having(connection, table, expression, total) for table, expression in asks]
+        count = max(found[0][1], found[1][1])
+        weight = concept.weight * math.log(1 + max(0.0, total - count + 0.5) / (count + 0.5))
+        wanted.append(_Wanted(concept, weight, set(found[0][0])))
+        heads_of.append((weight, either))
+        if found[1][1] > COMMON:
+            common.append((weight, either))
+        for (numbers, _), share in zip(found, (0.3, 0.4, 0.3), strict=True):
+            for number in numbers:
+                promise[number] = get(number, 0.0) + share * weight
+    heads_of.sort(reverse=True)
+    for weight, head in common:  # of what many have, those that have another thing asked for, too
+        for other_weight, other in heads_of[:4]:
+            if other != head:
+                for number in _having(connection, "heads", f"{head} AND {other}", total)[0]:
+                    promise[number] = max(get(number, 0.0), 0.4 * (weight + other_weight))
+    if not promise and common:
+        rows = connection.execute("SELECT rowid FROM heads WHERE heads MATCH ? LIMIT ?", (common[0][1], SCORED))
+        promise = {number: 1.0 for (number,) in rows}
     best = heapq.nlargest(SCORED, promise, key=promise.__getitem__)
     if asked.symbols:
         best = list(dict.fromkeys([*_named(connection, asked.symbols), *best]))
     return wanted, best
+
+
+def _having(connection: sqlite3.Connection, table: str, expression: str, total: int) -> tuple[list[int], int]:
+    """The pieces that an expression fits and their number; none, and an estimate, if they are more than `COMMON`."""
+    rows = connection.execute(
+        f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT ?",  # noqa: S608 - one of our three tables
+        (expression, COMMON + 1),
+    )
+    numbers = [number for (number,) in rows]
+    if len(numbers) <= COMMON:
+        return numbers, len(numbers)
+    return [], max(COMMON + 1, COMMON * total // numbers[-1])  # the first of them in order say how dense they lie
 
 
 def _named(connection: sqlite3.Connection, symbols: tuple[str, ...]) -> list[int]:
@@ -140,8 +179,8 @@ def _score(asked: Question, wanted: list[_Wanted], number: int, symbol: str, fie
     texts = [field.split() for field in fields]
     sets = [set(text) for text in texts]
     worths = list(FIELDS.values())
-    worths[3] /= 0.6 + len(texts[3]) / 25
-    worths[4] /= 0.6 + len(texts[4]) / 60
+    worths[3] /= 0.6 + len(texts[3]) / LENGTHS[0]
+    worths[4] /= 0.6 + len(texts[4]) / LENGTHS[1]
     total = covered = everything = 0.0
     explained: set[str] = set()
     for one in wanted:
@@ -159,9 +198,9 @@ def _score(asked: Question, wanted: list[_Wanted], number: int, symbol: str, fie
         total += one.weight * strength / (strength + SATURATION)
         covered += one.weight * best
         everything += one.weight
-    score = total * (0.3 + 0.7 * covered / (everything or 1.0))
+    score = total * (1 - COVERAGE + COVERAGE * covered / (everything or 1.0))
     if sets[0]:
-        score *= 1 + 0.35 * len(explained) / len(sets[0])
+        score *= 1 + NAMED * len(explained) / len(sets[0])
     lower = symbol.lower()
     last = lower.rpartition(".")[2]
     if last and any(s in (lower, last) or s.endswith("." + lower) for s in asked.symbols):

@@ -21,9 +21,10 @@ import anyio.to_thread
 from ...core.errors import ToolError
 from .extract_child import send
 from .listing import Listing, states
-from .ranking import Hit, ranked
+from .ranking import Hit, everywhere, ranked
 from .store import Corrupt, Store, remove
 from .update import look
+from .watch import Watch
 
 if TYPE_CHECKING:
     from ...core.workspace import Workspace
@@ -76,24 +77,36 @@ class Project:
         self._store: Store | None = None
         self._files: dict[str, tuple[int, int]] = {}
         self._version = -1
+        self._checked = False
+        """Whether the index was as the files are when the watch began."""
+        self._watch = Watch(root)
         self._lock = asyncio.Lock()
         self._use = threading.Lock()
         """Held by the thread that uses the connection; a cancelled search may leave one behind for a moment."""
 
     def close(self) -> None:
         """Let go of the index file."""
+        self._checked = False
+        self._watch.close()
         with self._use:
             if self._store is not None:
                 self._store.close()
                 self._store = None
 
-    async def search(self, query: str, limit: int, progress: Progress = lambda *_: None) -> list[Hit]:
+    async def search(
+        self,
+        query: str,
+        limit: int,
+        progress: Progress = lambda *_: None,
+        allowed: Callable[[str], bool] = everywhere,
+    ) -> list[Hit]:
         """The pieces that fit a query best, best first, from an index that is brought up to date before.
 
         Args:
             query: words.
             limit: how many.
             progress: told how far the indexing is.
+            allowed: whether a file, by its path in the project, may be shown; called in a worker thread.
 
         Raises:
             ToolError: the project can't be listed or the index can't be written.
@@ -102,7 +115,7 @@ class Project:
             for again in (True, False):
                 try:
                     await self._refresh(progress)
-                    return await self._in_thread(lambda store: ranked(store.connection, query, limit))
+                    return await self._in_thread(lambda store: ranked(store.connection, query, limit, allowed))
                 except (Corrupt, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error
@@ -111,11 +124,16 @@ class Project:
         raise AssertionError
 
     async def _refresh(self, progress: Progress) -> None:
+        if self._checked and self._watch.quiet() and await self._in_thread(self._untouched):
+            return
+        self._checked = False
         before = self.listing.paths
+        await anyio.to_thread.run_sync(self._watch.begin, before)
         known = asyncio.ensure_future(anyio.to_thread.run_sync(states, self.root, before, abandon_on_cancel=True))
         try:
             if await self.listing.update():
                 new = sorted(set(self.listing.paths).difference(before))
+                await anyio.to_thread.run_sync(self._watch.more, new)
                 now = await known
                 now |= await anyio.to_thread.run_sync(states, self.root, new, abandon_on_cancel=True)
                 there = set(self.listing.paths)
@@ -124,21 +142,33 @@ class Project:
                 now = await known
         finally:
             known.cancel()
+        if await self._follow(now, progress):
+            again = await anyio.to_thread.run_sync(states, self.root, self.listing.paths, abandon_on_cancel=True)
+            await self._follow(again, progress)
+
+    def _untouched(self, store: Store) -> bool:
+        """Whether no other notebook has changed the index since it was found to be as the files are."""
+        return store.data_version() == self._version
+
+    async def _follow(self, now: dict[str, tuple[int, int]], progress: Progress) -> bool:
+        """Bring the index to where the files are; True if that took so long that they should be looked at again."""
         for _ in range(2):
             files = await self._in_thread(self._known)
             wanted = [(path, *state) for path, state in now.items() if files.get(path) != state]
             gone = [path for path in files if path not in now]
             if not wanted and not gone:
-                return
+                self._checked = True
+                return False
             if await self._in_thread(lambda store: store.wasted()):
                 self.close()
                 await anyio.to_thread.run_sync(remove, self.file)
                 continue
             if len(wanted) <= FEW and sum(size for _, _, size in wanted) <= FEW_BYTES and len(gone) <= 50 * FEW:
-                await self._in_thread(partial(self._few, wanted, gone))
-            else:
-                await self._many(wanted, gone, progress)
-            return
+                self._checked = await self._in_thread(partial(self._few, wanted, gone))
+                return False
+            await self._many(wanted, gone, progress)
+            return True
+        return True
 
     def _known(self, store: Store) -> dict[str, tuple[int, int]]:
         version = store.data_version()
@@ -147,17 +177,25 @@ class Project:
             self._version = version
         return self._files
 
-    def _few(self, wanted: list[tuple[str, int, int]], gone: list[str], store: Store) -> None:
+    def _few(self, wanted: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
+        """Read these files; True if the index is now as they were when they were looked at."""
         updates = [look(str(self.root), path, store.digest(path)) for path, _, _ in wanted]
         store.begin()
         try:
+            alone = store.data_version() == self._version
             store.forget(gone)
             for update in updates:
                 store.put(*update)
             store.commit()
+        except BaseException:
+            self._version = -1
+            raise
         finally:
             store.rollback()
-        self._version = -1  # our own writes do not change it
+        for path in gone:
+            self._files.pop(path, None)
+        self._files.update((path, (mtime, size)) for path, mtime, size, *_ in updates)
+        return alone and wanted == [update[:3] for update in updates]
 
     async def _many(self, wanted: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
         """Have a child do it; a cancel ends the child, and what it has written is kept."""

@@ -1,8 +1,8 @@
 """The index of one project in a SQLite file: its files, their pieces, and the words of those in FTS5.
 
-The words' table keeps no text (``content=''``), and such a table can't delete a row by its number in every SQLite that
-is around; so the rows of a changed file stay in it without a piece, which a query passes over, until there are so many
-that the index is made anew.
+The tables of words keep neither text nor positions (``content=''``, ``detail=none``), and such a table can't delete a
+row by its number in every SQLite that is around; so the rows of a changed file stay in it without a piece, which a
+query passes over, until there are so many that the index is made anew.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from pathlib import Path
 
 from .extract import Row
 
-VERSION = 2
+VERSION = 3
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
 _BUSY = 10.0
 """Seconds to wait for another notebook's write."""
+_WORDS = """content='', detail=none, tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co'\""""
 _SCHEMA = f"""
 CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mtime INTEGER, size INTEGER, digest BLOB);
 CREATE TABLE pieces(
@@ -28,11 +29,19 @@ CREATE TABLE pieces(
   name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT);
 CREATE INDEX pieces_by_file ON pieces(file);
 CREATE INDEX pieces_by_symbol ON pieces(symbol COLLATE NOCASE);
-CREATE VIRTUAL TABLE words USING fts5(
-  name, place, signature, summary, doc, body, content='',
-  tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co'");
+CREATE VIRTUAL TABLE names USING fts5(name, {_WORDS});
+CREATE VIRTUAL TABLE heads USING fts5(name, summary, {_WORDS});
+CREATE VIRTUAL TABLE words USING fts5(name, place, signature, summary, doc, body, {_WORDS});
 PRAGMA user_version = {VERSION};
 """
+
+
+_TABLES = (
+    ("names", "name", (4,)),
+    ("heads", "name, summary", (4, 7)),
+    ("words", "name, place, signature, summary, doc, body", (4, 5, 6, 7, 8, 9)),
+)
+"""The tables of words, from few words a piece to all of them, and which of a row's fields each holds."""
 
 
 class Corrupt(Exception):  # noqa: N818 - not shown to anyone
@@ -144,10 +153,11 @@ class Store:
         self.connection.executemany(
             "INSERT INTO pieces VALUES(?,?,?,?,?,?,?,?,?,?,?)", [(i, number, *row[:9]) for i, row in numbered]
         )
-        self.connection.executemany(
-            "INSERT INTO words(rowid, name, place, signature, summary, doc, body) VALUES(?,?,?,?,?,?,?)",
-            [(i, *row[4:]) for i, row in numbered],
-        )
+        for table, columns, chosen in _TABLES:
+            self.connection.executemany(
+                f"INSERT INTO {table}(rowid, {columns}) VALUES(?{',?' * len(chosen)})",
+                [(i, *[row[k] for k in chosen]) for i, row in numbered],
+            )
 
     def forget(self, paths: Iterable[str]) -> None:
         """Take files out."""

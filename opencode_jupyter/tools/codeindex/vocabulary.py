@@ -20,5 +20,17 @@ WORDS: frozenset[str] = frozenset(word for line in (*GROUPS, *_lines("words.txt"
 
 @cache
 def neighbours() -> dict[str, list[tuple[str, int]]]:
-    """Terms of nearby meaning by the word vectors of a language model, each with its nearness in tenths."""
-    return {line[0]: [(other[:-1], int(other[-1])) for other in line[1:]] for line in _lines("neighbours.txt")}
+    """Terms of nearby meaning by the word vectors of a language model, each with its nearness in hundredths."""
+    return {line[0]: [(other[:-2], int(other[-2:])) for other in line[1:]] for line in _lines("neighbours.txt")}
+
+
+@cache
+def phrases() -> list[tuple[list[str], list[str]]]:
+    """Turns of speech, longest first, with the words that code has for them."""
+    out = [(line[: i + 1], line[i + 1 :]) for line in _lines("phrases.txt") for i in [_colon(line)]]
+    plain = [([*words[:-1], words[-1].rstrip(":")], meant) for words, meant in out]
+    return sorted(plain, key=lambda pair: -len(pair[0]))
+
+
+def _colon(line: list[str]) -> int:
+    return next(i for i, word in enumerate(line) if word.endswith(":"))
