@@ -129,7 +129,7 @@ def _text_of(data: dict[str, Any]) -> str | None:
 
 
 def _picture(encoded: str, mime: str, shown: Shown, name: str, pictures: int) -> str:
-    encoded = "".join(encoded.split())
+    encoded = encoded.strip()
     if unsent := encoded.startswith("?") and encoded[1:].isdecimal():  # how JupyterLab names one too large to send
         size = int(encoded[1:20]) * 3 // 4
     else:
@@ -139,7 +139,7 @@ def _picture(encoded: str, mime: str, shown: Shown, name: str, pictures: int) ->
         shown.cut = True
         return note
     try:
-        content = base64.b64decode(encoded, validate=True)
+        content = base64.b64decode("".join(encoded.split()), validate=True)
     except (binascii.Error, ValueError):
         return f"[{mime}, which can't be decoded]"
     ending = mime.removeprefix("image/")
