@@ -14,7 +14,7 @@ import pytest
 
 from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools import _ripgrep
-from opencode_jupyter.tools.codeindex import service
+from opencode_jupyter.tools.codeindex import service, watch
 from opencode_jupyter.tools.codeindex.question import question
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
 from opencode_jupyter.tools.codeindex.store import Corrupt, Store
@@ -300,3 +300,39 @@ def test_a_question_knows_synonyms_and_names() -> None:
     assert asked.symbols == ("parse_config", "reader.read")
     first = next(c for c in asked.concepts if c.term == "delet")
     assert "remov" in first.others and "the" not in [c.term for c in asked.concepts]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's; elsewhere every search looks")
+async def test_an_untouched_project_is_not_looked_through(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    await anyio.sleep(0.15)
+    await names(project, "circle")
+    await names(project, "circle")
+    looks: list[int] = []
+    monkeypatch.setattr(service, "states", lambda root, paths: looks.append(1) or {})
+    assert "pkg/shapes.py:Circle" in await names(project, "circle")
+    assert looks == []
+
+
+async def test_changes_are_seen_without_a_watch_too(
+    project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_libc", lambda: None)
+    await names(project, "circle")
+    (root / "new" / "deep").mkdir(parents=True)
+    (root / "new" / "deep" / "zoo.py").write_text("def zebra(): pass\n")
+    assert await names(project, "zebra") == ["new/deep/zoo.py:zebra"]
+
+
+async def test_changes_in_folders_that_were_empty_are_seen(project: Project, root: Path) -> None:
+    (root / "empty" / "deep").mkdir(parents=True)
+    await anyio.sleep(0.15)
+    await names(project, "circle")
+    await names(project, "circle")
+    (root / "empty" / "deep" / "zoo.py").write_text("def zebra(): pass\n")
+    assert await names(project, "zebra") == ["empty/deep/zoo.py:zebra"]
+    await anyio.sleep(0.15)
+    await names(project, "circle")
+    (root / "empty" / "more").mkdir()
+    await names(project, "circle")
+    (root / "empty" / "more" / "ape.py").write_text("def gorilla(): pass\n")
+    assert await names(project, "gorilla") == ["empty/more/ape.py:gorilla"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from .terms import STOP, stem, words
 from .vocabulary import GROUPS, neighbours, phrases
@@ -69,7 +69,7 @@ def question(query: str) -> Question:
     rest, concepts = _turns(query)
     asked = list(dict.fromkeys(words(rest)))
     plain = [word for word in asked if word not in STOP] or ([] if concepts else asked)
-    concepts += [Concept(word, NOISE if word in _WEAK else 1.0, dict(_synonyms().get(word, {}))) for word in plain]
+    concepts += [Concept(word, NOISE if word in _WEAK else 1.0, _others(word)) for word in plain]
     if any(concept.weight == 1.0 for concept in concepts):
         concepts.sort(key=lambda concept: -concept.weight)
     found = [name.lower() for name in _SYMBOL.findall(query)]
@@ -93,12 +93,19 @@ def _turns(query: str) -> tuple[str, list[Concept]]:
     return (" ".join(said), concepts) if concepts else (query, [])
 
 
+@lru_cache(maxsize=1000)
+def _others(term: str) -> dict[str, float]:
+    """The terms that can stand for one, with what each counts."""
+    found = {other: NEARNESS * (near / 100 - NEAR) / (0.85 - NEAR) for other, near in neighbours(term)}
+    for other, worth in _synonyms().get(term, {}).items():
+        found[other] = max(worth, found.get(other, 0.0))
+    return found
+
+
 @cache
 def _synonyms() -> dict[str, dict[str, float]]:
-    """For each term those that can stand for it. Of a group of many each counts less."""
+    """For each term those of its groups. Of a group of many each counts less."""
     found: dict[str, dict[str, float]] = {}
-    for term, others in neighbours().items():
-        found[term] = {other: NEARNESS * (near / 100 - NEAR) / (0.85 - NEAR) for other, near in others}
     for group in GROUPS:
         stems = list(dict.fromkeys(stem(word) for word in group))
         worth = SYNONYM * min(1.0, 1.15 - 0.05 * len(stems))

@@ -18,10 +18,15 @@ WORDS: frozenset[str] = frozenset(word for line in (*GROUPS, *_lines("words.txt"
 """Every word known here."""
 
 
-@cache
-def neighbours() -> dict[str, list[tuple[str, int]]]:
+def neighbours(term: str) -> list[tuple[str, int]]:
     """Terms of nearby meaning by the word vectors of a language model, each with its nearness in hundredths."""
-    return {line[0]: [(other[:-2], int(other[-2:])) for other in line[1:]] for line in _lines("neighbours.txt")}
+    return [(other[:-2], int(other[-2:])) for other in _table().get(term, "").split()]
+
+
+@cache
+def _table() -> dict[str, str]:
+    text = Path(__file__).with_name("neighbours.txt").read_text(encoding="utf-8")
+    return {term: rest for term, _, rest in (line.partition(" ") for line in text.splitlines()[1:])}
 
 
 @cache
