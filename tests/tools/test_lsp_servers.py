@@ -345,7 +345,7 @@ async def test_a_closed_workspace_leaves_nothing(opened: Open) -> None:
         await ask(ws)
         assert alive(f"sleep {marker}")
     assert await gone(f"sleep {marker}", 1)
-    assert await gone(str(SCRIPT), 1)
+    assert await gone(marker, 1)
 
 
 KERNEL = """

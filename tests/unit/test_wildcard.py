@@ -88,9 +88,9 @@ def test_known_answers(text: str, pattern: str, expected: bool) -> None:
     "pattern", ["*a" * 50 + "b", "*a?" * 50 + "b", "a*" * 500 + "b", "*" + "a" * 1000 + "b*", "*a" * 40_000 + "*b *"]
 )
 def test_a_hostile_pattern_takes_no_time(pattern: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert not wildcard.match("a" * 100_000, pattern)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_all_takes_the_longest_then_the_last_in_order() -> None:
