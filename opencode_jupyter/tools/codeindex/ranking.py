@@ -25,13 +25,13 @@ RETRIEVED = 0.25
 SCORED = 250
 """Pieces scored one by one."""
 FIELDS = {"name": 3.0, "place": 1.2, "signature": 0.7, "summary": 2.2, "doc": 0.9}
-LENGTHS = (15, 60)
+LENGTHS = (15, 120)
 """Words of a usual summary and of a usual doc; in a longer one each counts less."""
 BODY = 0.7
 SATURATION = 2.0
-COVERAGE = 0.85
+COVERAGE = 0.95
 """How much of a score hangs on how much of the question a piece covers."""
-NAMED = 0.35
+NAMED = 0.5
 """What a name that the question explains in full adds."""
 KINDS = {"function": 1.0, "method": 1.0, "class": 0.92, "cell": 0.9, "section": 0.85, "module": 0.75, "code": 0.6}
 TEST = 0.55
