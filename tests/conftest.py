@@ -18,7 +18,7 @@ MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the tests over the workers; those that hang on the machine get a second try, and the report says so."""
+    """Spread the tests over the workers; those that hang on the machine get two more tries, and the report says so."""
     here = Path(__file__).parent
     # the slowest first, so that no worker is left with a browser when the others are done
     items.sort(
@@ -27,11 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
         if any(item.path.is_relative_to(here / folder) for folder in MACHINES):
-            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
 def _group(item: pytest.Item) -> str:
-    """Which tests stay together in one worker: those of a file that share a kernel, a server or a browser."""
+    """Which tests stay together in one worker: those of a file that share a kernel; and no more than two browsers."""
     given = getattr(item, "callspec", None)
     which = [str(given.params[name]) for name in ("version", "application") if given and name in given.params]
+    if item.path.is_relative_to(Path(__file__).parent / "browser"):
+        return ":".join(["browser", *(which or ["lab"])])
     return ":".join([str(item.path), *which])
