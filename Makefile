@@ -29,7 +29,9 @@ lab: $(VENV)/lab.stamp
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory -j2 check
 	$(BIN)/python -m compileall -q opencode_jupyter
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --nbval-lax --nbval-current-env tests notebooks $(ARGS)
+	@# a notebook's cells share a kernel, so they run one after the other in one process
+	$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests $(ARGS)
 
 check: lint types front kernels
 
