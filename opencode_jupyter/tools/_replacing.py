@@ -1,14 +1,25 @@
-"""What edit and multiedit share: one replacement in a file's content, and how it is shown (reference: tools.md 6)."""
+"""What edit and multiedit share: a file changed by replacements, asked for and shown (reference: tools.md 6)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+import anyio.to_thread
+
+from ..core.context import ToolContext
 from ..core.errors import ToolError
+from ..core.result import ToolResult
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import Text, decode, encode, printable, to_newline
 from ..text.replace import replace
+from . import _paths, _writing
+from ._diagnostics import diagnostics_after
+from ._external import assert_external
+
+Made = tuple[Text, Text, dict[str, Any]]
+"""A file's text before and after, and what more the metadata says."""
 
 WHOLE = 100_000
 """Characters of both texts together up to which the result carries them whole, beside the patch."""
@@ -20,6 +31,45 @@ class Replacement(Protocol):
     old_string: str
     new_string: str
     replace_all: bool | None
+
+
+async def in_file(
+    ctx: ToolContext, given: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], Made]
+) -> ToolResult:
+    """Change one file: ask with the diff, write, and say what language servers find in it.
+
+    Args:
+        ctx: the call.
+        given: the file's path as it was given.
+        tool: the tool's id, for the record of changes.
+        first: the first replacement; one of a text wants the file to have been read.
+        make: makes the change, on a thread, of the file's path and content (None if there is none).
+
+    Raises:
+        ToolError: and what `make`, the asks and the writing raise.
+    """
+    path = _paths.target(ctx, given)
+    await assert_external(ctx, path)
+
+    files = ctx.workspace.files
+    async with files.lock(path):
+        place = _paths.real(path)
+        before = await anyio.to_thread.run_sync(_writing.load, path)
+        if before is not None and first.old_string:
+            await anyio.to_thread.run_sync(files.check, ctx.session_id, path)
+        old, new, more = await anyio.to_thread.run_sync(make, path, before)
+        shown = await anyio.to_thread.run_sync(filediff, path, old, new)
+        await _writing.ask(ctx, path, shown["patch"])
+        after = encode(new.text, bom=new.bom)
+        written = await _writing.put(ctx, path, place, before, after, tool)
+        if written != after:
+            shown = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
+
+    metadata = {"diagnostics": {}, "diff": shown["patch"], "filediff": shown, **more}
+    ctx.metadata(metadata=metadata)
+    found = await diagnostics_after(ctx, [path])
+    output = "Edit applied successfully." + found.this_file(path)
+    return ToolResult(printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": found.metadata})
 
 
 def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:

@@ -6,18 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
 from pydantic import Field, field_validator
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..text.encoding import Text, decode, encode, printable
-from . import _paths, _replacing, _writing
+from ..text.encoding import Text, decode, encode
 from ._builtin import builtin
-from ._diagnostics import diagnostics_after
-from ._external import assert_external
+from ._replacing import WHOLE, Made, changed, filediff, in_file
 
 
 class Edit(Arguments):
@@ -54,28 +51,12 @@ async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError("filePath is required")
     if not args.edits:
         raise ToolError("edits is empty. Give at least one edit with oldString and newString.")
-    path = _paths.target(ctx, args.file_path)
-    await assert_external(ctx, path)
 
-    files = ctx.workspace.files
-    async with files.lock(path):
-        place = _paths.real(path)
-        before = await anyio.to_thread.run_sync(_writing.load, path)
-        if before is not None and args.edits[0].old_string:
-            await anyio.to_thread.run_sync(files.check, ctx.session_id, path)
-        old, new, results = await anyio.to_thread.run_sync(_all, ctx, path, before, args.edits)
-        filediff = await anyio.to_thread.run_sync(_replacing.filediff, path, old, new)
-        await _writing.ask(ctx, path, filediff["patch"])
-        after = encode(new.text, bom=new.bom)
-        written = await _writing.put(ctx, path, place, before, after, "multiedit")
-        if written != after:
-            filediff = await anyio.to_thread.run_sync(_replacing.filediff, path, old, decode(written))
+    def make(path: Path, before: bytes | None) -> Made:
+        old, new, results = _all(ctx, path, before, args.edits)
+        return old, new, {"results": results}
 
-    metadata = {"diff": filediff["patch"], "filediff": filediff, "diagnostics": {}, "results": results}
-    ctx.metadata(metadata=metadata)
-    found = await diagnostics_after(ctx, [path])
-    output = "Edit applied successfully." + found.this_file(path)
-    return ToolResult(printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": found.metadata})
+    return await in_file(ctx, args.file_path, "multiedit", args.edits[0], make)
 
 
 def _all(
@@ -89,11 +70,11 @@ def _all(
     content = before
     first = new = decode(before or b"")
     results: list[dict[str, Any]] = []
-    left = _replacing.WHOLE
+    left = WHOLE
     for number, edit in enumerate(edits, 1):
         ctx.abort.raise_if_aborted()
         try:
-            old, new = _replacing.changed(path, content, edit)
+            old, new = changed(path, content, edit)
         except ToolError as error:
             if len(edits) == 1:
                 raise
@@ -101,8 +82,8 @@ def _all(
         content = encode(new.text, bom=new.bom)
         result: dict[str, Any] = {"diagnostics": {}}
         if left > 0:  # a diff of each of a thousand edits would take longer than the edits
-            filediff = _replacing.filediff(path, old, new)
+            shown = filediff(path, old, new)
             left -= len(old.text) + len(new.text)
-            result |= {"diff": filediff["patch"], "filediff": filediff}
+            result |= {"diff": shown["patch"], "filediff": shown}
         results.append(result)
     return first, new, results
