@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import ids
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
+from .pending import Waiting
 from .question_request import Answered, Answers, Question, QuestionRequest, answers_of, questions_of
 
 Answer = Callable[[QuestionRequest], Any]
 
 
-@dataclass(slots=True)
-class _Waiting:
-    request: QuestionRequest
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[tuple[Answered, ToolError | None]]
-    since: float = field(default_factory=time.monotonic)
+_Waiting = Waiting[QuestionRequest, Answered]
 
 
 class QuestionService:
@@ -78,53 +71,28 @@ class QuestionService:
             dict(tool) if tool is not None else None,
             time.time_ns() // 1_000_000,
         )
-        loop = asyncio.get_running_loop()
-        entry = _Waiting(request, loop, loop.create_future())
+        entry = _Waiting(request)
         with self._lock:
             if self._closed is not None:
                 raise QuestionRejectedError(self._closed)
             self._pending[request.id] = entry
-        consulting: asyncio.Future[Any] | None = None
-        try:
+
+        def announce() -> None:
             if self.bus.wanted("question.asked"):
                 self.bus.publish("question.asked", request.to_wire())
-            if self.answer is not None and not entry.future.done():
-                consulting = self._consult(self.answer, entry)
-            answered, error = await entry.future
-        except BaseException:
-            self._withdraw(entry)  # the waiter is cancelled, or `answer` failed: nobody waits any more
-            raise
-        finally:
-            if consulting is not None:
-                consulting.cancel()
+
+        answered, error = await entry.outcome(
+            announce,
+            self.answer,
+            lambda given: self._take(entry, given),
+            lambda: QuestionRejectedError("Nobody could be asked: `answer` was stopped."),
+            lambda _: self._withdraw(entry),
+        )
         if ended is not None:
             ended(answered)
         if error is not None:
             raise error
         return answered
-
-    def _consult(self, answer: Answer, entry: _Waiting) -> asyncio.Future[Any] | None:
-        """Call `answer`; if it is asynchronous, hand back its task, which a reply from elsewhere may outrun."""
-        given = answer(entry.request)
-        if not inspect.isawaitable(given):
-            self._take(entry, given)
-            return None
-        task = asyncio.ensure_future(_awaited(given))
-
-        def done(task: asyncio.Future[Any]) -> None:
-            if entry.future.done():
-                if not task.cancelled():
-                    task.exception()  # seen: too late to matter
-                return
-            try:
-                self._take(entry, task.result())
-            except asyncio.CancelledError:
-                entry.future.set_exception(QuestionRejectedError("Nobody could be asked: `answer` was stopped."))
-            except Exception as error:
-                entry.future.set_exception(error)
-
-        task.add_done_callback(done)
-        return task
 
     def _take(self, entry: _Waiting, given: Any) -> None:
         if given is None:
@@ -195,14 +163,7 @@ class QuestionService:
 
     def _settle(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
         """Finish on the loop that waits."""
-        try:
-            here = asyncio.get_running_loop() is entry.loop
-        except RuntimeError:
-            here = False
-        if here:
-            self._finish(entry, answers, by, error)
-        elif not entry.loop.is_closed():
-            entry.loop.call_soon_threadsafe(self._finish, entry, answers, by, error)
+        entry.on_its_loop(lambda: self._finish(entry, answers, by, error))
 
     def _finish(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
         request = entry.request
@@ -212,10 +173,4 @@ class QuestionService:
             if answers is not None:
                 payload["answers"] = answers
             self.bus.publish(event, payload)
-        if not entry.future.done():
-            answered = Answered(request.questions, answers, by, time.monotonic() - entry.since)
-            entry.future.set_result((answered, error))
-
-
-async def _awaited(given: Awaitable[Any]) -> Any:
-    return await given
+        entry.end(Answered(request.questions, answers, by, entry.waited), error)

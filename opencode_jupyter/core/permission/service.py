@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 import time
 from collections import deque
@@ -19,6 +18,7 @@ from ..errors import (
     ToolError,
 )
 from ..events import Bus
+from ..pending import Waiting
 from .request import Decision, PermissionRequest, Reply
 from .rules import NOT_ANALYSED, Rule, doubted, evaluate, relevant
 
@@ -30,17 +30,6 @@ HISTORY = 10_000
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A pending request and the task that waits for its answer."""
-
-    request: PermissionRequest
-    rules: list[Rule]
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[tuple[Decision, ToolError | None]]
-    since: float
-
-
-@dataclass(slots=True)
 class _Outcome:
     """What the waiter of a request is told."""
 
@@ -48,6 +37,9 @@ class _Outcome:
     by: str
     message: str | None = None
     error: ToolError | None = None
+
+
+_Waiting = Waiting[PermissionRequest, Decision]
 
 
 class PermissionService:
@@ -138,7 +130,7 @@ class PermissionService:
             asked=time.time_ns() // 1_000_000,
             rules=rules,
         )
-        return await self._wait(request, rules)
+        return await self._wait(request)
 
     def check(self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]) -> list[Rule]:
         """The rule that would decide each pattern now. Asks nothing, records nothing."""
@@ -179,56 +171,34 @@ class PermissionService:
             shown.append(decider)
         raise PermissionDeniedError(shown)
 
-    async def _wait(self, request: PermissionRequest, rules: list[Rule]) -> Decision:
-        loop = asyncio.get_running_loop()
-        entry = _Waiting(request, rules, loop, loop.create_future(), time.monotonic())
+    async def _wait(self, request: PermissionRequest) -> Decision:
+        entry = _Waiting(request)
         with self._lock:
             if self._closed is not None:
                 raise PermissionRejectedError(self._closed)
             if request.id in self._pending:
                 raise ValueError(f"a permission request {request.id} is waiting already")
             self._pending[request.id] = entry
-        consulting: asyncio.Future[Reply] | None = None
-        try:
+
+        def announce() -> None:
             if self.bus.wanted("permission.asked"):
                 self.bus.publish("permission.asked", request.to_wire())
-            if self.approve is not None and not entry.future.done():
-                consulting = self._consult(self.approve, entry)
-            decision, error = await entry.future
-        except BaseException as e:
-            # The waiter is cancelled, or `approve` failed: nobody waits for an answer any more.
-            reason = "The call was stopped" if isinstance(e, asyncio.CancelledError) else f"approve failed: {e}"
+
+        def withdraw(error: BaseException) -> None:
+            stopped = isinstance(error, asyncio.CancelledError)
+            reason = "The call was stopped" if stopped else f"approve failed: {error}"
             self._withdraw(entry, _Outcome("reject", "cancelled", reason))
-            raise
-        finally:
-            if consulting is not None:
-                consulting.cancel()
+
+        decision, error = await entry.outcome(
+            announce,
+            self.approve,
+            lambda answer: self._answer(entry, answer),
+            lambda: PermissionRejectedError("Nobody could be asked: the approver was stopped."),
+            withdraw,
+        )
         if error is not None:
             raise error
         return decision
-
-    def _consult(self, approve: Approve, entry: _Waiting) -> asyncio.Future[Reply] | None:
-        """Call `approve`; if it is asynchronous, hand back its task, which a reply from elsewhere may outrun."""
-        answer = approve(entry.request)
-        if not inspect.isawaitable(answer):
-            self._answer(entry, answer)
-            return None
-        task = asyncio.ensure_future(answer)
-
-        def done(task: asyncio.Future[Reply]) -> None:
-            if entry.future.done():
-                if not task.cancelled():
-                    task.exception()  # seen: too late to matter
-                return
-            try:
-                self._answer(entry, task.result())
-            except asyncio.CancelledError:
-                entry.future.set_exception(PermissionRejectedError("Nobody could be asked: the approver was stopped."))
-            except Exception as e:
-                entry.future.set_exception(e)
-
-        task.add_done_callback(done)
-        return task
 
     def _answer(self, entry: _Waiting, answer: Any) -> None:
         self.reply(entry.request.id, answer, by="approve")
@@ -361,12 +331,7 @@ class PermissionService:
 
     def _settle(self, entry: _Waiting, outcome: _Outcome) -> None:
         """Finish on the loop that waits."""
-        if _running_loop() is entry.loop:
-            self._finish(entry, outcome)
-            return
-        try:
-            entry.loop.call_soon_threadsafe(self._finish, entry, outcome)
-        except RuntimeError:  # that loop is closed: nobody waits there
+        if not entry.on_its_loop(lambda: self._finish(entry, outcome)):
             self.history.append(_decision(entry, outcome))
 
     def _finish(self, entry: _Waiting, outcome: _Outcome) -> None:
@@ -382,8 +347,7 @@ class PermissionService:
             )
         decision = _decision(entry, outcome)
         self.history.append(decision)
-        if not entry.future.done():
-            entry.future.set_result((decision, outcome.error))
+        entry.end(decision, outcome.error)
 
 
 def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:
@@ -392,11 +356,11 @@ def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:
         permission=request.permission,
         patterns=request.patterns,
         action="deny" if outcome.reply == "reject" else "allow",
-        rules=entry.rules,
+        rules=request.rules,
         reply=outcome.reply,
         by=outcome.by,
         message=outcome.message,
-        waited=time.monotonic() - entry.since,
+        waited=entry.waited,
         time=_now(),
         session_id=request.session_id,
         request_id=request.id,
@@ -415,10 +379,3 @@ def _parse(reply: Any, message: str | None) -> tuple[Answer, str | None]:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -1,0 +1,119 @@
+"""Waiting for a person's answer: what permission asks and questions have in common.
+
+A request waits on the loop of the call that asked. An answer may come on any thread; it is told, and the call goes on,
+on that loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from .errors import ToolError
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Waiting(Generic[R, T]):
+    """A pending request and the task that waits for its answer. Made on the loop that waits.
+
+    Attributes:
+        request: what is asked.
+        future: how it ends: the outcome, and the error that the call ends with, if any.
+        since: when it began, by the monotonic clock.
+    """
+
+    __slots__ = ("future", "loop", "request", "since")
+
+    def __init__(self, request: R) -> None:
+        self.request = request
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[tuple[T, ToolError | None]] = self.loop.create_future()
+        self.since = time.monotonic()
+
+    @property
+    def waited(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self.since
+
+    async def outcome(
+        self,
+        announce: Callable[[], None],
+        consult: Callable[[R], Any] | None,
+        take: Callable[[Any], object],
+        stopped: Callable[[], ToolError],
+        withdraw: Callable[[BaseException], None],
+    ) -> tuple[T, ToolError | None]:
+        """Wait for the answer.
+
+        Args:
+            announce: tells that the request waits.
+            consult: asked for the answer too; may be async, and a reply from elsewhere may outrun it.
+            take: takes what `consult` gave.
+            stopped: the error if `consult` is cancelled.
+            withdraw: called if nobody waits any more: this task is cancelled, or `consult` failed.
+        """
+        consulting: asyncio.Future[Any] | None = None
+        try:
+            announce()
+            if consult is not None and not self.future.done():
+                consulting = self._consult(consult, take, stopped)
+            return await self.future
+        except BaseException as error:
+            withdraw(error)
+            raise
+        finally:
+            if consulting is not None:
+                consulting.cancel()
+
+    def _consult(
+        self, consult: Callable[[R], Any], take: Callable[[Any], object], stopped: Callable[[], ToolError]
+    ) -> asyncio.Future[Any] | None:
+        given = consult(self.request)
+        if not inspect.isawaitable(given):
+            take(given)
+            return None
+        task = asyncio.ensure_future(_awaited(given))
+
+        def done(task: asyncio.Future[Any]) -> None:
+            if self.future.done():
+                if not task.cancelled():
+                    task.exception()  # seen: too late to matter
+                return
+            try:
+                take(task.result())
+            except asyncio.CancelledError:
+                self.future.set_exception(stopped())
+            except Exception as error:
+                self.future.set_exception(error)
+
+        task.add_done_callback(done)
+        return task
+
+    def on_its_loop(self, finish: Callable[[], None]) -> bool:
+        """Run `finish` on the loop that waits; False if that loop is closed, so that nobody waits there."""
+        try:
+            here = asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            here = False
+        if here:
+            finish()
+            return True
+        try:
+            self.loop.call_soon_threadsafe(finish)
+        except RuntimeError:
+            return False
+        return True
+
+    def end(self, outcome: T, error: ToolError | None) -> None:
+        """Let the call go on; the first end counts. On the loop that waits."""
+        if not self.future.done():
+            self.future.set_result((outcome, error))
+
+
+async def _awaited(given: Awaitable[Any]) -> Any:
+    return await given
