@@ -1,4 +1,4 @@
-"""Every touch of ipykernel's internals, for releases 6.29 to 7.x.
+"""Touches of ipykernel's internals, for releases 6.29 to 7.x; those of its interrupts are in `_kernel_interrupts`.
 
 Each function looks whether the release has what it needs, does nothing and says so when it has not, and gives back
 the function that undoes it. What was measured about each is in the reference (jupyter.md 4); in short: a kernel
@@ -8,21 +8,16 @@ the shell-channel thread (7.x), read off the socket by the waiting cell (6.x), o
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import signal
 import threading
 from collections.abc import Callable
 from functools import partial
-from types import CodeType, FrameType
 from typing import Any
 
 log = logging.getLogger(__name__)
 
 OnComm = Callable[[str, dict[str, Any], str], None]
 """``(comm id, the message's data, route)``; called on whatever thread saw the message; must not print or display."""
-ASYNC_CELL_HANDLER = "_cancel_on_sigint.<locals>.handle_sigint"
-"""Ipykernel's SIGINT handler while a cell awaits, by its qualified name."""
 CONTROL_TYPE = "opencode_jupyter"
 """Message type of our own on the control channel; content: ``{"comm_id": ..., "data": {...}}``."""
 CONTROL_REPLY = "opencode_jupyter_reply"
@@ -251,67 +246,6 @@ def _dispatch_comm(kernel: Any, stream: Any, message: Any) -> None:
         log.debug("a widget message could not be handled", exc_info=True)
     finally:
         kernel.set_parent(ident, parent, channel="shell")
-
-
-def install_interrupts(shell: Any, blocking: CodeType) -> Callable[[], None] | None:
-    """Let an interrupt end plain code in a cell that also awaits.
-
-    While such a cell runs, ipykernel (6.x to 7.4) answers SIGINT by cancelling the cell's task, which does nothing
-    until the cell awaits the next time: a loop behind a `%tool` line could not be stopped. So at the start of each
-    cell its handler is wrapped: code of the cell gets a `KeyboardInterrupt`, as in a cell that does not await.
-
-    Args:
-        shell: the IPython shell.
-        blocking: code of the function that blocks for a call. In a task of the user's own, a `KeyboardInterrupt`
-            would end the kernel's loop; there it gets a `CancelledError`.
-    """
-    events = getattr(shell, "events", None)
-    if events is None:
-        return None
-
-    def wrap(*_: Any) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        theirs = signal.getsignal(signal.SIGINT)
-        if not callable(theirs) or not getattr(theirs, "__qualname__", "").endswith(ASYNC_CELL_HANDLER):
-            return  # a cell that does not await, or another release: interrupts are as they are
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            inner = frame
-            while inner is not None:
-                code = inner.f_code
-                if code is blocking and not _in_cell(inner):
-                    theirs(number, frame)
-                    from asyncio import CancelledError
-
-                    raise CancelledError
-                if inner is not frame and _is_run_code(inner):
-                    raise KeyboardInterrupt
-                inner = inner.f_back
-            theirs(number, frame)
-
-        signal.signal(signal.SIGINT, handle)  # ipykernel puts its own back when the cell is over
-
-    events.register("pre_run_cell", wrap)
-
-    def undo() -> None:
-        with contextlib.suppress(ValueError):
-            events.unregister("pre_run_cell", wrap)
-
-    return undo
-
-
-def _is_run_code(frame: FrameType) -> bool:
-    """Whether this is IPython's function that runs a cell's code, and shows a `KeyboardInterrupt` in it."""
-    return frame.f_code.co_name == "run_code" and frame.f_globals.get("__name__") == "IPython.core.interactiveshell"
-
-
-def _in_cell(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if _is_run_code(frame):
-            return True
-        frame = frame.f_back
-    return False
 
 
 class StdinPrompt:

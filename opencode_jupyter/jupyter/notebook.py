@@ -21,7 +21,7 @@ from ..core.result import ToolResult
 from ..core.tool import Tool
 from ..core.workspace import Workspace
 from ..tools.notebook.documents import Notebooks
-from . import _kernel_compat
+from . import _kernel_compat, _kernel_interrupts
 from .approvals import Broker
 from .arguments import CallRequest
 from .card import Card, widget_class
@@ -165,8 +165,9 @@ class Notebook:
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
-        interrupts = _kernel_compat.install_interrupts(self.shell, Waiter.wait.__code__)
-        self._undo = [undo for undo in (tap, control, interrupts) if undo is not None]
+        interrupts = _kernel_interrupts.install_interrupts(self.shell, Waiter.wait.__code__)
+        guard = _kernel_interrupts.install_end_guard(self.shell, self.kernel)
+        self._undo = [undo for undo in (tap, control, interrupts, guard) if undo is not None]
         timer = threading.Timer(PRELOAD_AFTER, widget_class)
         timer.daemon = True
         timer.start()

@@ -74,7 +74,7 @@ class Waiter:
 
         Raises:
             KeyboardInterrupt: the person interrupted; the call is stopped, with every process it started.
-            asyncio.CancelledError: the same in a task of the user's (see `_kernel_compat.install_interrupts`).
+            asyncio.CancelledError: the same in a task of the user's (see `_kernel_interrupts.install_interrupts`).
         """
         future.add_done_callback(lambda _: self._jobs.put(None))
         try:

@@ -121,7 +121,7 @@ def test_a_page_reload_keeps_the_ask(browser: Browser) -> None:
     asking(notebook, 1)
     notebook.save()
     notebook.close()
-    again = browser.open("reload/reload.ipynb", kernel=False)
+    again = browser.open(notebook.name, kernel=False)
     card = again.cards().filter(has_text="waiting for you").first
     card.wait_for()
     expect(button(card, ALLOW_ONCE)).to_be_enabled()
