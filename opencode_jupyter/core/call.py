@@ -10,21 +10,18 @@ import asyncio
 import contextlib
 import copy
 import logging
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
 from . import doom_loop, ids
+from .asking import Asking
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
 from .endings import error_text, outcome_of, why_cancelled
 from .errors import (
     InvalidArgumentsError,
-    PermissionCorrectedError,
-    PermissionDeniedError,
-    PermissionRejectedError,
     QuestionRejectedError,
     ToolAbortedError,
     ToolError,
@@ -32,8 +29,7 @@ from .errors import (
     UnknownToolError,
 )
 from .hooks import AFTER, BEFORE
-from .permission import Action, Decision, Rule
-from .question_request import Answers
+from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
 from .result import ToolResult
 from .schema import wire_names
@@ -54,7 +50,7 @@ By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
 
 
-class Call:
+class Call(Asking):
     """One call in progress; make it with `Workspace.start`, then await `run` once.
 
     Attributes:
@@ -68,15 +64,12 @@ class Call:
 
     __slots__ = (
         "_agent",
-        "_asked_at",
         "_by",
         "_last_update",
         "_loop",
-        "_remaining",
         "_scope",
         "_timer",
         "_workspace",
-        "asked",
         "children",
         "ctx",
         "dry_run",
@@ -121,10 +114,8 @@ class Call:
         self.dry_run = dry_run
         self.parent = parent
         self.children: list[Call] = []
-        if by == "model" and parent is None:
-            name, arguments = repair(workspace.registry, name, arguments)
-        else:
-            name = correct_name(workspace.registry, name)
+        if workspace.registry.settled(name):
+            name, arguments = self._corrected(name, arguments)
         self.tool = workspace.registry.get(name)
         part_id = part_id or ids.create("part")
         if parent is not None:
@@ -194,7 +185,28 @@ class Call:
                 self._timer.cancel()
         return result
 
+    def _corrected(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        if self._by == "model" and self.parent is None:
+            return repair(self._workspace.registry, name, arguments)
+        return correct_name(self._workspace.registry, name), arguments
+
+    async def _find(self) -> None:
+        """Have the places that tools come from look for the one that is wanted.
+
+        Raises:
+            ToolError: a person refused what loading it needs.
+        """
+        registry, part = self._workspace.registry, self.part
+        if registry.settled(part.tool):
+            return
+        await registry.prepare(part.tool, self)
+        part.tool, arguments = self._corrected(part.tool, part.state.input)
+        part.state = Pending(arguments)
+        self.tool = registry.get(part.tool)
+        self._changed()
+
     async def _stages(self) -> ToolResult:
+        await self._find()
         workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
         tool, bound, arguments, validated = await self._prepare(hook_input)
@@ -237,7 +249,7 @@ class Call:
         workspace, part, tool = self._workspace, self.part, self.tool
         arguments = part.state.input
         if tool is None:
-            raise UnknownToolError(part.tool, workspace.registry.names())
+            raise UnknownToolError(part.tool, workspace.registry.names(), workspace.registry.why_not(part.tool))
         if not isinstance(arguments, dict):
             raise InvalidArgumentsError(
                 f"The {part.tool} tool takes a dict of names and values, not {type(arguments).__name__}",
@@ -274,99 +286,7 @@ class Call:
             name = self.part.tool
             await self._ask("doom_loop", [name], [name], {"tool": name, "input": arguments})
 
-    # ------------------------------------------------------------------ what the tool's context does
-
-    @property
-    def ruleset(self) -> list[Rule]:
-        """The rules this call is judged by: the agent's, then the session's."""
-        rules = self._agent.model_permission if self._by == "model" else self._agent.permission
-        own = self._workspace.rules
-        if own or self.session.permission:
-            return [*rules, *own, *self.session.permission]
-        return rules
-
-    async def _ask(self, permission: str, patterns: list[str], always: list[str], metadata: dict[str, Any]) -> Decision:
-        part = self.part
-        if self.dry_run:
-            return self._note(permission, patterns)
-        self._pause()
-        self.asked += 1
-        try:
-            decision = await self._workspace.permissions.ask(
-                session_id=part.session_id,
-                permission=permission,
-                patterns=patterns,
-                always=always,
-                metadata=metadata,
-                ruleset=self.ruleset,
-                tool={"messageID": part.message_id, "callID": part.call_id},
-                agent=part.agent,
-            )
-        except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError):
-            history = self._workspace.permissions.history
-            if history and history[-1].permission == permission:
-                self._decided(history[-1])
-            raise
-        finally:
-            self.asked -= 1
-            self._resume()
-        self._decided(decision)
-        if decision.waited:
-            self._changed()
-        return decision
-
-    async def _question(self, questions: Sequence[Any]) -> Answers:
-        part = self.part
-        if self.dry_run:
-            raise DryRunEnd
-        self._pause()
-        self.asked += 1
-        try:
-            answered = await self._workspace.questions.put(
-                session_id=part.session_id,
-                questions=questions,
-                tool={"messageID": part.message_id, "callID": part.call_id},
-                ended=part.answered.append,
-            )
-        finally:
-            self.asked -= 1
-            self._resume()
-        self._changed()
-        return answered.answers or []
-
-    def _decided(self, decision: Decision) -> None:
-        self.part.decisions.append(decision)
-        if self._workspace.store is not None and decision.by != "rule":  # what rules allow stands in the part
-            self._workspace.store.put_decision(decision)
-
-    def _note(self, permission: str, patterns: list[str]) -> Decision:
-        rules = self._workspace.permissions.check(permission, patterns, self.ruleset)
-        actions = {rule.action for rule in rules}
-        action: Action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
-        decision = Decision(permission, patterns, action, rules, None, "dry run", None, 0.0, now_ms())
-        self.part.decisions.append(decision)
-        return decision
-
-    def _pause(self) -> None:
-        """Time spent waiting for a person does not count against the call's limit, nor against its parent's."""
-        if self.parent is not None:
-            self.parent._pause()
-            self.parent.asked += 1
-        if self.asked == 0:
-            self._asked_at = time.monotonic()
-        if self.timeout is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
-            self._remaining = self._scope.deadline - self._loop.time()
-            self._scope.deadline = float("inf")
-
-    def _resume(self) -> None:
-        if self.parent is not None:
-            self.parent.asked -= 1
-            self.parent._resume()
-        if self.asked == 0:
-            self.part.waited += time.monotonic() - self._asked_at
-        if self._remaining is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
-            self._scope.deadline = self._loop.time() + self._remaining
-            self._remaining = None
+    # ------------------------------------------------------------------ progress
 
     def _on_metadata(self, title: str | None, metadata: dict[str, Any] | None) -> None:
         state = self.part.state
@@ -420,6 +340,10 @@ class Call:
         Raises:
             ToolError: no such tool, or the arguments do not fit.
         """
+        with contextlib.suppress(DryRunEnd):
+            await self._find()
+        if self.part.decisions:  # what is asked before its code is loaded; the rest can't be known
+            return self.part.decisions
         if self.tool is not None and not self.tool.builtin:
             bound = await self.tool.init(InitContext(self._agent, self._workspace))
             bound.validate(dict(self.part.state.input))

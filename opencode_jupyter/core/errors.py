@@ -35,15 +35,20 @@ class UnknownToolError(ToolError):
     Attributes:
         name: what was asked for.
         suggestions: up to three names that look like it.
+        reason: why a tool that is known of can't be called; "" if none is known of.
     """
 
-    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, known: Sequence[str] = (), reason: str = "") -> None:
         from difflib import get_close_matches
 
         lowered = {k.lower(): k for k in known}
         near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
         self.name = name
         self.suggestions = [lowered[n] for n in near]
+        self.reason = reason
+        if reason:
+            super().__init__(f"The tool {name} can't be called: {reason}")
+            return
         text = f"Unknown tool: {name}."
         if self.suggestions:
             text += " Did you mean " + " or ".join(self.suggestions) + "?"

@@ -13,10 +13,12 @@ import anyio
 
 from .context import InitContext
 from .hooks import DEFINITION
+from .sources import Rank, ToolSource, Unavailable
 from .tool import Bound, Tool, tool
 
 if TYPE_CHECKING:
     from .agents import Agent
+    from .call import Call
     from .workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -47,11 +49,17 @@ ORDER = (
 
 
 class Registry:
-    """The tools of one workspace. On equal ids the later one wins: a custom tool hides a built-in one."""
+    """The tools of one workspace. On equal ids the later one wins: a custom tool hides a built-in one.
+
+    Custom tools come in the order of `Rank`: of files, of plugins, registered ones, of MCP servers. One that is
+    registered under the id of a file's or a plugin's tool takes that one's place.
+    """
 
     def __init__(self, workspace: Workspace, builtins: list[Tool]) -> None:
         self._workspace = workspace
         self._builtins = sorted(builtins, key=_place)
+        self._registered: list[Tool] = []
+        self._sources: list[ToolSource] = []
         self._custom: list[Tool] = []
         self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
 
@@ -69,39 +77,94 @@ class Registry:
                 kind = type(given).__name__
                 raise TypeError(f"register() takes a Tool or a function, not {kind}; see opencode_jupyter.tool")
             given = tool(given)
-        for i, old in enumerate(self._custom):
+        for i, old in enumerate(self._registered):
             if old.id == given.id:
-                self._custom[i] = given
+                self._registered[i] = given
                 break
         else:
-            self._custom.append(given)
-        self._by_id[given.id] = given
+            self._registered.append(given)
+        self.changed()
         return given
 
     def add_builtin(self, given: Tool) -> None:
         """Add a tool of this package that not every workspace has (a notebook's own), among the built-in ones."""
         others = [t for t in self._builtins if t.id != given.id]
         self._builtins = sorted([*others, given], key=_place)
-        self._by_id = {t.id: t for t in (*self._builtins, *self._custom)}
+        self.changed()
 
     def unregister(self, id: str) -> bool:
-        """Take a custom tool away; a built-in one of that id shows again. False if there was none."""
-        kept = [t for t in self._custom if t.id != id]
-        found = len(kept) != len(self._custom)
-        self._custom = kept
-        self._by_id = {t.id: t for t in (*self._builtins, *self._custom)}
+        """Take a registered tool away; what it hid shows again. False if there was none."""
+        kept = [t for t in self._registered if t.id != id]
+        found = len(kept) != len(self._registered)
+        self._registered = kept
+        self.changed()
         return found
 
+    # ------------------------------------------------------------------ places that tools come from
+
+    def add_source(self, source: ToolSource) -> None:
+        """Add a place that tools come from."""
+        self._sources = sorted([*self._sources, source], key=lambda one: one.rank)
+        self.changed()
+
+    def changed(self) -> None:
+        """Take in what the sources have now. Any thread may call it."""
+        custom: list[Tool] = []
+        for source in self._sources:
+            if source.rank < Rank.REGISTERED:
+                custom += source.tools()
+        registered = {t.id: t for t in self._registered}
+        custom = [registered.pop(t.id, t) for t in {t.id: t for t in custom}.values()]
+        custom += registered.values()
+        for source in self._sources:
+            if source.rank > Rank.REGISTERED:
+                custom += source.tools()
+        self._custom = custom
+        self._by_id = {t.id: t for t in (*self._builtins, *custom)}
+
+    def settled(self, wanted: str | None = None) -> bool:
+        """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up."""
+        return all(source.settled(wanted) for source in self._sources)
+
+    async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
+        """Bring the sources up to date, side by side; see `ToolSource.prepare`.
+
+        Raises:
+            ToolError: a person refused what `call` needed.
+        """
+        behind = [source for source in self._sources if not source.settled(wanted)]
+        if len(behind) == 1:
+            await behind[0].prepare(wanted, call)
+        elif behind:
+            async with anyio.create_task_group() as group:
+                for source in behind:
+                    group.start_soon(source.prepare, wanted, call)
+        self.changed()
+
+    def unavailable(self) -> list[Unavailable]:
+        """Tools that are known of and can't be called, with the reason."""
+        return [one for source in self._sources for one in source.unavailable()]
+
+    def why_not(self, id: str) -> str:
+        """Why a tool of this id can't be called; "" if nothing is known of it."""
+        for one in self.unavailable():
+            if one.id == id or (one.id.endswith("*") and id.startswith(one.id[:-1])):
+                return one.reason
+        return ""
+
+    # ------------------------------------------------------------------ what there is
+
     def get(self, id: str) -> Tool | None:
-        """The tool a call of `id` reaches."""
+        """The tool a call of `id` reaches, as far as the sources are loaded."""
         return self._by_id.get(id)
 
     def names(self) -> list[str]:
-        """Ids of all tools, each once, in order."""
+        """Ids of all tools that are loaded, each once, in order."""
         return list(dict.fromkeys(t.id for t in (*self._builtins, *self._custom)))
 
     async def all(self) -> list[Tool]:
         """Every tool, built-in ones first in OpenCode's order, then custom ones as they came."""
+        await self.prepare()
         return [*self._builtins, *self._custom]
 
     async def ids(self) -> list[str]:
@@ -122,6 +185,7 @@ class Registry:
             model: ``provider:model``, ``provider/model``, or ``{"providerID": ..., "modelID": ...}``.
             agent: an agent or its name; tools may describe themselves differently to each.
         """
+        await self.prepare()
         provider, name = split_model(model)
         who = self._workspace.agents.get(agent) if isinstance(agent, str) else agent
         chosen = self._chosen(provider, name)

@@ -1,0 +1,66 @@
+"""Where tools come from besides this package: files, plugins, other programs. What each such place must offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .call import Call
+    from .tool import Tool
+
+
+class Rank(IntEnum):
+    """Order of the places among custom tools; on equal ids the later one wins (reference: core.md 4)."""
+
+    FILES = 0
+    PLUGINS = 1
+    REGISTERED = 2
+    MCP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A tool that is known of but can't be called now, or a place that should have given some."""
+
+    id: str
+    """The tool's id; ``namespace_*`` when the tools of a place are not known."""
+    source: str
+    """Where it would come from: a file, a package, a server."""
+    reason: str
+    """Why it can't be called, and what to do about it; one line."""
+
+
+class ToolSource(Protocol):
+    """A place that tools come from while the workspace is open.
+
+    A source is made with the workspace, so making one does no work and imports nothing heavy. Everything but `prepare`
+    is called often and on any thread: it must be quick and must not block. A source tells the registry
+    (`Registry.changed`) when what it has is not what it had.
+    """
+
+    rank: Rank
+
+    def tools(self) -> Sequence[Tool]:
+        """What is known and callable now."""
+
+    def unavailable(self) -> Sequence[Unavailable]:
+        """What is known of and can't be called."""
+
+    def settled(self, wanted: str | None) -> bool:
+        """Whether `prepare` has nothing to do for a tool of that id (None: for all)."""
+
+    async def prepare(self, wanted: str | None, call: Call | None) -> None:
+        """Bring the source up to date, as far as a tool of the id `wanted` may come from it.
+
+        Trouble of one tool, file or server is kept for `unavailable`, not raised.
+
+        Args:
+            wanted: an id as it was asked for; None for all that can be had without asking anybody.
+            call: the call that wants it, which can ask a person (`Call.ask_trust`); None when nobody may be asked.
+
+        Raises:
+            ToolError: a person refused what `call` needed.
+        """

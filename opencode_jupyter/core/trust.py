@@ -1,0 +1,118 @@
+"""Which code of a project a person trusts: remembered by what it is and by the hash of its content.
+
+Files that a project brings (tools, plugins, programs that a config file starts) run with the user's rights as soon as
+they are loaded. So none is loaded before a person said yes to exactly this content; a change asks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import atomic
+
+if TYPE_CHECKING:
+    from .call import Call
+
+log = logging.getLogger(__name__)
+
+PERMISSION = "trust"
+"""Permission of the ask. No rule answers it: a project's own config could."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is to be trusted."""
+
+    kind: str
+    """``tool file``, ``plugin``, ``mcp server``."""
+    name: str
+    """A path or a command, as a person reads it; with `kind` it is what the answer is remembered for."""
+    digest: str
+    """`digest` of the content; another content is another question."""
+    shown: dict[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    """More for the ask's card: ``content``, ``command``."""
+
+
+def digest(content: bytes | str) -> str:
+    """SHA-256 of a content, as hexadecimal digits."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+class Trust:
+    """What was trusted, kept in a file of the user's data folder; any thread may call it.
+
+    Args:
+        path: the file, ``trust.json``; made at the first grant.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._known: dict[str, str] | None = None
+        self._stamp: tuple[int, int] | None = None
+
+    def known(self, subject: Subject) -> bool:
+        """Whether a person trusted exactly this."""
+        with self._lock:
+            return self._read().get(_key(subject)) == subject.digest
+
+    def grant(self, *subjects: Subject) -> None:
+        """Trust these from now on, in every workspace of this user."""
+        with self._lock:
+            known = self._read()
+            known.update({_key(subject): subject.digest for subject in subjects})
+            self._write(known)
+
+    def revoke(self, subject: Subject) -> bool:
+        """Trust it no more, whatever its content; False if it was not trusted."""
+        with self._lock:
+            known = self._read()
+            if known.pop(_key(subject), None) is None:
+                return False
+            self._write(known)
+            return True
+
+    async def require(self, subject: Subject, call: Call) -> None:
+        """Ask for it on a call's card, unless it is trusted already.
+
+        Raises:
+            PermissionRejectedError: the person said no, or nobody is there.
+            PermissionCorrectedError: the person said no and why.
+        """
+        if self.known(subject):
+            return
+        await call.ask_trust(PERMISSION, subject.name, {"kind": subject.kind, **subject.shown})
+        if not call.dry_run:
+            self.grant(subject)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            self._known, self._stamp = {}, None
+            return self._known
+        stamp = (found.st_mtime_ns, found.st_size)
+        if self._known is None or stamp != self._stamp:
+            try:
+                data = json.loads(self._path.read_text("utf-8"))
+                self._known = {str(k): str(v) for k, v in data.items()}
+            except (OSError, ValueError, AttributeError):
+                log.warning("%s can't be read: what was trusted is asked for again", self._path)
+                self._known = {}
+            self._stamp = stamp
+        return self._known
+
+    def _write(self, known: dict[str, str]) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write(self._path, json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True).encode())
+        self._known, self._stamp = known, None
+
+
+def _key(subject: Subject) -> str:
+    return f"{subject.kind}: {subject.name}"
