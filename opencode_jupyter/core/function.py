@@ -1,97 +1,118 @@
-"""A plain function as a tool: its signature as a parameter model, and a call with what was validated."""
+"""A plain function as a tool: its signature as a parameter model, and a call with what was validated.
+
+What else can be called counts as one: a method of an object, a `functools.partial`, an object with ``execute`` or
+``__call__``, a class of such objects.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import typing
-from collections.abc import Callable
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, create_model
-from pydantic.errors import PydanticSchemaGenerationError
+from pydantic import BaseModel
 
 from .context import ToolContext
+from .signature import context_of, parameters_of, signature_of
+from .streaming import join, join_async
 
-CONTEXT = "ctx"
+Schema = type[BaseModel] | dict[str, Any]
 
 
-def parameters_of(fn: Callable[..., Any], given: type[BaseModel] | None) -> tuple[type[BaseModel], Callable[..., Any]]:
-    """The parameter model of `fn` and an ``execute(arguments, ctx)`` that calls it.
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Something that can be called, with what it says of itself.
 
-    Args:
-        fn: a sync or async function; a parameter named ``ctx`` (or annotated `ToolContext`) is not the model's.
-        given: an explicit model; then `fn` takes the model itself as its first argument.
+    Attributes:
+        fn: the function or bound method to call.
+        name: an id for it; "" if it has none.
+        description: its docstring.
+        parameters: its own parameter model, if it has one.
+    """
+
+    fn: Callable[..., Any]
+    name: str
+    description: str
+    parameters: Schema | None = None
+
+
+def described(given: Any) -> Described:
+    """What a function, a method, a partial, an object or a class of objects offers as a tool.
 
     Raises:
-        TypeError: the signature has ``*args``, ``**kwargs`` or positional-only parameters, or a type that pydantic
-            can't check.
+        TypeError: there is nothing to call, or the class wants arguments to make an object.
     """
-    signature = inspect.signature(fn)
-    try:
-        hints = typing.get_type_hints(fn, include_extras=True)
-    except Exception:  # an annotation that names something not importable stays as it stands
-        hints = {}
-    context = [n for n, p in signature.parameters.items() if n == CONTEXT or hints.get(n) is ToolContext]
-    if given is not None:
-        return given, _call_with_model(fn, context, signature)
-    fields: dict[str, Any] = {}
-    for name, parameter in signature.parameters.items():
-        if name in context:
-            continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise TypeError(f"{fn.__qualname__}: a tool can't have the parameter {parameter}; give each one a name")
-        annotation = hints.get(name, parameter.annotation)
-        if annotation is parameter.empty or isinstance(annotation, str):
-            annotation = Any
-        fields[name] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
-    try:
-        model: type[BaseModel] = create_model(
-            fn.__name__, __config__=ConfigDict(arbitrary_types_allowed=False, extra="ignore"), **fields
+    if isinstance(given, functools.partial):
+        inner = described(given.func)
+        return Described(given, inner.name, inner.description)
+    if inspect.isroutine(given) or inspect.isfunction(given):
+        name = getattr(given, "__name__", "")
+        return Described(given, "" if name == "<lambda>" else name, inspect.getdoc(given) or "")
+    kind = given if isinstance(given, type) else type(given)
+    method = next((one for one in ("execute", "__call__") if callable(_own(kind, one))), None)
+    if method is None:
+        raise TypeError(
+            f"{kind.__name__} can't be made a tool: it needs a method execute or __call__ with the tool's parameters"
         )
-    except PydanticSchemaGenerationError as error:
-        raise TypeError(f"{fn.__qualname__}: {error.message}") from error
-    return model, _call_with_fields(fn, list(fields), context)
+    if isinstance(given, type):
+        try:
+            given = given()
+        except TypeError as error:
+            raise TypeError(
+                f"{kind.__name__} can't be made without arguments ({error}); make one and give that: "
+                f"tool({kind.__name__}(...))"
+            ) from error
+    own = getattr(given, method)
+    text = getattr(given, "description", None)
+    if not isinstance(text, str):
+        text = _own_doc(kind) or inspect.getdoc(own) or ""
+    names = (getattr(given, "id", None), getattr(given, "name", None))
+    name = next((one for one in names if isinstance(one, str) and one), _snake(kind.__name__))
+    parameters = getattr(given, "parameters", None)
+    if not isinstance(parameters, dict) and not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
+        parameters = None
+    return Described(own, name, text, parameters)
 
 
-def _call_with_model(fn: Callable[..., Any], context: list[str], signature: inspect.Signature) -> Callable[..., Any]:
-    positional = len(signature.parameters) >= 2 and not context
+def execute_of(fn: Callable[..., Any], given: Schema | None) -> tuple[Schema, Callable[..., Any]]:
+    """The parameters of `fn` and an ``execute(arguments, ctx)`` that calls it.
+
+    Args:
+        fn: a sync or async function or generator; a parameter named ``ctx`` (or annotated `ToolContext`) is not the
+            model's.
+        given: an explicit model or JSON schema; then `fn` takes the model (the dict) itself as its first argument.
+
+    Raises:
+        TypeError: see `signature.parameters_of`.
+    """
+    if given is None:
+        found = parameters_of(fn)
+        return found.model, _same_colour(fn, found.bind)
+    if not isinstance(given, dict) and not (isinstance(given, type) and issubclass(given, BaseModel)):
+        raise TypeError(f"parameters= takes a pydantic model (the class) or a JSON schema (a dict), not {given!r}")
+    context = context_of(fn)
+    positional = len(signature_of(fn).parameters) >= 2 and not context
 
     def bind(arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         return ([arguments, ctx] if positional else [arguments]), dict.fromkeys(context, ctx)
 
-    return _same_colour(fn, bind)
-
-
-def _call_with_fields(fn: Callable[..., Any], names: list[str], context: list[str]) -> Callable[..., Any]:
-    def bind(arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
-        keywords = {name: getattr(arguments, name) for name in names}
-        keywords.update(dict.fromkeys(context, ctx))
-        return [], keywords
-
-    return _same_colour(fn, bind)
+    return given, _same_colour(fn, bind)
 
 
 def _same_colour(fn: Callable[..., Any], bind: Callable[..., tuple[list[Any], dict[str, Any]]]) -> Callable[..., Any]:
-    """An ``execute`` that is async if `fn` is, sync (and so run in a thread) if not; async generators are joined."""
-    if inspect.isasyncgenfunction(fn):
-
-        @functools.wraps(fn)
-        async def stream(arguments: Any, ctx: ToolContext) -> Any:
-            args, keywords = bind(arguments, ctx)
-            pieces: list[str] = []
-            async for piece in fn(*args, **keywords):
-                pieces.append(str(piece))
-                ctx.metadata(metadata={"output": "".join(pieces[-200:])})
-            return "".join(pieces)
-
-        return stream
-    if inspect.iscoroutinefunction(fn):
+    """An ``execute`` that is async if `fn` is, sync (and so run in a thread) if not; streams are joined."""
+    if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
 
         @functools.wraps(fn)
         async def run(arguments: Any, ctx: ToolContext) -> Any:
             args, keywords = bind(arguments, ctx)
-            return await fn(*args, **keywords)
+            outcome = fn(*args, **keywords)
+            if inspect.isawaitable(outcome):
+                outcome = await outcome
+            return await join_async(outcome, ctx) if isinstance(outcome, AsyncIterator) else outcome
 
         return run
 
@@ -99,13 +120,21 @@ def _same_colour(fn: Callable[..., Any], bind: Callable[..., tuple[list[Any], di
     def call(arguments: Any, ctx: ToolContext) -> Any:
         args, keywords = bind(arguments, ctx)
         outcome = fn(*args, **keywords)
-        if inspect.isgenerator(outcome):
-            pieces: list[str] = []
-            for piece in outcome:
-                ctx.abort.raise_if_aborted()
-                pieces.append(str(piece))
-                ctx.metadata(metadata={"output": "".join(pieces[-200:])})
-            return "".join(pieces)
-        return outcome
+        if isinstance(outcome, AsyncIterator):
+            return join_async(outcome, ctx)  # awaited by whoever runs the tool
+        return join(outcome, ctx) if isinstance(outcome, Iterator) else outcome
 
     return call
+
+
+def _own(kind: type, name: str) -> Any:
+    """A method that the class of an object defines; ``type`` itself has a ``__call__`` that is not meant."""
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
+def _own_doc(kind: type) -> str:
+    return inspect.cleandoc(kind.__doc__) if kind.__doc__ else ""
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -67,16 +67,19 @@ class Registry:
         """Add a custom tool, in place of the custom one with the same id if there is one.
 
         Args:
-            given: a `Tool`, or a function to make one of.
+            given: a `Tool`, or a function or another thing that `opencode_jupyter.tool` makes one of.
 
         Raises:
             TypeError: it is neither.
         """
         if not isinstance(given, Tool):
-            if not callable(given) or isinstance(given, type):
+            if not callable(given) and not hasattr(given, "execute"):
                 kind = type(given).__name__
                 raise TypeError(f"register() takes a Tool or a function, not {kind}; see opencode_jupyter.tool")
-            given = tool(given)
+            try:
+                given = tool(given)
+            except TypeError as error:
+                raise TypeError(f"register(): {error}") from error
         for i, old in enumerate(self._registered):
             if old.id == given.id:
                 self._registered[i] = given

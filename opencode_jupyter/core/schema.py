@@ -67,6 +67,8 @@ def _plain(node: Any, *, is_map: bool = False) -> Any:
     for key, value in node.items():
         if (key == "title" and isinstance(value, str)) or (key == "default" and value is None):
             continue
+        if key == "discriminator" and isinstance(value, dict):  # OpenAPI's; it points at definitions that are gone
+            continue
         if key == "const":
             out["const"] = value
         elif key in ("properties", "patternProperties"):

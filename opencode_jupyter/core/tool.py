@@ -6,21 +6,24 @@ shared is ever changed. `@tool` turns a function into one.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import anyio.to_thread
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from .context import InitContext, ToolContext
 from .defining import listeners
 from .errors import InvalidArgumentsError, ToolError
-from .function import parameters_of
+from .function import Schema, described, execute_of
 from .result import ToolResult, attachments_of
 from .schema import json_schema
+from .streaming import joined
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -37,11 +40,14 @@ class Definition:
     """What a tool is, for one agent."""
 
     description: str
-    parameters: type[BaseModel] | dict[str, Any]
+    parameters: Schema
     """A pydantic model, or a JSON schema that something else checks (MCP)."""
     execute: Execute
-    """``(arguments, context)`` to a result; sync functions run in a worker thread."""
+    """``(arguments, context)`` to a result. Sync functions run in a worker thread; generators stream."""
     format_validation_error: FormatValidationError | None = None
+
+    def __post_init__(self) -> None:
+        self.execute = joined(self.execute)
 
 
 Init = Definition | Callable[[InitContext], Definition | Awaitable[Definition]]
@@ -150,8 +156,23 @@ class Tool:
 
     @classmethod
     def define(cls, id: str, init: Init | dict[str, Any], **options: Any) -> Tool:
-        """A tool from a definition, a dict of one, or a (possibly async) function of `InitContext` that returns one."""
-        return cls(id, _definition(init) if isinstance(init, dict) else init, **options)
+        """A tool from a definition, a dict of one, or a (possibly async) function of `InitContext` that returns one.
+
+        Args:
+            id: unique name.
+            init: the definition. A function of it is called anew for every agent and every step of a model.
+            **options: see `Tool`; ``source`` is the module that calls, if left out.
+
+        Returns:
+            A `Tool`; a notebook's cells register theirs by defining them.
+        """
+        options.setdefault("source", sys._getframe(1).f_globals.get("__name__", ""))
+        made = cls(id, _definition(init) if isinstance(init, dict) else init, **options)
+        if made.static is None:
+            made.__doc__ = inspect.getdoc(init)
+        for listener in listeners:
+            listener(made)
+        return made
 
     @property
     def static(self) -> Bound | None:
@@ -198,7 +219,7 @@ def tool(
     /,
     *,
     description: str | None = None,
-    parameters: type[BaseModel] | None = None,
+    parameters: Schema | None = None,
     format_validation_error: FormatValidationError | None = None,
     runs_in: Literal["engine", "kernel"] = "engine",
     body: str | None = None,
@@ -210,40 +231,59 @@ def tool(
     /,
     *,
     description: str | None = None,
-    parameters: type[BaseModel] | None = None,
+    parameters: Schema | None = None,
     format_validation_error: FormatValidationError | None = None,
     runs_in: Literal["engine", "kernel"] = "engine",
     body: str | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a function, sync or async.
+    """Make a tool of a function, sync or async, or of what can be called like one (`core.function`).
+
+    A generator shows each text it yields at once; a `ToolResult` it yields or returns at its end adds title, metadata
+    and attachments (`core.streaming`).
 
     Args:
         id: the tool's id; the function's name if left out.
         description: for the model; the docstring if left out.
-        parameters: a pydantic model; then the function is called with it whole. If left out it is made from the
-            signature, and the function is called with keyword arguments. A parameter named ``ctx`` gets the context.
+        parameters: a pydantic model (or a JSON schema); then the function is called with it (with a dict) whole. If
+            left out it is made from the signature, and the function is called with keyword arguments. A parameter
+            named ``ctx`` gets the context.
         format_validation_error: makes the message for arguments that do not fit.
         runs_in: ``kernel`` for a function that must run on the notebook's main thread.
         body: the parameter that a ``%%tool`` cell's body fills.
 
     Returns:
         A `Tool`; register it with `Workspace.registry.register`.
+
+    Raises:
+        TypeError: there is nothing to call, or a parameter can't come as JSON; the message names it.
     """
-    if callable(id):
+    if id is not None and not isinstance(id, str):
         return tool()(id)
 
     def decorate(fn: Callable[..., Any]) -> Tool:
-        name = id or fn.__name__
-        model, execute = parameters_of(fn, parameters)
-        text = description if description is not None else inspect.getdoc(fn) or ""
+        if isinstance(fn, Tool):
+            raise TypeError(f"{fn.id} is a tool already")
+        given = described(fn)
+        name = id or given.name
+        if not name:
+            raise TypeError(f"this function has no name; give the tool one: tool('name')({fn!r})")
+        model, execute = execute_of(given.fn, parameters or given.parameters)
+        text = description if description is not None else given.description
         definition = Definition(text, model, execute, format_validation_error)
-        made = Tool(name, definition, runs_in=runs_in, body=body, source=getattr(fn, "__module__", "") or "")
+        made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         made.__doc__ = text
         for listener in listeners:
             listener(made)
         return made
 
     return decorate
+
+
+def _module_of(fn: Any) -> str:
+    """Where something that can be called was written."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return getattr(fn, "__module__", "") or ""
 
 
 def as_result(tool_id: str, outcome: Any) -> ToolResult:

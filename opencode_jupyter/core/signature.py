@@ -1,0 +1,251 @@
+"""A function's signature as a parameter model: what a model (or a person) may give, with pydantic's checks.
+
+Whatever can't come as JSON is refused when the tool is made, with an error that names the parameter.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Optional
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import PydanticJsonSchemaWarning
+
+from .context import ToolContext
+from .schema import json_schema
+
+CONTEXT = "ctx"
+PACKAGE = __name__.split(".", maxsplit=1)[0]
+_CONFIG = ConfigDict(arbitrary_types_allowed=False, extra="ignore", protected_namespaces=())
+_ADVICE = (
+    "An argument comes as JSON: take text that the function can find the object by (a path, a variable's name), or a "
+    "type made of str, int, float, bool, list, dict, datetime, Path, Enum, Literal, a dataclass or a pydantic model"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a function takes.
+
+    Attributes:
+        model: the parameter model, without the context.
+        attributes: parameter to the model's attribute, in the order of the signature.
+        context: parameters that get the `ToolContext`.
+        positional: parameters that can't be given by name, in order.
+    """
+
+    model: type[BaseModel]
+    attributes: dict[str, str]
+    context: list[str]
+    positional: list[str]
+
+    def bind(self, arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and named arguments of the function."""
+        values = {name: getattr(arguments, attribute) for name, attribute in self.attributes.items()}
+        values.update(dict.fromkeys(self.context, ctx))
+        return [values.pop(name) for name in self.positional], values
+
+
+def parameters_of(fn: Callable[..., Any]) -> Parameters:
+    """The parameter model of a function.
+
+    A parameter named ``ctx`` or annotated `ToolContext` is not the model's. One without annotation takes anything.
+
+    Raises:
+        TypeError: the function has ``*args`` or ``**kwargs``, or a parameter has a type that can't come as JSON or
+            can't be found; the message names the parameter.
+    """
+    signature = signature_of(fn)
+    hints = _Hints(fn)
+    fields: dict[str, Any] = {}
+    attributes: dict[str, str] = {}
+    context: list[str] = []
+    positional: list[str] = []
+    for number, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(
+                f"{_name(fn)}: a tool can't have the parameter {parameter}; give each one a name "
+                "(a list or a dict takes any number of values)"
+            )
+        if number == 0 and name == "self" and parameter.annotation is parameter.empty:
+            raise TypeError(
+                f"{_name(fn)}: a method is no tool by itself; make one of an object's method: tool(thing.{fn.__name__})"
+            )
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(name)
+        annotation = hints.of(name, parameter.annotation)
+        if annotation is ToolContext:
+            context.append(name)
+            continue
+        if parameter.default is None:
+            annotation = Optional[annotation]  # noqa: UP045 - it may be anything, a string among them
+        attribute = name
+        if name.startswith("_") or hasattr(BaseModel, name):  # pydantic keeps these names for itself
+            attribute = f"argument_{name}"
+            annotation = Annotated[annotation, Field(alias=name)]
+        attributes[name] = attribute
+        fields[attribute] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
+    names = {attribute: name for name, attribute in attributes.items()}
+    return Parameters(_model(fn, fields, names), attributes, context, positional)
+
+
+def context_of(fn: Callable[..., Any]) -> list[str]:
+    """The parameters of a function that get the context."""
+    hints = _Hints(fn)
+    found = []
+    for name, parameter in signature_of(fn).parameters.items():
+        try:
+            annotation = hints.of(name, parameter.annotation)
+        except TypeError:  # of a parameter that is not looked at
+            continue
+        if annotation is ToolContext:
+            found.append(name)
+    return found
+
+
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """`inspect.signature`, with annotations that can't be evaluated left as they stand.
+
+    Raises:
+        TypeError: the function is written in C and tells nothing of its parameters.
+    """
+    try:
+        if sys.version_info >= (3, 14):
+            import annotationlib
+
+            return inspect.signature(fn, annotation_format=annotationlib.Format.FORWARDREF)
+        return inspect.signature(fn)
+    except ValueError as error:
+        raise TypeError(f"{_name(fn)} does not say what it takes; wrap it in a function that does") from error
+
+
+class _Hints:
+    """The types that annotations stand for, found one by one."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self._fn = fn
+        target: Any = inspect.unwrap(fn)
+        while isinstance(target, functools.partial):
+            target = inspect.unwrap(target.func)
+        target = getattr(target, "__func__", target)
+        self._globals: dict[str, Any] = getattr(target, "__globals__", {})
+        self._locals: dict[str, Any] | None = None
+        self._code = getattr(target, "__code__", None)
+        self._cells = getattr(target, "__closure__", None) or ()
+
+    def of(self, name: str, annotation: Any) -> Any:
+        """What an annotation means; `ToolContext` for any form of it, and for a parameter named ``ctx``.
+
+        Raises:
+            TypeError: a name in it can't be found.
+        """
+        if name == CONTEXT or annotation is ToolContext:
+            return ToolContext
+        if annotation is inspect.Parameter.empty:
+            return Any
+        try:
+            found = self._resolved(name, annotation)
+        except Exception as error:
+            if _last_name(annotation) == ToolContext.__name__:  # imported for type checkers only
+                return ToolContext
+            shown = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", annotation)
+            raise TypeError(
+                f"{_name(self._fn)}: the type {shown} of the parameter {name} can't be found ({error}); "
+                "import or define it before the function (not under TYPE_CHECKING)"
+            ) from error
+        if found is ToolContext or ToolContext in typing.get_args(found):
+            return ToolContext
+        if typing.get_origin(found) is Annotated:
+            return _described(found)
+        return found
+
+    def _resolved(self, name: str, annotation: Any) -> Any:
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        if self._locals is None:
+            self._locals = self._scope()
+        return typing.get_type_hints(holder, self._globals, self._locals, include_extras=True)[name]
+
+    def _scope(self) -> dict[str, Any]:
+        """Names that the function's body could see, and those around the place where the tool is made."""
+        found: dict[str, Any] = {}
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(PACKAGE + "."):
+            frame = frame.f_back
+        if frame is not None and frame.f_globals is self._globals and frame.f_locals is not self._globals:
+            found.update(frame.f_locals)
+        if self._code is not None:
+            for name, cell in zip(self._code.co_freevars, self._cells, strict=False):
+                try:
+                    found[name] = cell.cell_contents
+                except ValueError:  # not set yet
+                    continue
+        return found
+
+
+def _described(annotation: Any) -> Any:
+    """``Annotated[int, "how many"]``: a bare text describes the parameter, unless a Field does."""
+    extras = annotation.__metadata__
+    if any(isinstance(one, FieldInfo) and one.description for one in extras):
+        return annotation
+    text = next((one for one in extras if isinstance(one, str)), None)
+    return annotation if text is None else Annotated[annotation, Field(description=text)]
+
+
+def _last_name(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else str(getattr(annotation, "__forward_arg__", ""))
+    return text.partition("|")[0].strip().rpartition(".")[2]
+
+
+def _model(fn: Callable[..., Any], fields: dict[str, Any], names: dict[str, str]) -> type[BaseModel]:
+    try:
+        return _made(getattr(fn, "__name__", "Parameters"), fields)
+    except Exception as error:
+        for attribute, field in fields.items():
+            try:
+                _made("Probe", {attribute: field})
+            except Exception as own:
+                kind = _type_name(field[0])
+                raise TypeError(
+                    f"{_name(fn)}: the parameter {names[attribute]} has the type {kind}, which can't be given as an "
+                    f"argument ({_first_line(own)}). {_ADVICE}"
+                ) from own
+        raise TypeError(f"{_name(fn)}: its parameters can't be described ({_first_line(error)})") from error
+
+
+def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+    """A model of these fields whose validator and JSON schema are known to work."""
+    with warnings.catch_warnings():
+        # A default that JSON has no form for is left out of the schema, and still used.
+        warnings.simplefilter("ignore", PydanticJsonSchemaWarning)
+        model: type[BaseModel] = create_model(name, __config__=_CONFIG, **fields)
+        if not model.__pydantic_complete__:
+            try:
+                model.model_rebuild()
+            except PydanticUndefinedAnnotation as error:
+                raise TypeError(f"{error.name} is not defined") from error
+        json_schema(model)
+    return model
+
+
+def _type_name(annotation: Any) -> str:
+    while typing.get_origin(annotation) is Annotated:
+        annotation = typing.get_args(annotation)[0]
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+def _first_line(error: Exception) -> str:
+    text = error.message if isinstance(error, PydanticUserError) else str(error)
+    return text.strip().partition("\n")[0].rstrip(".")
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or repr(fn))

@@ -1,0 +1,224 @@
+"""Tools that give their output piece by piece: generators, plain and async, and iterators that a function returns.
+
+Each text that comes is added to what the running part shows; memory stays bounded, since long output goes to a spill
+file. A `ToolResult` (or a dict of one) that is yielded or returned says what the result is besides that text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import anyio
+
+from .context import ToolContext
+from .result import ToolResult, attachments_of
+from .spill import Spill, Spilled
+from .truncation import encode
+
+SHOWN = 30_000
+"""Characters of the end that are shown while the tool runs."""
+INTERVAL = 0.05
+"""Seconds between two updates of what is shown."""
+BREATH = 0.02
+"""Seconds an async generator may keep its event loop to itself: one that never waits could not be stopped."""
+ENDING = 3.0
+"""Seconds an async generator has to clean up when its call is stopped."""
+RESULT_KEYS = frozenset({"title", "output", "metadata", "attachments"})
+"""The keys of a result that is given as a dict."""
+
+
+def joined(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` itself, or for a generator function an ``execute(arguments, ctx)`` of its colour that takes its pieces."""
+    if inspect.isasyncgenfunction(fn):
+
+        @functools.wraps(fn)
+        async def stream(arguments: Any, ctx: ToolContext) -> Any:
+            return await join_async(fn(arguments, ctx), ctx)
+
+        return stream
+    if inspect.isgeneratorfunction(fn):
+
+        @functools.wraps(fn)
+        def pieces(arguments: Any, ctx: ToolContext) -> Any:
+            return join(fn(arguments, ctx), ctx)
+
+        return pieces
+    return fn
+
+
+def join(pieces: Iterator[Any], ctx: ToolContext) -> ToolResult:
+    """Take the pieces of a plain iterator, in the thread that runs the tool.
+
+    Raises:
+        ToolAbortedError: the call was stopped; looked for before every piece.
+        TypeError: a piece is neither text nor a result.
+    """
+    stream = Stream(ctx)
+    try:
+        while True:
+            ctx.abort.raise_if_aborted()
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                if end.value is not None:
+                    stream.take(end.value, "returned")
+                break
+            stream.take(piece, "yielded")
+        return stream.result()
+    except BaseException:
+        stream.abandon()
+        raise
+    finally:
+        close = getattr(pieces, "close", None)
+        if close is not None and inspect.isgenerator(pieces):
+            close()
+
+
+async def join_async(pieces: AsyncIterator[Any], ctx: ToolContext) -> ToolResult:
+    """Take the pieces of an async iterator.
+
+    Raises:
+        TypeError: a piece is neither text nor a result.
+    """
+    stream = Stream(ctx)
+    try:
+        rested = time.monotonic()
+        async for piece in pieces:
+            stream.take(piece, "yielded")
+            if time.monotonic() - rested > BREATH:
+                await asyncio.sleep(0)
+                rested = time.monotonic()
+        return stream.result()
+    except BaseException:
+        stream.abandon()
+        raise
+    finally:
+        if inspect.isasyncgen(pieces):
+            with anyio.move_on_after(ENDING, shield=True):
+                await pieces.aclose()
+
+
+class Stream:
+    """The output of one call as it grows. `take` may be called on any thread, one piece after another.
+
+    What the tool itself reports through ``ctx.metadata`` is kept and shown with the text.
+    """
+
+    def __init__(self, ctx: ToolContext) -> None:
+        self._ctx = ctx
+        self._spill = Spill(ctx.workspace.truncation)
+        self._lock = threading.Lock()
+        self._loop = ctx._loop
+        self._send = ctx._metadata
+        self._title: str | None = None
+        self._reported: dict[str, Any] = {}
+        self._result: ToolResult | dict[str, Any] | None = None
+        self._waiting = False
+        self._next = 0.0
+        if self._send is not None:
+            ctx._metadata = self._report
+
+    def take(self, piece: Any, how: str) -> None:
+        """Add a piece of text, or keep what is said of the result.
+
+        Args:
+            piece: text, a `ToolResult`, or a dict with some of OpenCode's keys.
+            how: ``yielded`` or ``returned``, for the error.
+
+        Raises:
+            TypeError: it is something else.
+        """
+        if isinstance(piece, str):
+            self._add(piece)
+        elif isinstance(piece, ToolResult) or (isinstance(piece, dict) and piece.keys() <= RESULT_KEYS):
+            self._result = piece
+        else:
+            raise TypeError(
+                f"a streaming tool {how} {_described(piece)}; it must give text, piece by piece, and may give one "
+                f"ToolResult or dict ({', '.join(sorted(RESULT_KEYS))}) at its end"
+            )
+
+    def result(self) -> ToolResult:
+        """The result: the text that came, with what the tool said of it. A result with an output of its own stands."""
+        with self._lock:
+            whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
+        given = self._result
+        if given is None:
+            given = ToolResult()
+        elif isinstance(given, dict):
+            given = ToolResult(
+                str(given.get("title") or ""),
+                given.get("output") or "",
+                dict(given.get("metadata") or {}),
+                attachments_of(given.get("attachments")),
+            )
+        if given.output:
+            if whole.output_path is not None:  # nobody would learn of it
+                with contextlib.suppress(OSError):
+                    os.unlink(whole.output_path)
+            return given
+        given.output = whole.text
+        given.metadata = {**given.metadata, **_metadata(whole)}
+        return given
+
+    def abandon(self) -> None:
+        """The call ends early: what came so far stays on its part."""
+        with self._lock:
+            shown = self._spill.live(SHOWN)
+            self._spill.close()
+        if self._send is not None and shown:
+            self._ctx.metadata(self._title, self._reported)
+
+    def _add(self, text: str) -> None:
+        if not text:
+            return
+        with self._lock:
+            self._spill.feed(encode(text))
+            if self._waiting or self._loop is None or self._send is None:
+                return
+            self._waiting = True
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._schedule)
+
+    def _schedule(self) -> None:
+        loop = self._loop
+        if loop is not None:
+            loop.call_at(max(self._next, loop.time()), self._show)
+
+    def _show(self) -> None:
+        if self._loop is not None:
+            self._next = self._loop.time() + INTERVAL
+        self._report(self._title, self._reported)
+
+    def _report(self, title: str | None, metadata: dict[str, Any] | None) -> None:
+        """Stands in for the part's own way of taking reports, on the call's loop."""
+        self._title, self._reported = title, metadata or {}
+        with self._lock:
+            self._waiting = False
+            shown = self._spill.live(SHOWN)
+        if self._send is not None:
+            self._send(title, {"output": shown, **self._reported})
+
+
+def _metadata(whole: Spilled) -> dict[str, Any]:
+    found: dict[str, Any] = {"truncated": whole.truncated}
+    if whole.truncated:
+        found |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
+        if whole.output_path is not None:
+            found["outputPath"] = whole.output_path
+    return found
+
+
+def _described(piece: Any) -> str:
+    if isinstance(piece, dict):
+        unknown = ", ".join(sorted(str(key) for key in piece.keys() - RESULT_KEYS))
+        return f"a dict with the key {unknown}"
+    return type(piece).__name__
