@@ -20,6 +20,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "tools": ("tools", "core", "text"),
     "agent": ("agent", "core", "tools", "text"),
     "mcp": ("mcp", "core", "tools", "text"),
+    "mcp_server": ("mcp_server", "core", "text", "__version__"),
     "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp"),
 }
 """What each layer may import of ours."""

@@ -1,0 +1,156 @@
+"""What a person is asked through the client, as forms; and what an ask ends with where nobody can be asked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mcp import types
+
+from ..core.permission import PermissionRequest, Reply
+from ..core.trust import PERMISSION as TRUST
+from ..text.visible import visible
+
+if TYPE_CHECKING:
+    from ..core.question_request import Answers, Question, QuestionRequest
+
+SHOWN_LINES = 60
+"""Lines of a diff or a command that a form shows."""
+ANSWER, FEEDBACK = "answer", "feedback"
+CUSTOM = "other"
+
+
+def can_ask(capabilities: types.ClientCapabilities | None) -> bool:
+    """Whether a client can show a form. One that names no mode knows forms only, from before there were others."""
+    if capabilities is None or capabilities.elicitation is None:
+        return False
+    return capabilities.elicitation.form is not None or capabilities.elicitation.url is None
+
+
+# ---------------------------------------------------------------------- permission
+
+
+def permission_form(request: PermissionRequest, tool: str) -> types.ElicitRequestFormParams:
+    """An ask as a form: what, in full up to `SHOWN_LINES` lines, and the three answers.
+
+    Args:
+        request: the ask.
+        tool: the tool whose call asks.
+    """
+    lines = [f"{visible(tool)} asks for permission: {request.permission}"]
+    lines += [f"  {visible(pattern)}" for pattern in request.patterns]
+    for key in ("command", "diff", "content"):
+        text = request.metadata.get(key)
+        if isinstance(text, str) and text and text not in request.patterns:
+            lines += _cut(text)
+        elif isinstance(text, list) and text and all(isinstance(word, str) for word in text):
+            lines += _cut(" ".join(text))
+    if request.rule is not None:
+        origin = f" from {request.rule.origin}" if request.rule.origin else ""
+        lines.append(f"(rule {request.rule.permission} {request.rule.pattern}: {request.rule.action}{origin})")
+    answers = {"once": "Allow once"}
+    if request.always:
+        answers["always"] = f"Allow while this server runs: {', '.join(visible(p) for p in request.always)}"
+    answers["reject"] = "Deny"
+    properties: dict[str, Any] = {
+        ANSWER: {
+            "type": "string",
+            "title": "Answer",
+            "enum": list(answers),
+            "enumNames": list(answers.values()),
+        },
+        FEEDBACK: {
+            "type": "string",
+            "title": "Word to the model",
+            "description": "Only with Deny: why not, or what to do instead",
+        },
+    }
+    schema = {"type": "object", "properties": properties, "required": [ANSWER]}
+    return types.ElicitRequestFormParams(message="\n".join(lines), requested_schema=schema)
+
+
+def reply_of(result: types.ElicitResult, request: PermissionRequest) -> Reply:
+    """The answer in a form that came back. Whatever is not plainly a yes is a no."""
+    if result.action != "accept":
+        return "reject"
+    content = result.content or {}
+    answer = content.get(ANSWER)
+    if answer == "once":
+        return "once"
+    if answer == "always" and request.always:
+        return "always"
+    feedback = content.get(FEEDBACK)
+    word = feedback.strip() if isinstance(feedback, str) else ""
+    return ("reject", word) if word else "reject"
+
+
+def nobody(request: PermissionRequest, why: str) -> str:
+    """Why an ask was refused without a person, and the rule that would allow it.
+
+    Args:
+        request: the ask.
+        why: why nobody could be asked, a clause.
+    """
+    what = f"{request.permission} of {', '.join(visible(p) for p in request.patterns)} needs permission, and {why}. "
+    if request.permission == TRUST:
+        return what + "Trust it where a person can be asked: call the tool in a notebook of this project."
+    # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
+    patterns = [p for p in request.always if p != "*"] or list(request.patterns)
+    rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
+    return (
+        f"{what}To allow it, a person can put "
+        f'{{"permission": {{"{request.permission}": {{{rules}}}}}}} into opencode.json, '
+        f"or start this server with --allow {json.dumps(f'{request.permission}:{patterns[0]}', ensure_ascii=False)}."
+    )
+
+
+# ---------------------------------------------------------------------- questions
+
+
+def question_form(request: QuestionRequest) -> types.ElicitRequestFormParams:
+    """Questions as one form: for each a choice and a free text; a tick for each answer where several may be chosen."""
+    properties: dict[str, Any] = {}
+    lines: list[str] = []
+    for i, one in enumerate(request.questions, 1):
+        lines.append(visible(one.question))
+        lines += [f"  {visible(o.label)}: {visible(o.description)}" for o in one.options if o.description]
+        title = visible(one.header or one.question)
+        labels = [option.label for option in one.options]
+        if one.multiple:
+            for n, label in enumerate(labels, 1):
+                properties[f"q{i}_{n}"] = {"type": "boolean", "title": f"{title}: {visible(label)}", "default": False}
+        elif labels:
+            properties[f"q{i}"] = {"type": "string", "title": title, "enum": list(dict.fromkeys(labels))}
+        if one.custom:
+            other = "in your own words" if labels else visible(one.question)
+            properties[f"q{i}_{CUSTOM}"] = {"type": "string", "title": f"{title}: {other}"}
+    schema = {"type": "object", "properties": properties}
+    return types.ElicitRequestFormParams(message="\n".join(lines), requested_schema=schema)
+
+
+def answers_of(result: types.ElicitResult, request: QuestionRequest) -> Answers | None:
+    """The answers in a form that came back; None if the person dismissed it."""
+    if result.action != "accept":
+        return None
+    content = result.content or {}
+    return [_answers(i, one, content) for i, one in enumerate(request.questions, 1)]
+
+
+def _answers(i: int, one: Question, content: dict[str, Any]) -> list[str]:
+    labels = [option.label for option in one.options]
+    if one.multiple:
+        chosen = [label for n, label in enumerate(labels, 1) if content.get(f"q{i}_{n}") is True]
+    else:
+        picked = content.get(f"q{i}")
+        chosen = [picked] if isinstance(picked, str) and picked in labels else []
+    own = content.get(f"q{i}_{CUSTOM}")
+    if one.custom and isinstance(own, str) and own.strip():
+        chosen = [*chosen, own.strip()] if one.multiple else [own.strip()]
+    return chosen
+
+
+def _cut(text: str) -> list[str]:
+    lines = [visible(line) for line in text.splitlines()]
+    if len(lines) > SHOWN_LINES:
+        return [*lines[:SHOWN_LINES], f"… {len(lines) - SHOWN_LINES} more lines"]
+    return lines
