@@ -120,7 +120,7 @@ def test_a_page_reload_keeps_the_ask(browser: Browser) -> None:
     notebook.run(1, wait=False)
     asking(notebook, 1)
     notebook.save()
-    notebook.close()
+    notebook.leave()
     again = browser.open(notebook.name, kernel=False)
     card = again.cards().filter(has_text="waiting for you").first
     card.wait_for()

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.acts import STOP, asking, button, project
+from tests.browser.conftest import Servers
 from tests.support import browser as support
 
 pytestmark = pytest.mark.browser
@@ -62,22 +63,18 @@ def look(request: pytest.FixtureRequest) -> str:
 
 def dress(notebook: support.Notebook, look: str) -> None:
     """The page as wanted: dark, or so narrow that a card is some 360 pixels wide."""
-    if look == "dark":
-        notebook.evaluate(
-            "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
-        )
-        notebook.page.wait_for_selector('body[data-jp-theme-light="false"]', state="attached")
+    theme, is_light = ("Dark", "false") if look == "dark" else ("Light", "true")
+    notebook.evaluate(
+        "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {theme}"
+    )
+    notebook.page.wait_for_selector(f'body[data-jp-theme-light="{is_light}"]', state="attached")
     if look == "narrow":
         notebook.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
         notebook.page.set_viewport_size({"width": 520, "height": 900})
 
 
-def test_pictures(look: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    support.chromium()
-    with (
-        support.serve("lab", tmp_path_factory.mktemp(look)) as server,
-        support.browse(server, dark=look == "dark") as opened,
-    ):
+def test_pictures(look: str, servers: Servers) -> None:
+    with support.browse(servers("lab"), dark=look == "dark") as opened:
         config = {"permission": {"edit": "ask", "bash": "allow"}}
         notebook = project(opened, "look", "r = %tool -q read a.txt", *CELLS, config=config)
         dress(notebook, look)
@@ -101,12 +98,8 @@ def test_pictures(look: str, tmp_path_factory: pytest.TempPathFactory) -> None:
         assert notebook.errors == []
 
 
-def test_pictures_of_questions_and_other_tools(look: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    support.chromium()
-    with (
-        support.serve("lab", tmp_path_factory.mktemp(f"tools-{look}")) as server,
-        support.browse(server, dark=look == "dark") as opened,
-    ):
+def test_pictures_of_questions_and_other_tools(look: str, servers: Servers) -> None:
+    with support.browse(servers("lab"), dark=look == "dark") as opened:
         config = {"permission": {"edit": "ask", "bash": "ask", "python": "allow"}}
         notebook = project(opened, "tools", SETUP, *TOOLS, config=config)
         dress(notebook, look)

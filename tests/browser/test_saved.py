@@ -58,7 +58,7 @@ def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
     for bundle in data:
         assert set(bundle) == {"text/plain", "text/html", PART}
         assert "<script" not in str(bundle["text/html"]).lower()
-    path = browser.server.root / "saved" / "saved.ipynb"
+    path = notebook.path
     words = [
         (1, "from-the-command"), (1, "allowed once by you"), (2, "ALPHA"), (3, "Open the whole output"),
         (4, "File not found"),
@@ -67,13 +67,13 @@ def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
     copy = path.with_name("copy.ipynb")
     text = path.read_text()
     copy.write_text(text.replace("from-the-command", "from-the-command "))
-    for name in ("saved/saved.ipynb", "saved/copy.ipynb"):
-        opened = browser.open(name, kernel=False)
+    for file in (path, copy):
+        opened = browser.open(f"{file.parent.name}/{file.name}", kernel=False)
         for index, word in words:
             opened.wait_text(index, word)
         shown = opened.page.locator(".jp-Notebook").inner_text().lower()
         assert "model not found" not in shown and "error displaying" not in shown
-        opened.screenshot(f"saved-{browser.server.application}-{name.split('/')[1]}")
+        opened.screenshot(f"saved-{browser.server.application}-{file.stem}")
         assert opened.errors == []
         opened.close()
     html = subprocess.run(

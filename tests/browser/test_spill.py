@@ -161,7 +161,7 @@ def test_a_killed_kernel_leaves_words(browser: Browser) -> None:
     assert WIDGET not in str(saved)
     notebook.close()
     # What was saved before the kernel died, opened with a new kernel.
-    again = browser.open("killed/copy.ipynb")
+    again = browser.open(f"{copy.parent.name}/copy.ipynb")
     again.wait_text(2, LOST)
     assert "model not found" not in again.text(2).lower()
     assert again.errors == []

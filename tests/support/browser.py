@@ -19,13 +19,13 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import nbformat
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, Page, Route, ViewportSize, expect, sync_playwright
 
 CHECKOUT = Path(__file__).parents[2]
 ARTIFACTS = CHECKOUT / "artifacts"
@@ -33,6 +33,14 @@ ARTIFACTS = CHECKOUT / "artifacts"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 Application = Literal["lab", "notebook"]
 START_TIMEOUT = 60.0
+VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
+SPARED: dict[str, Any] = {
+    "**/api/build*": {"status": "stable", "message": ""},
+    "**/lsp/status*": {"version": 2, "sessions": {}, "specs": {}},
+    "**/api/nbconvert*": {},
+}
+"""What each page makes the server work on for a second, and no test looks at: the state of JupyterLab's build, which
+language servers are installed, what a notebook can be exported to."""
 KNOWN_ERRORS = ("Cannot read properties of undefined (reading 'schema')",)
 """Notebook 7.6 meets this one itself while it loads its settings, with no extension installed too."""
 
@@ -194,16 +202,20 @@ def browse(server: Server, *, dark: bool = False) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         context = launched.new_context(
-            viewport={"width": 1280, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+            viewport=VIEWPORT, color_scheme="dark" if dark else "light", reduced_motion="reduce"
         )
         context.set_default_timeout(20_000)
-        # JupyterLab has node check its build at each page, for seconds; nothing here is built
-        context.route("**/api/build*", lambda route: route.fulfill(json={"status": "stable", "message": ""}))
+        for address, told in SPARED.items():
+            context.route(address, partial(_tell, told))
         try:
             yield Browser(server, context)
         finally:
             context.close()
             launched.close()
+
+
+def _tell(told: Any, route: Route) -> None:
+    route.fulfill(json=told)
 
 
 class Browser:
@@ -212,6 +224,8 @@ class Browser:
     def __init__(self, server: Server, context: BrowserContext) -> None:
         self.server = server
         self.context = context
+        self._page: Page | None = None
+        """JupyterLab with nothing open, left by the last notebook: loading the page takes longer than most tests."""
 
     def notebook(self, *cells: str, name: str = "test.ipynb") -> Notebook:
         """Write a new notebook with these code cells, open it in a tab of its own and wait for its kernel."""
@@ -220,10 +234,30 @@ class Browser:
         path = self.server.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(made, path)
-        return self.open(name)
+        return self.open(name) if self._page is None else self._open_in_page(name)
+
+    def _open_in_page(self, name: str) -> Notebook:
+        page, self._page = self._page, None
+        assert page is not None
+        opened = Notebook(self, page, name)
+        page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', {path}); }", name)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function("() => window.jupyterapp.shell.currentWidget?.context?.isReady")
+        opened.wait_kernel("idle")
+        return opened
+
+    def keep(self, page: Page) -> bool:
+        """Keep a page of JupyterLab for the next notebook; False if it can't be used again."""
+        if self._page is not None or self.server.application != "lab":
+            return False
+        page.evaluate(_CLOSE_ALL)
+        page.wait_for_function("() => !document.querySelector('.jp-Notebook')")
+        page.set_viewport_size(VIEWPORT)
+        self._page = page
+        return True
 
     def open(self, name: str, *, kernel: bool = True) -> Notebook:
-        """Open a notebook that is there; `kernel`: wait until its kernel is idle."""
+        """Load a page with a notebook that is there; `kernel`: wait until its kernel is idle."""
         page = self.context.new_page()
         opened = Notebook(self, page, name)
         # A workspace of its own keeps JupyterLab from bringing back other tabs.
@@ -356,13 +390,21 @@ class Notebook:
         return self.page.evaluate(script, argument)
 
     def close(self) -> None:
-        """Close the tab without saving."""
+        """Close the notebook without saving, and end its kernel."""
+        self.page.evaluate(f"() => window.jupyterapp?.shell?.currentWidget?.{_SHUT_DOWN}")
+        if self.errors or not self.browser.keep(self.page):
+            self.leave()
+
+    def leave(self) -> None:
+        """Close the page without saving, as a person closes a tab: the kernel goes on."""
         self.page.close(run_before_unload=False)
 
     def _app(self, expression: str) -> Any:
         return self.page.evaluate(f"() => window.jupyterapp.shell.currentWidget.{expression}")
 
 
+_SHUT_DOWN = "context?.sessionContext?.shutdown().catch(() => null)"
+_CLOSE_ALL = "() => { for (const widget of [...window.jupyterapp.shell.widgets('main')]) { widget.dispose(); } }"
 _PROMPT = "document.querySelectorAll('.jp-Notebook .jp-Cell')[index].querySelector('.jp-InputPrompt').innerText"
 _PROMPT_CHANGED = f"""([index, before]) => {{
     const prompt = {_PROMPT};
