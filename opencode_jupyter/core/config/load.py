@@ -15,7 +15,8 @@ from ..permission import Rule, expand, from_config
 from .frontmatter import markdown_agents
 from .merge import deep_merge, merge_config
 from .parse import display, locate, parse, read_text
-from .schema import ConfigWarning, normalise, permission_key, tools_to_permission
+from .schema import incomplete, normalise, permission_key, tools_to_permission
+from .warning import ConfigWarning
 
 Path_ = tuple[str, ...]
 
@@ -59,6 +60,13 @@ class Config:
     def origin(self, *keys: str) -> str:
         """The file that set an entry, or "" if none did."""
         return self._origins.get(keys, "")
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """The JSON schema of a config file, for editors and other programs."""
+        from .json_schema import json_schema
+
+        return json_schema()
 
     def rules(self, *keys: str, origin: str = "") -> list[Rule]:
         """The rules of the ``permission`` object under nested keys; `origin` is said before the file's name."""
@@ -177,6 +185,7 @@ class _Loader:
         self.config = Config(home=home)
         self.texts = texts
         self.env = env
+        self._read: dict[str, tuple[str, str]] = {}
         # Without version control the worktree is the root; names relative to that would say nothing.
         self.project = worktree if worktree != Path(worktree.anchor) else directory
 
@@ -203,6 +212,7 @@ class _Loader:
 
         clean = normalise(data, report)
         self.config.sources.append((path or label, clean))
+        self._read[label] = (path or label, text)
         self.config.data = merge_config(self.config.data, clean)
         self._remember(clean, (), label)
 
@@ -243,7 +253,19 @@ class _Loader:
                 if key not in explicit:
                     config._origins[("permission", key)] = config.origin("tools", name)
         config.permission_rules = config.rules("permission")
+        self._complete()
         return config
+
+    def _complete(self) -> None:
+        """Tell of MCP servers that no file describes whole; each may be spread over several."""
+        for name, server in (self.config.data.get("mcp") or {}).items():
+            lacks = incomplete(server)
+            if lacks:
+                label = next((self.config.origin("mcp", name, key) for key in server), "")
+                path, text = self._read.get(label, (label, ""))
+                line = locate(text, ("mcp", name), toml=path.endswith(".toml")) if text else None
+                message = f"mcp.{name} has no {lacks}, so there is no such server"
+                self.config.warnings.append(ConfigWarning(message, path, line, f"mcp.{name}"))
 
     def _modes_to_agents(self) -> None:
         modes = self.config.data.pop("mode", None)

@@ -1,169 +1,69 @@
-"""What a config may hold. What does not fit is reported and left out; the rest is used.
+"""What a config may hold, checked. What does not fit is reported and left out; the rest is used.
 
 OpenCode refuses a whole file for one wrong key. In a notebook that would take every tool away, so here a mistake costs
-only its own entry, and a permission that can't be understood asks.
+only its own entry, and a permission that can't be understood asks. What is right is said by `models` alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from ..permission import ACTIONS, EDIT_TOOLS
+from ..errors import ConfigError
+from ..permission import EDIT_TOOLS
+from .plain import UnusableError, plain
+from .warning import ConfigWarning, Keys, Report
 
-Report = Callable[[tuple[str, ...], str], None]
-"""Told of a mistake: where (the keys down to it) and what is wrong, with what to write instead."""
+if TYPE_CHECKING:
+    from pydantic import BaseModel, TypeAdapter
 
-_TEXT = "a text"
-_TRUTH = "true or false"
-_NUMBER = "a number"
-_COUNT = "a whole number above 0"
-_OBJECT = "an object"
-_TEXTS = "a list of texts"
-_ANY = ""
+    from .models import ConfigFile
 
-TOP: dict[str, str] = {
-    "$schema": _TEXT,
-    "theme": _TEXT,
-    "model": _TEXT,
-    "small_model": _TEXT,
-    "default_agent": _TEXT,
-    "username": _TEXT,
-    "logLevel": _TEXT,
-    "share": _TEXT,
-    "layout": _TEXT,
-    "autoshare": _TRUTH,
-    "snapshot": _TRUTH,
-    "autoupdate": _ANY,
-    "formatter": _ANY,
-    "lsp": _ANY,
-    "permission": _ANY,
-    "plugin": _TEXTS,
-    "instructions": _TEXTS,
-    "disabled_providers": _TEXTS,
-    "enabled_providers": _TEXTS,
-    "keybinds": _OBJECT,
-    "tui": _OBJECT,
-    "server": _OBJECT,
-    "command": _OBJECT,
-    "watcher": _OBJECT,
-    "mode": _OBJECT,
-    "agent": _OBJECT,
-    "provider": _OBJECT,
-    "mcp": _OBJECT,
-    "tools": _OBJECT,
-    "skills": _OBJECT,
-    "enterprise": _OBJECT,
-    "compaction": _OBJECT,
-    "experimental": _OBJECT,
-    "tool_output": _OBJECT,
-}
-"""Known top-level keys and what they hold."""
-
-NESTED: dict[str, dict[str, str]] = {
-    "experimental": {
-        "batch_tool": _TRUTH,
-        "primary_tools": _TEXTS,
-        "continue_loop_on_deny": _TRUTH,
-        "mcp_timeout": _COUNT,
-    },
-    "skills": {"paths": _TEXTS, "urls": _TEXTS},
-    "tool_output": {"max_lines": _COUNT, "max_bytes": _COUNT},
-}
-"""Entries this package reads. Others beside them are passed on as they are."""
-
-AGENT: dict[str, str] = {
-    "name": _TEXT,
-    "model": _TEXT,
-    "variant": _TEXT,
-    "prompt": _TEXT,
-    "description": _TEXT,
-    "color": _TEXT,
-    "mode": _TEXT,
-    "temperature": _NUMBER,
-    "top_p": _NUMBER,
-    "steps": _COUNT,
-    "maxSteps": _COUNT,
-    "disable": _TRUTH,
-    "hidden": _TRUTH,
-    "options": _OBJECT,
-    "tools": _OBJECT,
-    "permission": _ANY,
-}
-"""Keys of an agent. Any other becomes one of its ``options``."""
-
-_MODES = ("primary", "subagent", "all")
+Show = Callable[[Any], str]
+"""A wrong value as a warning shows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigWarning:
-    """A mistake in a config that was worked around.
-
-    Attributes:
-        message: what is wrong and what to do.
-        path: the file (or ``OPENCODE_PERMISSION`` and the like).
-        line: 1-based, if known.
-        key: the entry, such as ``permission.bash``.
-    """
-
-    message: str
-    path: str = ""
-    line: int | None = None
-    key: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{where}: {self.message}" if where else self.message
-
-
-def normalise(data: Mapping[str, Any], report: Report | None = None) -> dict[str, Any]:
+def normalise(data: Mapping[str, Any], report: Report | None = None, show: Show | None = None) -> dict[str, Any]:
     """One config's dict in the form the rest of the package reads.
 
     ``permission`` becomes an object; agents get their legacy ``tools`` turned into permissions and their unknown keys
     moved to ``options``; values of a wrong type are left out. Each mistake goes to `report`.
+
+    Args:
+        data: as a parser gave it; it is not changed.
+        report: told of each mistake.
+        show: words a wrong value for a warning; as Python writes it if left out.
+
+    Raises:
+        ConfigError: it is nested too deeply, has no end, or holds NUL characters.
     """
-    tell = report or _ignore
-    out: dict[str, Any] = {}
-    for key, value in data.items():
-        if key not in TOP:
-            tell((str(key),), f'"{key}" is not a key of the configuration{_near(str(key), TOP)}')
-            out[key] = value
-        elif key == "permission":
-            out[key] = permission(value, (key,), tell)
-        elif _fits(value, TOP[key], (key,), tell):
-            out[key] = value
-    for section, kinds in NESTED.items():
-        if section in out:
-            out[section] = {
-                k: v for k, v in out[section].items() if k not in kinds or _fits(v, kinds[k], (section, k), tell)
-            }
-    if "tools" in out:
-        out["tools"] = _switches(out["tools"], ("tools",), tell)
+    try:
+        copied: dict[str, Any] = plain(data)
+    except UnusableError as error:
+        raise ConfigError(str(error)) from None
+    if not copied:
+        return {}
+    out = _Check(report or _ignore, show).file(copied)
+    if "permission" in out:
+        out["permission"] = _object(out["permission"])
     for section in ("agent", "mode"):
         if section in out:
-            out[section] = {
-                name: _agent(entry, (section, name), tell)
-                for name, entry in out[section].items()
-                if _fits(entry, _OBJECT, (section, name), tell)
-            }
-    if "mcp" in out:
-        out["mcp"] = {n: e for n, e in out["mcp"].items() if _fits(e, _OBJECT, ("mcp", n), tell)}
+            out[section] = {name: _agent(entry) for name, entry in out[section].items()}
     return out
 
 
-def permission(value: Any, where: tuple[str, ...], report: Report) -> dict[str, Any]:
-    """A ``permission`` entry as an object. What can't be understood becomes "ask"."""
-    if not isinstance(value, Mapping):
-        return {"*": _action(value, where, report)}
-    out: dict[str, Any] = {}
-    for key, entry in value.items():
-        if isinstance(entry, Mapping):
-            out[key] = {pattern: _action(a, (*where, key, pattern), report) for pattern, a in entry.items()}
-        else:
-            out[key] = _action(entry, (*where, key), report)
-    return out
+def incomplete(server: Mapping[str, Any]) -> str | None:
+    """What an MCP server, put together from all files, lacks; None if nothing."""
+    from pydantic import ValidationError
+
+    if "type" not in server:
+        return None if set(server) <= {"enabled"} else "type (local or remote)"
+    try:
+        _adapter("mcp").validate_python({"": dict(server)}, strict=True)
+    except ValidationError as errors:
+        return next((str(e["loc"][-1]) for e in errors.errors() if e["type"] == "missing"), None)
+    return None
 
 
 def tools_to_permission(tools: Mapping[str, bool]) -> dict[str, str]:
@@ -176,20 +76,145 @@ def permission_key(tool: str) -> str:
     return "edit" if tool in EDIT_TOOLS else tool
 
 
-def _agent(entry: Mapping[str, Any], where: tuple[str, ...], report: Report) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    options: dict[str, Any] = {}
-    for key, value in entry.items():
-        if key not in AGENT:
-            options[key] = value
-        elif key == "permission":
-            out[key] = permission(value, (*where, key), report)
-        elif _fits(value, AGENT[key], (*where, key), report):
-            out[key] = value
-    mode = out.get("mode")
-    if mode is not None and mode not in _MODES:
-        report((*where, "mode"), f"mode is {mode!r}; use primary, subagent or all{_near(mode, _MODES)}")
-        del out["mode"]
+def known_keys() -> dict[str, str]:
+    """The top-level keys: as files have them, and the names of the model's fields."""
+    return {info.alias or name: name for name, info in _model().model_fields.items()}
+
+
+@cache
+def _model() -> type[ConfigFile]:
+    from .models import ConfigFile
+
+    return ConfigFile
+
+
+@cache
+def _adapter(key: str) -> TypeAdapter[Any]:
+    """The validator of one top-level key, built when the first file has it."""
+    from typing import Annotated
+
+    from pydantic import TypeAdapter
+
+    info = _model().model_fields[known_keys()[key]]
+    kind: Any = info.annotation
+    for more in info.metadata:
+        kind = Annotated[kind, more]
+    return TypeAdapter(kind)
+
+
+class _Check:
+    """Checks one file's sections, and repairs what is wrong with them."""
+
+    def __init__(self, report: Report, show: Show | None) -> None:
+        from . import explain
+
+        self.report = report
+        self.explain = explain
+        self.show = show or explain.shown
+
+    def file(self, data: dict[str, Any]) -> dict[str, Any]:
+        known = known_keys()
+        out: dict[str, Any] = {}
+        for key, value in data.items():
+            if key not in known:
+                self.report((key,), f'"{key}" is not a key of the configuration{self.explain.near(key, known)}')
+                out[key] = value
+                continue
+            box = {key: value}
+            self._section(key, box)
+            out.update(box)
+        return out
+
+    def _section(self, key: str, box: dict[str, Any]) -> None:
+        from pydantic import ValidationError
+
+        adapter = _adapter(key)
+        try:
+            found = adapter.validate_python(box[key], strict=True)
+        except ValidationError as errors:
+            self._repair(key, box, errors)
+            if key not in box:
+                return
+            try:
+                found = adapter.validate_python(box[key], strict=True)
+            except ValidationError as left:
+                if any(error["type"] != "missing" for error in left.errors()):  # so that nothing wrong gets through
+                    del box[key]
+                return
+        self._unknown(found, (key,))
+
+    def _repair(self, key: str, box: dict[str, Any], errors: Any) -> None:
+        done: set[Keys] = set()
+        for error in errors.errors(include_url=False):
+            below, element = self.explain.place(error)
+            where = (key, *below)
+            if error["type"] == "missing" or where in done:  # another file may bring what is missing
+                continue
+            done.add(where)
+            self._one(box, where, error, element)
+
+    def _one(self, box: dict[str, Any], where: Keys, error: Any, element: bool) -> None:
+        holder: Any = box
+        for name in where[:-1]:
+            holder = holder[name]
+        value = holder[where[-1]]
+        path = ".".join(where)
+        section = where[2:] if where[0] in ("agent", "mode") else where
+        should, words = self.explain.expected(error, element=element)
+        near = self.explain.near(value, words)
+        if section[:1] == ("permission",):
+            holder[where[-1]] = "ask"
+            self.report(where, f"{path} is {self.show(value)}; use allow, deny or ask{near}. Until then it asks")
+        elif section[:1] == ("tools",) and len(section) == 2:
+            holder[where[-1]] = False
+            self.report(
+                where, f"{path} is {self.show(value)}; it should be {should}. Until then the tool is switched off"
+            )
+        else:
+            del holder[where[-1]]
+            be = "use" if words else "it should be"
+            self.report(where, f"{path} is {self.show(value)}; {be} {should}{near}. Until then it is left out")
+
+    def _unknown(self, found: Any, where: Keys) -> None:
+        """Tell of keys that no model has, where that is probably a mistake."""
+        from .models.section import Section
+
+        if isinstance(found, Section):
+            fields = type(found).model_fields
+            for key, value in (found.model_extra or {}).items():
+                self._extra(found, key, where)
+                if isinstance(value, Section):
+                    self._unknown(value, (*where, key))
+            for name in found.model_fields_set & fields.keys():
+                self._unknown(getattr(found, name), (*where, fields[name].alias or name))
+        elif isinstance(found, dict):
+            for key, value in found.items():
+                if isinstance(value, Section | dict):
+                    self._unknown(value, (*where, key))
+
+    def _extra(self, section: BaseModel, key: str, where: Keys) -> None:
+        known = type(section).model_fields
+        policy = getattr(section, "unknown", "free")
+        meant = self.explain.slip(key, known) if policy != "free" else None
+        path = ".".join((*where, key))
+        if policy == "wrong":
+            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
+            self.report((*where, key), f"{path} is not known; {hint}")
+        elif meant:
+            self.report((*where, key), f"{path} is not known (did you mean {meant}?)")
+
+
+def _object(permission: Any) -> Any:
+    return {"*": permission} if isinstance(permission, str) else permission
+
+
+def _agent(entry: Mapping[str, Any]) -> dict[str, Any]:
+    from .models import AgentEntry
+
+    out = {key: value for key, value in entry.items() if key in AgentEntry.model_fields}
+    options = {key: value for key, value in entry.items() if key not in AgentEntry.model_fields}
+    if "permission" in out:
+        out["permission"] = _object(out["permission"])
     if options:
         out["options"] = {**options, **out.get("options", {})}
     steps = out.pop("maxSteps", None)
@@ -197,58 +222,12 @@ def _agent(entry: Mapping[str, Any], where: tuple[str, ...], report: Report) -> 
         out.setdefault("steps", steps)
     tools = out.pop("tools", None)
     if tools is not None:
-        switches = tools_to_permission(_switches(tools, (*where, "tools"), report))
-        out["permission"] = {**switches, **out.get("permission", {})}
+        out["permission"] = {**tools_to_permission(tools), **out.get("permission", {})}
     return out
 
 
-def _switches(tools: Mapping[str, Any], where: tuple[str, ...], report: Report) -> dict[str, bool]:
-    out: dict[str, bool] = {}
-    for name, on in tools.items():
-        if _fits(on, _TRUTH, (*where, name), report, left_out="the tool is switched off"):
-            out[name] = on
-        else:
-            out[name] = False
-    return out
-
-
-def _action(value: Any, where: tuple[str, ...], report: Report) -> str:
-    if isinstance(value, str) and value in ACTIONS:
-        return value
-    near = _near(value, ACTIONS) if isinstance(value, str) else ""
-    report(where, f"{_path(where)} is {_shown(value)}; use allow, deny or ask{near}. Until then it asks")
-    return "ask"
-
-
-def _fits(value: Any, kind: str, where: tuple[str, ...], report: Report, left_out: str = "it is left out") -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    good = {
-        _ANY: True,
-        _TEXT: isinstance(value, str),
-        _TRUTH: isinstance(value, bool),
-        _NUMBER: number,
-        _COUNT: number and isinstance(value, int) and value > 0,
-        _OBJECT: isinstance(value, Mapping),
-        _TEXTS: isinstance(value, list) and all(isinstance(entry, str) for entry in value),
-    }[kind]
-    if not good:
-        report(where, f"{_path(where)} is {_shown(value)}; it should be {kind}. Until then {left_out}")
-    return good
-
-
-def _near(word: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
-    found = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f" (did you mean {found[0]}?)" if found else ""
-
-
-def _path(where: tuple[str, ...]) -> str:
-    return ".".join(map(str, where))
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _ignore(where: tuple[str, ...], message: str) -> None:
+def _ignore(where: Keys, message: str) -> None:
     """Nobody wants to know."""
+
+
+__all__ = ["ConfigWarning", "Report", "incomplete", "known_keys", "normalise", "permission_key", "tools_to_permission"]

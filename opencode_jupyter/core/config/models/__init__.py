@@ -1,0 +1,15 @@
+"""What a config file may hold, as pydantic models: the one description that validation and the JSON schema come from.
+
+OpenCode's keys that speak of tools and permissions are described in full (reference: core.md 14, 19.1); what its other
+faces read (themes, keys, providers) is let through, so that one file serves both programs.
+"""
+
+from __future__ import annotations
+
+from .agent import AgentEntry
+from .file import ConfigFile
+from .mcp import McpLocal, McpPart, McpRemote
+from .permission import PermissionRules
+from .section import Section
+
+__all__ = ["AgentEntry", "ConfigFile", "McpLocal", "McpPart", "McpRemote", "PermissionRules", "Section"]

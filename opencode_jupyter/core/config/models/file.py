@@ -1,0 +1,88 @@
+"""A whole config file."""
+
+from typing import Any, ClassVar, Literal
+
+from .agent import AgentEntry
+from .mcp import McpServer
+from .permission import Permission
+from .programs import Formatters, Servers
+from .section import Count, Section, Texts, Unknown, doc
+
+
+class Skills(Section):
+    """Where skills are looked for beside the usual folders."""
+
+    unknown: ClassVar[Unknown] = "wrong"
+    paths: Texts = doc("Folders with skills.")
+    urls: Texts = doc("Addresses of lists of skills.")
+
+
+class ToolOutput(Section):
+    """How much of a tool's output a model gets to see; the whole is kept in a file."""
+
+    unknown: ClassVar[Unknown] = "wrong"
+    max_lines: Count = doc("Lines; 2000 if left out.")
+    max_bytes: Count = doc("Bytes; 51200 if left out.")
+
+
+class Experimental(Section):
+    """What may change. Keys of OpenCode's that this package does not read may stand here too."""
+
+    batch_tool: bool = doc("Offer the tool batch: several calls in one.")
+    primary_tools: Texts = doc("Tools for primary agents alone: no subagent gets them.")
+    continue_loop_on_deny: bool = doc("Let a model go on after a person has refused a call.")
+    mcp_timeout: Count = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
+    lsp_timeout: Count = doc("Milliseconds a language server has for an answer.")
+    shell_env_keep: Any = doc(
+        "Variables that commands may see though their names look like secrets: a list of names with wildcards, or true."
+    )
+    allow_bypass: bool = doc("Let %permissions mode bypass be chosen, in which nothing asks.")
+
+
+class Compaction(Section):
+    """How a long session is kept short."""
+
+    auto: bool = doc("Summarise a session that becomes too long.")
+    prune: bool = doc("Drop old outputs of tools.")
+
+
+class ConfigFile(Section):
+    """OpenCode's configuration, with what opencode_jupyter reads besides."""
+
+    unknown: ClassVar[Unknown] = "wrong"
+
+    schema_: str = doc("Address of this schema, for editors.", alias="$schema")
+    permission: Permission = doc("What may be done without asking. The last rule that fits decides.")
+    agent: dict[str, AgentEntry] = doc("Agents by name; an entry changes a built-in one or makes a new one.")
+    mode: dict[str, AgentEntry] = doc("Primary agents by name; use agent.", deprecated=True)
+    default_agent: str = doc("The agent that runs if none is named; build if left out.")
+    tools: dict[str, bool] = doc("Tools switched on or off; use permission.", deprecated=True)
+    mcp: dict[str, McpServer] = doc("MCP servers by name.")
+    plugin: Texts = doc("Plugins. The lists of several files are joined.")
+    instructions: Texts = doc("Files with instructions for models. The lists of several files are joined.")
+    skills: Skills = doc("Where else skills are.")
+    formatter: Formatters = doc("Programs that format files after a change; false for none.")
+    lsp: Servers = doc("Language servers; false for none.")
+    tool_output: ToolOutput = doc("How much of an output a model sees.")
+    experimental: Experimental = doc("What may change.")
+
+    model: str = doc("The model as provider/model.")
+    small_model: str = doc("A cheap model for titles and the like.")
+    provider: dict[str, dict[str, Any]] = doc("Model providers by name: their options and models.")
+    enabled_providers: Texts = doc("Use these providers alone.")
+    disabled_providers: Texts = doc("Never use these providers.")
+    command: dict[str, dict[str, Any]] = doc("Commands of OpenCode's own screen.")
+    compaction: Compaction = doc("When a long session is summarised.")
+    username: str = doc("The name that is shown for the person.")
+    snapshot: bool = doc("Keep what is needed to take changes back.")
+    share: str = doc("Whether sessions are shared: manual, auto or disabled.")
+    autoshare: bool = doc("Use share.", deprecated=True)
+    autoupdate: Literal[True, False, "notify"] = doc("Whether OpenCode updates itself.")
+    logLevel: str = doc("How much OpenCode logs.")  # noqa: N815 - OpenCode's spelling
+    theme: str = doc("Colours of OpenCode's own screen.")
+    layout: str = doc("Not used any more.", deprecated=True)
+    keybinds: dict[str, Any] = doc("Keys of OpenCode's own screen.")
+    tui: dict[str, Any] = doc("OpenCode's own screen.")
+    server: dict[str, Any] = doc("OpenCode's server.")
+    watcher: dict[str, Any] = doc("What OpenCode watches for changes.")
+    enterprise: dict[str, Any] = doc("OpenCode for companies.")

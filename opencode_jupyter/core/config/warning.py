@@ -1,0 +1,31 @@
+"""A mistake in a config that was worked around, and who is told of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Keys = tuple[str, ...]
+Report = Callable[[Keys, str], None]
+"""Told of a mistake: where (the keys down to it) and what is wrong, with what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWarning:
+    """A mistake in a config that was worked around.
+
+    Attributes:
+        message: what is wrong and what to do.
+        path: the file (or ``OPENCODE_PERMISSION`` and the like).
+        line: 1-based, if known.
+        key: the entry, such as ``permission.bash``.
+    """
+
+    message: str
+    path: str = ""
+    line: int | None = None
+    key: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where}: {self.message}" if where else self.message
