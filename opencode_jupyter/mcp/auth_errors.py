@@ -1,0 +1,128 @@
+"""What can go wrong between this machine and a server that wants to know who is there (reference: core.md 19).
+
+Nothing here ever carries a token, a code or a secret: what a server says about an error is taken from the two fields
+that the standard has for it, and cut.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from ..core.errors import ToolError
+
+AuthStatus = Literal["needs_auth", "needs_client_registration", "failed"]
+"""What a server's status becomes (reference: core.md 19.2)."""
+_SHOWN = 200
+"""Characters of a server's own words that an error repeats."""
+_BODY = re.compile(
+    r"^(?:Token exchange failed|Registration failed)[^{]*?(?P<status>\d{3})[^{]*(?P<body>\{.*\})?", re.DOTALL
+)
+_REGISTRATION = re.compile(r"regist|client_id", re.IGNORECASE)
+
+
+class AuthError(ToolError):
+    """A server can't be used before somebody has done something about who is there.
+
+    Attributes:
+        server: its name.
+        status: what its status becomes.
+    """
+
+    status: AuthStatus = "needs_auth"
+
+    def __init__(self, message: str, *, server: str = "", status: AuthStatus | None = None) -> None:
+        super().__init__(message)
+        self.server = server
+        self.status = status or self.status
+
+
+class NeedsAuthError(AuthError):
+    """A person has to log in."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"{server} wants you to log in: %mcp auth {server}", server=server)
+
+
+class NeedsRegistrationError(AuthError):
+    """The authorization server knows no way to make this program known to it by itself."""
+
+    status: AuthStatus = "needs_client_registration"
+
+    def __init__(self, server: str, said: str = "") -> None:
+        because = f" ({said})" if said else ""
+        super().__init__(
+            f"{server} does not let programs register themselves{because}. Register one in the service's settings and "
+            f'put its id into the config: "{server}": {{..., "oauth": {{"clientId": "...", "clientSecret": "..."}}}}',
+            server=server,
+        )
+
+
+class LoginFailedError(AuthError):
+    """A login was begun and did not come to its end."""
+
+
+def auth_error(error: BaseException, server: str, hide: Sequence[str] = ()) -> AuthError | None:
+    """The trouble with authorization that is somewhere in an error, its causes or its group; None if there is none.
+
+    Args:
+        error: what a connection ended with. Transports wrap what an authorization raised in groups of errors.
+        server: the server's name, for the message.
+        hide: secrets that a server's own words may repeat.
+    """
+    from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
+
+    for found in _chain(error):
+        if isinstance(found, AuthError):
+            return found
+        if not isinstance(found, OAuthFlowError):
+            continue
+        text = said(str(found), hide)
+        if isinstance(found, OAuthRegistrationError) or _REGISTRATION.search(text):
+            return NeedsRegistrationError(server, text)
+        return LoginFailedError(f"The login at {server} failed: {text}. Again: %mcp auth {server}", server=server)
+    return None
+
+
+def said(text: str, hide: Sequence[str] = ()) -> str:
+    """An error of the library; of a server's answer that it repeats only the two fields the standard has for errors."""
+    if "State parameter mismatch" in text:  # it repeats both
+        return "the answer belongs to another login"
+    found = _BODY.match(text)
+    if found is None:
+        return _cut(text.partition(": {")[0], hide)
+    what = text.partition(" failed")[0].lower()
+    fields = _fields(found["body"] or "")
+    return f"the {what} was answered with {found['status']}" + (f", {_cut(fields, hide)}" if fields else "")
+
+
+def _fields(body: str) -> str:
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return ""
+    if not isinstance(data, dict):
+        return ""
+    return ": ".join(data[key] for key in ("error", "error_description") if isinstance(data.get(key), str))
+
+
+def _cut(text: str, hide: Sequence[str]) -> str:
+    for secret in hide:
+        text = text.replace(secret, "***")
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).rstrip(".")
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    todo, seen = [error], set[int]()
+    while todo:
+        one = todo.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            todo.extend(one.exceptions)
+        todo.extend(e for e in (one.__cause__, one.__context__) if e is not None)

@@ -1,0 +1,214 @@
+"""Logins that are under way: begun in one cell, answered by a browser or, where there is none, in another cell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from .auth_errors import AuthError, LoginFailedError
+from .oauth import Auth, RemoteServer, settings_of, token_store
+from .redirect import Redirect, default_uri, open_redirect
+from .tokens import TokenStore
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+REQUEST = 30.0
+"""Seconds for one request to the server or its authorization server."""
+PROTOCOL = "2025-06-18"
+"""The first release of the protocol that names the resource a token is for; what is asked is a ping, in any release."""
+
+
+class Login:
+    """One login: an address for the browser, and an answer that is waited for.
+
+    Attributes:
+        server: the server's name.
+        url: the address to open; "" until the authorization server was found, and if no login is needed.
+        redirect: where the answer comes in.
+    """
+
+    def __init__(self, spec: RemoteServer, store: TokenStore, redirect: Redirect, headers: dict[str, str]) -> None:
+        self.server = spec.name
+        self.url = ""
+        self.redirect = redirect
+        self._spec = spec
+        self._auth = Auth(spec.name, spec.url, settings_of(spec), store, self)
+        self._headers = headers
+        self._known = asyncio.Event()
+        self._task: asyncio.Task[str] | None = None
+
+    def start(self, then: Callable[[], Awaitable[object]] | None) -> None:
+        """Begin; `then` is run after a login that went well."""
+        self._task = asyncio.create_task(self._run(then), name=f"login at {self.server}")
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # maybe nobody waits
+
+    async def show(self, url: str) -> None:
+        """`Interactive`: the address is known."""
+        self.url = url
+        self._known.set()
+
+    async def known(self) -> str:
+        """Wait until there is an address to open.
+
+        Returns:
+            The address; "" if the server wants no login (then `done` says so).
+
+        Raises:
+            AuthError: it failed before that.
+        """
+        await self._known.wait()
+        if not self.url:
+            await self.done()
+        return self.url
+
+    async def done(self) -> str:
+        """Wait for the end.
+
+        Returns:
+            A sentence about it.
+
+        Raises:
+            AuthError: it failed, or was given up.
+        """
+        assert self._task is not None
+        try:
+            return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if self._task.cancelled():
+                raise LoginFailedError(f"The login at {self.server} was given up.", server=self.server) from None
+            raise
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._task is not None and self._task.done()
+
+    async def cancel(self) -> None:
+        """Give it up. Twice is harmless."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def __repr__(self) -> str:
+        return f"<Login at {self.server}: {'over' if self.over else 'under way'}>"
+
+    async def _run(self, then: Callable[[], Awaitable[object]] | None) -> str:
+        try:
+            status = await self._knock()
+            if self.url:
+                if status in (401, 403):
+                    text = f"{self.server} refuses the login it has just given ({status}); its logs may say why."
+                    raise LoginFailedError(text, server=self.server)
+                said = f"Logged in at {self.server}."
+            elif status in (401, 403):
+                raise LoginFailedError(f"{self.server} answered {status} and offers no login.", server=self.server)
+            elif self._auth.context.current_tokens is not None:
+                said = f"You are logged in at {self.server} already; to change that: %mcp auth {self.server} --forget"
+            else:
+                said = f"{self.server} wants no login."
+        except httpx2.HTTPError as error:
+            text = f"{self.server} can't be reached: {type(error).__name__} {error}".strip()
+            raise LoginFailedError(text, server=self.server) from None
+        finally:
+            self._known.set()
+            await self.redirect.close()
+        if then is not None:
+            with contextlib.suppress(Exception):  # its status says what is wrong
+                await then()
+        return said
+
+    async def _knock(self) -> int:
+        """Ask the server something that only those may ask who are logged in; the status of its answer."""
+        headers = {**self._headers, "MCP-Protocol-Version": PROTOCOL}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        async with httpx2.AsyncClient(auth=self._auth, headers=headers, timeout=REQUEST) as client:
+            status = 405
+            if getattr(self._spec, "transport", "") != "sse":
+                sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+                async with client.stream("POST", self._spec.url, content=body, headers=sent) as response:
+                    status = response.status_code
+            if status in (404, 405) and not self.url:  # the older transport is opened with a GET
+                async with client.stream("GET", self._spec.url, headers={"Accept": "text/event-stream"}) as response:
+                    status = response.status_code
+        return status
+
+
+class Logins:
+    """The logins of a workspace that are under way, one for a server. Used on the workspace's loop."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._under_way: dict[str, Login] = {}
+
+    def get(self, server: str) -> Login | None:
+        """The login at a server that is under way."""
+        found = self._under_way.get(server)
+        return found if found is not None and not found.over else None
+
+    async def begin(self, spec: RemoteServer, then: Callable[[], Awaitable[object]] | None = None) -> Login:
+        """Begin a login; one that is under way at the same server is given up.
+
+        Args:
+            spec: the server.
+            then: run after a login that went well, such as connecting.
+
+        Raises:
+            AuthError: the server takes no logins.
+        """
+        if not spec.url:
+            raise AuthError(f"{spec.name} is a program on this machine; it takes no logins.", server=spec.name)
+        if spec.oauth is False:
+            raise AuthError(f'{spec.name} takes no logins: the config says "oauth": false.', server=spec.name)
+        await self.give_up(spec.name)
+        store = token_store(self._workspace)
+        redirect = await self._redirect(spec, store)
+        login = Login(spec, store, redirect, _own_headers(spec))
+        self._under_way[spec.name] = login
+        login.start(then)
+        return login
+
+    async def give_up(self, server: str) -> bool:
+        """End a login that is under way; False if there is none."""
+        login = self._under_way.pop(server, None)
+        if login is None:
+            return False
+        was = not login.over
+        await login.cancel()
+        return was
+
+    async def forget(self, server: str) -> bool:
+        """Log out here: forget the tokens; the service itself may have a page that ends them. False if there were none.
+
+        Raises:
+            ToolError: the file can't be written.
+        """
+        await self.give_up(server)
+        return await asyncio.to_thread(token_store(self._workspace).forget, server)
+
+    async def close(self) -> None:
+        """Give up every login."""
+        for server in list(self._under_way):
+            await self.give_up(server)
+
+    @staticmethod
+    async def _redirect(spec: RemoteServer, store: TokenStore) -> Redirect:
+        settings = settings_of(spec)
+        if settings.get("redirectUri") or settings.get("clientId"):
+            return await open_redirect(str(settings.get("redirectUri") or default_uri()), fixed=True)
+        entry = await asyncio.to_thread(store.load, spec.name, spec.url)
+        known: Any = (entry.client or {}).get("redirect_uris")
+        return await open_redirect(known[0] if known and isinstance(known[0], str) else None)
+
+
+def _own_headers(spec: RemoteServer) -> dict[str, str]:
+    headers = getattr(spec, "headers", None) or {}
+    return {str(name): str(value) for name, value in headers.items()}

@@ -1,0 +1,401 @@
+"""The login of a remote server, as an authentication that its HTTP client carries (reference: core.md 19.2).
+
+The flow itself is the library's: discovery, PKCE, registration, the exchange, the resource it is for. What is added:
+tokens that outlive the kernel with their time of expiry and the address to renew them at; a renewal before anybody is
+asked to log in again; the config's client and scope; and no login at all unless a person began one (`logins`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import anyio
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, PrivateAttr, ValidationError
+
+from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, auth_error
+from .redirect import Redirect, default_uri
+from .tokens import Entry, TokenStore
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..core.workspace import Workspace
+
+CLIENT_NAME = "OpenCode (Jupyter)"
+"""What a person reads when a service asks whether to let this program in."""
+EARLY = 30.0
+"""Seconds before its end from which on a token is renewed."""
+KEYRING_SECONDS = 60.0
+"""How long a keyring may take; it may ask a person to unlock it."""
+_POST, _BASIC = "client_secret_post", "client_secret_basic"
+"""Ways to show a client's secret: in the request's form, in its head."""
+T = TypeVar("T")
+
+
+class RemoteServer(Protocol):
+    """What is used of a configured server."""
+
+    @property
+    def name(self) -> str:
+        """Its key in the config."""
+
+    @property
+    def url(self) -> str:
+        """Its address; "" for one that runs here."""
+
+    @property
+    def oauth(self) -> Any:
+        """``{clientId?, clientSecret?, scope?, redirectUri?}``; False for no logins."""
+
+
+class Interactive(Protocol):
+    """How a person takes part in a login."""
+
+    redirect: Redirect
+    """Where the answer comes in."""
+
+    async def show(self, url: str) -> None:
+        """Let the person open this address."""
+
+
+def auth_for(workspace: Workspace, spec: RemoteServer, interactive: Interactive | None = None) -> Auth | None:
+    """The authentication of a server's HTTP client; None for a server that takes no logins.
+
+    Args:
+        workspace: in whose data folder the tokens are.
+        spec: the server.
+        interactive: how a person takes part. Without it a server that wants a login ends the request with an
+            `AuthError`, which `auth_error` finds in whatever the transport makes of it, and `Auth.problem` keeps.
+    """
+    if not spec.url or spec.oauth is False:
+        return None
+    return Auth(spec.name, spec.url, settings_of(spec), token_store(workspace), interactive)
+
+
+def settings_of(spec: RemoteServer) -> Mapping[str, Any]:
+    """The ``oauth`` of a server's config; empty if it has none."""
+    return spec.oauth if isinstance(spec.oauth, Mapping) else {}
+
+
+def token_store(workspace: Workspace) -> TokenStore:
+    """The tokens of this user, as this workspace's data folder has them."""
+    return workspace.service(_store)
+
+
+def _store(workspace: Workspace) -> TokenStore:
+    return TokenStore(workspace.data_dir)
+
+
+class Auth(OAuthClientProvider):
+    """The login of one server.
+
+    Attributes:
+        problem: what the last login or renewal failed with; None after one that went well. A transport may lose the
+            error itself.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        settings: Mapping[str, Any],
+        store: TokenStore,
+        interactive: Interactive | None = None,
+    ) -> None:
+        self.name = name
+        self.problem: AuthError | None = None
+        self._interactive = interactive
+        self._renewed = False
+        self._code = ""
+        self._memory = _Memory(name, url, settings, store, keep=interactive is None)
+        uri = interactive.redirect.uri if interactive is not None else str(settings.get("redirectUri") or default_uri())
+        scope = settings.get("scope") or None
+        metadata = _ClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=scope)
+        metadata.keep_scope(scope is not None)
+        self._memory.uri = uri
+        super().__init__(
+            url,
+            metadata,
+            self._memory,
+            redirect_handler=self._show,
+            callback_handler=self._wait,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Auth of {self.name}>"
+
+    # ------------------------------------------------------------------ the person's part
+
+    async def _show(self, url: str) -> None:
+        assert self._interactive is not None
+        address = httpx2.URL(url)
+        if address.scheme not in ("https", "http"):
+            raise LoginFailedError(f"{self.name} wants a login at an address that is no web page ({address.scheme}:)")
+        self._interactive.redirect.expect(address.params.get("state", ""))
+        await self._interactive.show(url)
+
+    async def _wait(self) -> AuthorizationCodeResult:
+        assert self._interactive is not None
+        answer = await self._interactive.redirect.answer()
+        self._code = answer.code
+        return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
+
+    # ------------------------------------------------------------------ what the library's flow is added
+
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """The library's flow, a renewal before a login, and a note of what went wrong."""
+        try:
+            flow = super()._auth_flow(request)
+            try:
+                outgoing = await anext(flow)
+                while True:
+                    response = yield outgoing
+                    if outgoing is request:
+                        if response.status_code == 401 and self._can_renew():
+                            await flow.aclose()
+                            async with self.context.lock:
+                                answered = yield await self._refresh_token()
+                                await self._handle_refresh_response(answered)
+                                self._renewed = True
+                            flow = super()._auth_flow(request)
+                            outgoing = await anext(flow)
+                            continue
+                        self._renewed = False
+                        self._metadata.grow(response.status_code == 403)
+                    outgoing = await flow.asend(response)
+            except StopAsyncIteration:
+                self.problem = None
+            finally:
+                await flow.aclose()
+        except Exception as error:
+            self.problem = auth_error(error, self.name, self._secrets())
+            if self.problem is None or self.problem is error:
+                raise
+            raise self.problem from None  # the library's text may repeat what must not be seen
+
+    @property
+    def _metadata(self) -> _ClientMetadata:
+        assert isinstance(self.context.client_metadata, _ClientMetadata)
+        return self.context.client_metadata
+
+    def _can_renew(self) -> bool:
+        """Whether a token that was refused may be renewed; once, or a server that refuses all would be asked for ever.
+
+        A server need not say how long a token lives, and may end it early.
+        """
+        return not self._renewed and self.context.can_refresh_token()
+
+    async def _initialize(self) -> None:
+        """Take what is kept, with the token's end, which the library forgets."""
+        entry = await self._memory.read()
+        await super()._initialize()
+        self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
+        self.context.oauth_metadata = _model(OAuthMetadata, entry.metadata)
+        self.context.protected_resource_metadata = _model(ProtectedResourceMetadata, entry.resource)
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        if self._interactive is None:
+            raise NeedsAuthError(self.name)
+        self._choose_method()
+        return await super()._perform_authorization()
+
+    def _choose_method(self) -> None:
+        """Show the config's secret in the way that the server knows."""
+        metadata, client = self.context.oauth_metadata, self.context.client_info
+        known = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
+        if client is None or not known or client.token_endpoint_auth_method != _POST or _POST in known:
+            return
+        if _BASIC in known:
+            client.token_endpoint_auth_method = _BASIC
+
+    async def _refresh_token(self) -> httpx2.Request:
+        self._choose_method()
+        return await super()._refresh_token()
+
+    def _secrets(self) -> list[str]:
+        client, tokens = self.context.client_info, self.context.current_tokens
+        found = [self._code, self._memory.secret, client.client_secret if client is not None else None]
+        found += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
+        return [text for text in found if text]
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        self._remember()
+        await super()._handle_token_response(response)
+
+    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
+        if response.status_code >= 500 or response.status_code == 429:
+            raise LoginFailedError(
+                f"The login of {self.name} could not be renewed: the authorization server answered "
+                f"{response.status_code}. Try again later: %mcp connect {self.name}",
+                server=self.name,
+                status="failed",
+            )
+        if response.status_code != 200:
+            # Another kernel may have renewed it in the meantime, which ends the old one.
+            before = self.context.current_tokens
+            entry = await self._memory.read()
+            tokens = _model(OAuthToken, entry.tokens)
+            if tokens is not None and before is not None and tokens.access_token != before.access_token:
+                self.context.current_tokens = tokens
+                self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
+                return True
+        self._remember()
+        return await super()._handle_refresh_response(response)
+
+    def _remember(self) -> None:
+        """What is kept along with the tokens."""
+        self._memory.entry.metadata = _wire(self.context.oauth_metadata)
+        self._memory.entry.resource = _wire(self.context.protected_resource_metadata)
+
+
+class _ClientMetadata(OAuthClientMetadata):
+    """How this program makes itself known.
+
+    A scope that the config names stays, but for what a server asks in addition.
+    """
+
+    _kept: bool = PrivateAttr(default=False)
+    _growing: bool = PrivateAttr(default=False)
+
+    def keep_scope(self, keep: bool) -> None:
+        """Whether the scope is the config's."""
+        self._kept = keep
+
+    def grow(self, growing: bool) -> None:
+        """Whether what comes next is a scope that was asked in addition."""
+        self._growing = growing
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "scope" and self._kept and not self._growing:
+            return
+        super().__setattr__(name, value)
+
+
+class _Memory:
+    """What the library keeps of one server, in the `TokenStore`.
+
+    Args:
+        name: the server's name.
+        url: its address.
+        settings: the config's ``oauth``.
+        store: where it is kept.
+        keep: keep a registration as it comes. A login keeps it only with its tokens: until then the old ones count,
+            and they belong to the old registration.
+    """
+
+    def __init__(self, name: str, url: str, settings: Mapping[str, Any], store: TokenStore, *, keep: bool) -> None:
+        self._name = name
+        self._url = url
+        self._settings = settings
+        self._store = store
+        self._keep = keep
+        self.uri = ""
+        self.entry = Entry()
+
+    @property
+    def secret(self) -> str | None:
+        """The config's ``clientSecret``."""
+        found = self._settings.get("clientSecret")
+        return str(found) if found else None
+
+    async def read(self) -> Entry:
+        """What is kept now. What belongs to another client than the config's counts for nothing."""
+        entry = await _in_thread(self._store.load, self._name, self._url)
+        own = self._settings.get("clientId")
+        if own and entry.client is not None and entry.client.get("client_id") != own:
+            entry = Entry()
+        self.entry = entry
+        return entry
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The tokens that are kept."""
+        return _model(OAuthToken, self.entry.tokens)
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep tokens, and when they end."""
+        self.entry.tokens = tokens.model_dump(mode="json", exclude_none=True)
+        self.entry.expires_at = time.time() + tokens.expires_in if tokens.expires_in is not None else None
+        await self._write()
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """This program as the server knows it: the config's client, else what was registered for this address."""
+        own, secret = self._settings.get("clientId"), self.secret
+        if own:
+            client = OAuthClientInformationFull(
+                client_id=str(own),
+                client_secret=secret,
+                token_endpoint_auth_method=_POST if secret else "none",
+                redirect_uris=[AnyUrl(self.uri)],
+            )
+            self.entry.client = {"client_id": client.client_id}  # the secret stays in the config
+            return client
+        client_info = _model(OAuthClientInformationFull, self.entry.client)
+        if client_info is None:
+            return None
+        ended = client_info.client_secret_expires_at
+        known = [str(uri) for uri in client_info.redirect_uris or []]
+        if (ended and ended < time.time()) or (not self._keep and known and self.uri not in known):
+            return None
+        return client_info
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep what the server registered."""
+        if client_info.redirect_uris is None:
+            client_info.redirect_uris = [AnyUrl(self.uri)]
+        self.entry.client = client_info.model_dump(mode="json", exclude_none=True)
+        if self._keep and not self.entry.tokens:
+            await self._write()
+
+    async def _write(self) -> None:
+        await _in_thread(self._store.save, self._name, self._url, self.entry)
+
+
+async def _in_thread(fn: Callable[..., T], *args: Any) -> T:
+    """Run what may wait for a person to unlock a keyring."""
+    try:
+        with anyio.fail_after(KEYRING_SECONDS):
+            return await anyio.to_thread.run_sync(fn, *args, abandon_on_cancel=True)
+    except TimeoutError:
+        raise LoginFailedError(
+            f"The system's keyring did not answer in {KEYRING_SECONDS:g} s. Unlock it, or keep tokens in a file: set "
+            "PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring before the kernel starts"
+        ) from None
+
+
+M = TypeVar("M", bound="BaseModel")
+
+
+def _model(kind: type[M], data: dict[str, Any] | None) -> M | None:
+    try:
+        return kind.model_validate(data) if data else None
+    except ValidationError:  # of another release, or edited: as if it were not there
+        return None
+
+
+def _wire(model: BaseModel | None) -> dict[str, Any] | None:
+    return model.model_dump(mode="json", exclude_none=True) if model is not None else None
+
+
+class _NoTrace(logging.Filter):
+    """Drops the library's trace of a failed login: the error is raised as well, and the trace repeats what it held."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.msg != "OAuth flow error"
+
+
+_quiet = logging.getLogger("mcp.client.auth.oauth2")
+if not any(isinstance(found, _NoTrace) for found in _quiet.filters):
+    _quiet.addFilter(_NoTrace())

@@ -1,0 +1,201 @@
+"""Where a login's answer comes in: a page on this machine that the browser is sent to, or a line a person pastes.
+
+The answer of another login, or of a page that guesses, is turned away by its ``state`` and does not end the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from dataclasses import dataclass, field
+from html import escape
+from urllib.parse import parse_qs, urlsplit
+
+from .auth_errors import LoginFailedError
+
+HOST = "127.0.0.1"
+PORT = 19876
+"""OpenCode's own, so that what was registered for it works here; a free one if it is taken."""
+PATH = "/mcp/oauth/callback"
+LIMIT = 300.0
+"""Seconds that a login may take a person; OpenCode's limit."""
+_HEAD = 16384
+"""Bytes of a request's head that are read."""
+_HEAD_SECONDS = 10.0
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_HEADERS = (
+    "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an authorization server sent the browser back with."""
+
+    code: str = field(repr=False)
+    state: str = field(repr=False)
+    issuer: str | None = None
+
+
+class Redirect:
+    """One login's way back. Made by `open_redirect`; used on one event loop.
+
+    Attributes:
+        uri: what the authorization server is told to send the browser to.
+        listening: whether this machine listens there; if not, the answer must be pasted.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.listening = False
+        self._state: str | None = None
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.StreamWriter] = set()
+        self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answer.add_done_callback(lambda f: f.cancelled() or f.exception())  # nobody may be waiting yet
+
+    async def listen(self, host: str, port: int) -> bool:
+        """Begin to listen; False if the port is taken."""
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port, limit=_HEAD)
+        except OSError:
+            return False
+        self.listening = True
+        return True
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def expect(self, state: str) -> None:
+        """From now on the answer with this ``state`` is the one."""
+        self._state = state
+
+    def give(self, text: str) -> None:
+        """Take the answer from what a person pasted: the address the browser ended at, or the code alone.
+
+        Raises:
+            LoginFailedError: it is no answer, or that of another login; the wait goes on.
+        """
+        text = text.strip().strip("'\"")
+        if self._state is None:
+            raise LoginFailedError("The login has not come so far; try again in a moment.")
+        if "code=" not in text and "error=" not in text:
+            if not text or any(c.isspace() for c in text) or "://" in text:
+                raise LoginFailedError("That address has no code in it; paste the one the browser ended at, whole.")
+            # A code typed into the cell of whoever began the login: there is nobody to confuse with.
+            self._settle(Answer(text, self._state))
+            return
+        query = urlsplit(text).query or text.partition("?")[2] or text
+        problem = self._take(parse_qs(query, keep_blank_values=True))
+        if problem:
+            raise LoginFailedError(problem)
+
+    async def answer(self, seconds: float = LIMIT) -> Answer:
+        """Wait for the answer.
+
+        Raises:
+            LoginFailedError: the server said no, or nothing came in `seconds`.
+        """
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._answer), seconds)
+        except TimeoutError:
+            raise LoginFailedError(f"No answer came in {seconds:g} s; the login was given up.") from None
+
+    async def close(self) -> None:
+        """Stop listening. Twice is harmless."""
+        self.listening = False
+        self._answer.cancel()
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+            for writer in list(self._open):
+                writer.close()
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(server.wait_closed(), 1.0)
+
+    # ------------------------------------------------------------------ answers
+
+    def _take(self, query: dict[str, list[str]]) -> str:
+        """Take an answer's fields; why not, if it is none."""
+        state = query.get("state", [""])[0]
+        if self._state is None or not secrets.compare_digest(state.encode(), self._state.encode()):
+            return "This is the answer of another login, or of one that is over. Begin again: %mcp auth NAME"
+        issuer = query["iss"][0] if query.get("iss") else None
+        if "error" in query:
+            told = [query[key][0] for key in ("error", "error_description") if query.get(key)]
+            line = " ".join(": ".join(told).split())[:200]
+            if not self._answer.done():
+                self._answer.set_exception(LoginFailedError(f"The login was refused: {line}"))
+            return f"The login was refused: {line}"
+        code = query.get("code", [""])[0]
+        if not code:
+            return "There is no code in this answer. Begin again: %mcp auth NAME"
+        self._settle(Answer(code, state, issuer))
+        return ""
+
+    def _settle(self, answer: Answer) -> None:
+        if not self._answer.done():
+            self._answer.set_result(answer)
+
+    # ------------------------------------------------------------------ the page
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        try:
+            with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
+                writer.write(self._reply(head.split(b"\r\n", 1)[0].decode("latin-1")))
+                await asyncio.wait_for(writer.drain(), _HEAD_SECONDS)
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    def _reply(self, request: str) -> bytes:
+        method, _, rest = request.partition(" ")
+        target = urlsplit(rest.rpartition(" ")[0])
+        if method != "GET":
+            return _page("405 Method Not Allowed", "This page is for a browser that comes back from a login.")
+        if target.path != urlsplit(self.uri).path:
+            return _page("404 Not Found", "There is no such page.")
+        problem = self._take(parse_qs(target.query, keep_blank_values=True))
+        if problem:
+            return _page("400 Bad Request", problem)
+        return _page("200 OK", "You are logged in. You can close this page and go back to the notebook.")
+
+
+async def open_redirect(wanted: str | None = None, *, fixed: bool = False) -> Redirect:
+    """Open a login's way back.
+
+    Args:
+        wanted: the address that was registered; OpenCode's own if left out.
+        fixed: it must be that address; if its port is taken, the answer has to be pasted.
+    """
+    uri = wanted or default_uri()
+    parts = urlsplit(uri)
+    redirect = Redirect(uri)
+    host = parts.hostname or ""
+    if host in _LOOPBACK and parts.scheme == "http":
+        if await redirect.listen("::1" if host == "::1" else HOST, parts.port or 80) or fixed:
+            return redirect
+        if await redirect.listen(HOST, 0):
+            redirect.uri = f"http://{HOST}:{redirect.port}{PATH}"
+    return redirect
+
+
+def default_uri() -> str:
+    """OpenCode's own address."""
+    return f"http://{HOST}:{PORT}{PATH}"
+
+
+def _page(status: str, text: str) -> bytes:
+    body = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Login</title>'
+        '<body style="font:16px sans-serif;margin:4em auto;max-width:34em;color-scheme:light dark">'
+        f"<p>{escape(text)}</p></body></html>"
+    ).encode()
+    return f"HTTP/1.1 {status}\r\n{_HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body

@@ -1,0 +1,229 @@
+"""Where the tokens of remote servers are kept: the system's keyring, else a file that only its owner can read.
+
+The file also says which servers there are entries for, since a keyring can't be listed. An entry belongs to a server's
+name and its URL, so that a config that gives another URL to a known name gets no token.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from ..core import atomic
+
+log = logging.getLogger(__name__)
+
+FILE = "mcp-auth.json"
+"""In the data folder; OpenCode's own has the same name."""
+SERVICE = "opencode-jupyter mcp"
+"""What the entries are called in the system's keyring."""
+OWNER_ONLY = 0o600
+RECOMMENDED = 1.0
+"""Priority from which on `keyring` calls a backend fit for use; those that write plain files are below."""
+
+
+class Keyring(Protocol):
+    """What is used of a backend of the ``keyring`` package."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        """The secret of an entry."""
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Keep a secret."""
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Forget it."""
+
+
+@dataclass(slots=True, repr=False)
+class Entry:
+    """What is known of one server; the wire's own forms.
+
+    Attributes:
+        tokens: the token response: ``access_token``, ``refresh_token``, ``scope``.
+        expires_at: when the access token ends, in seconds since 1970; None if the server did not say.
+        client: this program as the authorization server knows it: ``client_id``, ``client_secret``, ``redirect_uris``.
+        metadata: the authorization server's own description, so that a refresh finds its token endpoint.
+        resource: the server's description of itself as a resource.
+    """
+
+    tokens: dict[str, Any] | None = None
+    expires_at: float | None = None
+    client: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    resource: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Entry: {'with' if self.tokens else 'without'} tokens>"
+
+
+class TokenStore:
+    """The tokens of one user. Its calls block: a keyring may ask a person to unlock it.
+
+    Args:
+        folder: the data folder, which has `FILE`.
+        keyring: a backend; the system's own if left out, None for the file alone.
+    """
+
+    def __init__(self, folder: Path, keyring: Keyring | Literal["system"] | None = "system") -> None:
+        self.path = folder / FILE
+        self._keyring = keyring
+        self._lock = threading.Lock()
+
+    @property
+    def keyring(self) -> Keyring | None:
+        """The keyring in use; None where tokens go into the file."""
+        if self._keyring == "system":
+            self._keyring = system_keyring()
+        return self._keyring
+
+    def load(self, name: str, url: str) -> Entry:
+        """What is known of a server; an empty `Entry` if nothing is."""
+        found = self._read().get(name, {}).get(canonical(url))
+        if not isinstance(found, dict):
+            return Entry()
+        if found.get("keyring") is True:
+            found = self._from_keyring(name, url)
+        known = {key: found.get(key) for key in Entry.__slots__}
+        return Entry(**{key: value if _fits(key, value) else None for key, value in known.items()})
+
+    def save(self, name: str, url: str, entry: Entry) -> None:
+        """Keep what is known of a server.
+
+        Raises:
+            ToolError: it can't be written.
+        """
+        said: dict[str, Any] = {key: value for key, value in asdict(entry).items() if value is not None}
+        if self._into_keyring(name, url, said):
+            said = {"keyring": True}
+        with self._changing() as data:
+            data.setdefault(name, {})[canonical(url)] = said
+
+    def forget(self, name: str) -> bool:
+        """Forget all that is known of a server, whatever its URL was; False if nothing was.
+
+        Raises:
+            ToolError: the file can't be written.
+        """
+        with self._changing() as data:
+            gone = data.pop(name, {})
+        for url, entry in gone.items():
+            if isinstance(entry, dict) and entry.get("keyring") is True and self.keyring is not None:
+                with contextlib.suppress(Exception):  # not there any more, or locked: it is of no use without the file
+                    self.keyring.delete_password(SERVICE, _user(name, url))
+        return bool(gone)
+
+    def names(self) -> list[str]:
+        """The servers that something is known of."""
+        return sorted(self._read())
+
+    def __repr__(self) -> str:
+        return f"<TokenStore {self.path}>"
+
+    # ------------------------------------------------------------------ the keyring
+
+    def _from_keyring(self, name: str, url: str) -> dict[str, Any]:
+        if self.keyring is None:
+            return {}
+        try:
+            data = json.loads(self.keyring.get_password(SERVICE, _user(name, url)) or "{}")
+        except Exception as error:
+            log.warning("the system's keyring did not give the tokens of %s: %s", name, type(error).__name__)
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    def _into_keyring(self, name: str, url: str, entry: dict[str, Any]) -> bool:
+        if self.keyring is None:
+            return False
+        try:
+            self.keyring.set_password(SERVICE, _user(name, url), json.dumps(entry))
+        except Exception as error:  # locked, too long (Windows takes 2.5 KB), or no keyring after all
+            log.info("the system's keyring did not take the tokens of %s: %s", name, type(error).__name__)
+            return False
+        return True
+
+    # ------------------------------------------------------------------ the file
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            self._hide()
+            data = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError):
+            log.warning("%s can't be read: log in to the servers again", self.path)
+            return {}
+        if not isinstance(data, dict):
+            return {}
+        return {str(name): urls for name, urls in data.items() if isinstance(urls, dict)}
+
+    def _hide(self) -> None:
+        """Take the file from the eyes of others, should it have been copied here."""
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        if os.name == "posix" and mode & ~OWNER_ONLY:
+            self.path.chmod(OWNER_ONLY)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, _between_processes(self.path.with_suffix(".lock")):
+            data = self._read()
+            yield data
+            text = json.dumps({name: urls for name, urls in data.items() if urls}, indent=1)
+            atomic.write(self.path, text.encode(), mode=OWNER_ONLY)
+
+
+def system_keyring() -> Keyring | None:
+    """The system's keyring; None if the package is not installed or has nothing fit for secrets here."""
+    try:
+        import keyring
+        from keyring.backends.chainer import ChainerBackend
+
+        found = keyring.get_keyring()
+        chosen = next(iter(found.backends), None) if isinstance(found, ChainerBackend) else found
+        fit = chosen is not None and float(chosen.priority) >= RECOMMENDED
+    except Exception:  # a broken backend must not stand in the way of a login
+        return None
+    # Of a chain its best backend alone: what that refuses must not go to one that writes plain files.
+    return chosen if fit else None
+
+
+def canonical(url: str) -> str:
+    """A server's URL as entries are kept by: without a fragment, names of hosts in lower case."""
+    parts = urlsplit(url.strip())
+    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path or "/", parts.query, ""))
+
+
+def _user(name: str, url: str) -> str:
+    return f"{name} {canonical(url)}"
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "expires_at":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, dict)
+
+
+@contextlib.contextmanager
+def _between_processes(path: Path) -> Iterator[None]:
+    """One process at a time; several kernels may log in or refresh at once."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: a change that is lost there costs one login
+        yield
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
