@@ -19,7 +19,7 @@ def plain(data: Any) -> Any:
     """A copy: objects as dicts whose keys are texts, lists and tuples as lists, anything else as it is.
 
     Raises:
-        UnusableError: it is nested too deeply, too large, or holds a NUL character.
+        UnusableError: it is nested too deeply, too large, or a key holds a NUL character.
     """
     return _Copier().copy(data, 0)
 
@@ -32,11 +32,9 @@ class _Copier:
         self.count += 1
         if self.count > MOST:
             raise UnusableError(f"has more than {MOST:,} entries")
-        if isinstance(value, str):
-            return _text(value)
         if isinstance(value, Mapping):
             self._deeper(depth)
-            return {_text(str(key)): self.copy(entry, depth + 1) for key, entry in value.items()}
+            return {_key(str(key)): self.copy(entry, depth + 1) for key, entry in value.items()}
         if isinstance(value, list | tuple):
             self._deeper(depth)
             return [self.copy(entry, depth + 1) for entry in value]
@@ -48,7 +46,7 @@ class _Copier:
             raise UnusableError(f"is nested too deeply (more than {DEEPEST} objects and lists within each other)")
 
 
-def _text(text: str) -> str:
+def _key(text: str) -> str:
     if "\0" in text:
-        raise UnusableError(f"holds a NUL character, which no path and no pattern may have: {text[:40]!r}")
+        raise UnusableError(f"has a key with a NUL character: {text[:40]!r}")
     return text

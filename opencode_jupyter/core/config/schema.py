@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from .models import ConfigFile
 
+_TOLD_AGAIN = ("formatter", "lsp")
+"""What reads these leaves wrong entries out by itself, and says so where they would have been used."""
+
 Show = Callable[[Any], str]
 """A wrong value as a warning shows it."""
 
@@ -133,7 +136,7 @@ class _Check:
             found = adapter.validate_python(box[key], strict=True)
         except ValidationError as errors:
             self._repair(key, box, errors)
-            if key not in box:
+            if key not in box or key in _TOLD_AGAIN:
                 return
             try:
                 found = adapter.validate_python(box[key], strict=True)
@@ -171,7 +174,8 @@ class _Check:
                 where, f"{path} is {self.show(value)}; it should be {should}. Until then the tool is switched off"
             )
         else:
-            del holder[where[-1]]
+            if where[0] not in _TOLD_AGAIN:
+                del holder[where[-1]]
             be = "use" if words else "it should be"
             self.report(where, f"{path} is {self.show(value)}; {be} {should}{near}. Until then it is left out")
 

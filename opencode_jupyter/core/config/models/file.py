@@ -6,7 +6,7 @@ from .agent import AgentEntry
 from .mcp import McpServer
 from .permission import Permission
 from .programs import Formatters, Servers
-from .section import Count, Section, Texts, Unknown, doc
+from .section import Count, Milliseconds, Section, Texts, Unknown, doc
 
 
 class Skills(Section):
@@ -32,7 +32,7 @@ class Experimental(Section):
     primary_tools: Texts = doc("Tools for primary agents alone: no subagent gets them.")
     continue_loop_on_deny: bool = doc("Let a model go on after a person has refused a call.")
     mcp_timeout: Count = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
-    lsp_timeout: Count = doc("Milliseconds a language server has for an answer.")
+    lsp_timeout: Milliseconds = doc("Milliseconds a language server has for an answer.")
     shell_env_keep: Any = doc(
         "Variables that commands may see though their names look like secrets: a list of names with wildcards, or true."
     )

@@ -12,6 +12,7 @@ TAG = "\0"
 
 Count = Annotated[int, Field(gt=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Texts = list[str]
 
 
