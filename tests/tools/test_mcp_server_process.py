@@ -1,0 +1,112 @@
+"""The MCP server's process: what it reads and writes, and that nothing is left when it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ..support.mcp_process import ROOT, Place, alive, answer, pid_in, send, shake_hands, wait_for
+
+CLAIMED = """
+import os, sys
+from opencode_jupyter.mcp_server.wire import claim
+reading, writing = claim()
+print("printed")
+sys.stdout.flush()
+os.system("echo from a child; cat")
+os.write(writing, b"protocol:" + os.read(reading, 100))
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place.make(tmp_path)
+
+
+def test_output_is_the_protocols_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CLAIMED], input="said", cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "protocol:said"
+    assert done.stderr == "printed\nfrom a child\n"
+
+
+def test_rubbish_is_passed_over_and_the_end_of_input_ends_it(place: Place) -> None:
+    mark = place.project / "pid"
+    command = {"command": f"echo $$ > {mark}; sleep 300", "description": "sleep"}
+    with place.process("--allow", "*") as process:
+        for rubbish in ("rubbish", "{", "[]", '{"jsonrpc": "2.0"}', "\u00e9\x00\ud7ff" * 1000, ""):
+            send(process, rubbish)
+        assert shake_hands(process)["result"]["serverInfo"]["name"] == "opencode-jupyter"
+        send(process, "more rubbish")
+        send(process, {"id": 2, "method": "tools/call", "params": {"name": "bash", "arguments": command}})
+        send(process, {"id": 3, "method": "ping"})
+        assert answer(process, 3)["result"] == {}
+        pid = wait_for(lambda: pid_in(mark))
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.close()
+        rest = [json.loads(line) for line in process.stdout]
+        assert process.wait(20) == 0
+        wait_for(lambda: not alive(pid))
+        assert [one["id"] for one in rest if "id" in one] in ([], [2])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_what_it_started(place: Place, number: signal.Signals) -> None:
+    mark = place.project / "pid"
+    # not stopped by the first knock
+    command = {"command": f"trap '' TERM INT; echo $$ > {mark}; while :; do sleep 0.1; done", "description": "stay"}
+    with place.process("--allow", "*") as process:
+        shake_hands(process)
+        send(process, {"id": 2, "method": "tools/call", "params": {"name": "bash", "arguments": command}})
+        pid = wait_for(lambda: pid_in(mark))
+        process.send_signal(number)
+        assert process.wait(20) == 0
+        wait_for(lambda: not alive(pid))
+
+
+def test_a_client_that_reads_nothing_any_more(place: Place) -> None:
+    (place.project / "big.txt").write_text("x" * 1000 + "\n")
+    with place.process() as process:
+        shake_hands(process)
+        assert process.stdin is not None
+
+        def flood() -> None:  # more answers than a pipe holds
+            for i in range(2, 400):
+                call = {"name": "read", "arguments": {"filePath": "big.txt"}}
+                send(process, {"id": i, "method": "tools/call", "params": call})
+
+        writer = threading.Thread(target=flood, daemon=True)
+        writer.start()
+        writer.join(5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+def test_a_client_that_is_gone(place: Place) -> None:
+    with place.process() as process:
+        shake_hands(process)
+        assert process.stdout is not None
+        process.stdout.close()
+        send(process, {"id": 2, "method": "tools/list"})
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config", "said"),
+    [
+        (("--agent", "nobody"), "{}", "no agent 'nobody'; there are build"),
+        ((), "{ rubbish", "opencode.json"),
+    ],
+)
+def test_what_keeps_it_from_starting(place: Place, arguments: tuple[str, ...], config: str, said: str) -> None:
+    (place.project / "opencode.json").write_text(config)
+    with place.process(*arguments) as process:
+        out, error = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "") and said in error and "Traceback" not in error
