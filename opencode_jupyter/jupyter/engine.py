@@ -108,7 +108,7 @@ class Engine:
         """Run a tool where it belongs: built-in ones here, a user's async ones on their own loop, others on threads."""
         if tool.runs_in == "kernel":
             return await self._on_kernel_thread(tool, bound, arguments, ctx)
-        if tool.builtin or not bound.is_async:
+        if tool.builtin or tool.external or not bound.is_async:
             return await bound.execute(arguments, ctx)
         if self._tools is None or not self._tools.alive:
             self._tools = LoopThread("opencode-tools")

@@ -41,6 +41,7 @@ class Stdio:
         self._stderr = stderr
         self._heard = False
         self._on_end: Callable[[], None] = _nothing
+        self._on_errors: Callable[[bytes], None] | None = None
         self._listen(stderr, self._keep)
 
     @property
@@ -65,6 +66,12 @@ class Stdio:
         self._on_end = on_end
         self._heard = True
         self._listen(self._stdout, on_output)
+
+    def hear_errors(self, on_errors: Callable[[bytes], None]) -> None:
+        """Be told of each chunk of its stderr too, on the event loop; of what came before at once."""
+        self._on_errors = on_errors
+        if self._errors:
+            on_errors(bytes(self._errors))
 
     def write(self, data: bytes) -> None:
         """Send to its stdin; what it does not take at once is sent when it reads again.
@@ -146,6 +153,8 @@ class Stdio:
     def _keep(self, data: bytes) -> None:
         self._errors += data
         del self._errors[:-ERRORS]
+        if self._on_errors is not None:
+            self._on_errors(data)
 
     def _flush(self) -> None:
         if self._stdin is None:

@@ -1,0 +1,9 @@
+"""MCP servers as tools (reference: core.md 6.4, 19). The SDK is imported when the first server is started."""
+
+from __future__ import annotations
+
+from .manager import McpServers
+from .servers import ServerSpec
+from .source import McpTools
+
+__all__ = ["McpServers", "McpTools", "ServerSpec"]

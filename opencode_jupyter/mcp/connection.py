@@ -1,0 +1,365 @@
+"""One server: connecting, listing, noticing its end, starting it again. One task owns all of it.
+
+What the SDK opens in one task it must close in the same task; so an owner task enters the client and leaves it, and
+everybody else asks that task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .errors import McpError, innermost, words_of
+from .log import Log
+from .servers import CONNECT, ServerSpec
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from mcp import Client
+    from mcp_types import Tool
+
+    from .calls import Running
+
+log = logging.getLogger(__name__)
+
+State = Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
+RESTARTS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each restart of a server that ended again soon; after the last it stays down."""
+STEADY = 30.0
+"""Seconds after which a server that runs has its earlier ends forgiven."""
+RETRY = 30.0
+"""Seconds in which a server that could not be connected is left alone, unless somebody calls one of its tools."""
+PAGES = 100
+"""Most pages of one listing."""
+SETTLE = 0.1
+"""Seconds in which several "the list changed" count as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a server is.
+
+    Attributes:
+        state: OpenCode's words.
+        error: why it failed.
+        tools: how many tools it has.
+        target: its command line or address, without secrets.
+        source: the file that configures it.
+        name: what it calls itself, and its version.
+        pid: process of a local server.
+    """
+
+    state: State
+    error: str = ""
+    tools: int = 0
+    target: str = ""
+    source: str = ""
+    name: str = ""
+    pid: int = 0
+
+
+@dataclass(slots=True)
+class Session:
+    """A live session, as `open_session` gives it."""
+
+    client: Client
+    ended: asyncio.Event
+    """Set when the server says nothing more."""
+    why: Callable[[], Awaitable[str]]
+    """Why it ended, in words; waits a moment for its exit."""
+    pid: int = 0
+
+
+OpenSession = Callable[["Connection"], "AbstractAsyncContextManager[Session]"]
+
+
+class Connection:
+    """A server while it is wanted. Belongs to the loop of the servers, except what says otherwise.
+
+    Args:
+        spec: what it is.
+        open_session: opens a session; raises what went wrong.
+        on_change: told when `status` or `tools` are not what they were.
+
+    Attributes:
+        spec: what it is.
+        log: its last lines; any thread may read them.
+        state: OpenCode's word for how it is; any thread may read it.
+        error: why it failed.
+        tools: what it listed last; empty while it is not connected. Any thread may read it.
+        connecting: whether it is being connected, or will be in a moment.
+        running: its calls in progress, oldest first.
+    """
+
+    def __init__(
+        self, spec: ServerSpec, open_session: OpenSession, on_change: Callable[[Connection, bool], None]
+    ) -> None:
+        self.spec = spec
+        self.log = Log(spec.secrets)
+        self.state: State = "disabled"
+        self.error = ""
+        self.tools: list[Tool] = []
+        self.connecting = False
+        self.running: list[Running] = []
+        self._open = open_session
+        self._on_change = on_change
+        self._session: Session | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._failed_at = 0.0
+        self._relist: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------------ for everybody
+
+    @property
+    def due(self) -> bool:
+        """Whether it should be tried (again): never tried, or a while ago. Any thread may ask."""
+        if self.state == "connected" or self.connecting:
+            return self.connecting
+        return self._failed_at == 0.0 or time.monotonic() >= self._failed_at + RETRY
+
+    @property
+    def limit(self) -> float:
+        """Seconds for connecting, and for a listing."""
+        return self.spec.timeout or CONNECT
+
+    def status(self) -> Status:
+        """How it is; any thread may ask."""
+        session = self._session
+        info = session.client.server_info if session is not None and self.state == "connected" else None
+        named = " ".join(word for word in (info.name, info.version) if word) if info is not None else ""
+        return Status(
+            self.state,
+            self.error,
+            len(self.tools),
+            self.spec.shown,
+            self.spec.source,
+            named,
+            session.pid if session is not None else 0,
+        )
+
+    async def client(self) -> Client:
+        """The connected client; waits for a start that is under way, and starts what is not.
+
+        Raises:
+            McpError: it can't be connected.
+        """
+        await self.connect()
+        session = self._session
+        if self.state != "connected" or session is None:
+            raise McpError(self.spec.name, f"the MCP server {self.spec.name} is not connected: {self.error}")
+        return session.client
+
+    async def connect(self) -> None:
+        """Have it connected, or `state` say why it is not. Bounded by its time limits."""
+        if self.state == "connected" and self._session is not None and not self._session.ended.is_set():
+            return
+        if self._stopping:
+            return
+        if self._task is None or self._task.done():
+            self.connecting = True
+            self._changed.clear()
+            self._task = asyncio.create_task(self._own(), name=f"mcp {self.spec.name}")
+        elif not self.connecting:
+            if self._session is None or not self._session.ended.is_set():
+                return
+            self.connecting = True  # it ended this moment; the owner task has not seen it yet
+            self._changed.clear()
+        self._wake.set()  # somebody wants it: no waiting for the next restart
+        await self._changed.wait()
+
+    async def stop(self) -> None:
+        """End it; bounded."""
+        self._stopping = True
+        self._wake.set()
+        if self._session is not None:
+            self._session.ended.set()
+        task = self._task
+        if task is not None and not task.done():
+            if self.connecting:
+                task.cancel()
+            await asyncio.wait([task], timeout=2.0)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task], timeout=0.5)
+        self._tell("disabled", "")
+
+    async def lost(self) -> str:
+        """A request found the connection closed; says why, in words."""
+        session = self._session
+        if session is None:
+            return self.error or "it ended"
+        session.ended.set()
+        return await session.why()
+
+    def relist_soon(self) -> None:
+        """The server says that its tools changed: list them again in a moment."""
+        if self._relist is None and not self._stopping:
+            self._relist = asyncio.get_running_loop().call_later(SETTLE, self._start_relist)
+
+    # ------------------------------------------------------------------ the owner task
+
+    async def _own(self) -> None:
+        """Connect; when the server ends, connect again, later each time."""
+        ends, lived = 0, False
+        try:
+            while True:
+                began = time.monotonic()
+                try:
+                    reason = await self._live()
+                    lived = True
+                except Exception as error:
+                    if not lived:
+                        self._failed(error)
+                        return
+                    reason = self._words(error)
+                if self._over():
+                    return
+                ends = 1 if time.monotonic() - began > STEADY else ends + 1
+                self.log.add(f"the server ended: {reason}", "client")
+                if ends > len(RESTARTS):
+                    self._failed_at = time.monotonic()
+                    self._tell("failed", f"it ended {ends} times in a row: {reason}")
+                    return
+                self.connecting = True
+                self._changed.clear()
+                self._tell("failed", f"it ended and is being started again: {reason}", settled=False)
+                await self._pause(RESTARTS[ends - 1])
+                if self._over():
+                    return
+        finally:
+            self.connecting = False
+            self._session = None
+            self._changed.set()
+
+    def _over(self) -> bool:
+        return self._stopping
+
+    async def _live(self) -> str:
+        """One session from its start to its end; gives the reason of the end."""
+        async with self._open(self) as session:
+            self._session = session
+            try:
+                async with asyncio.timeout(self.limit):
+                    self.tools = await self._listed(session.client)
+            except Exception as error:
+                self.log.add(words_of(error), "client")
+                raise McpError(self.spec.name, f"Failed to get tools: {words_of(error)}") from error
+            self._failed_at = 0.0
+            self.connecting = False
+            self._tell("connected", "")
+            listener = asyncio.create_task(self._listen(session.client))
+            try:
+                await session.ended.wait()
+                reason = await session.why()
+            finally:
+                listener.cancel()
+                for task in (listener, *self._tasks):
+                    task.cancel()
+                await asyncio.wait([listener, *self._tasks])
+                if self._relist is not None:
+                    self._relist.cancel()
+                    self._relist = None
+                if not self._stopping:
+                    self.connecting = True  # who asks from now on waits for the next session
+                    self._changed.clear()
+        return reason
+
+    async def _pause(self, seconds: float) -> None:
+        self._wake.clear()
+        if seconds:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), seconds)
+
+    def _failed(self, error: BaseException) -> None:
+        found = innermost(error)
+        self._failed_at = time.monotonic()
+        state: State = getattr(found, "state", "failed")
+        text = self._words(error)
+        self.log.add(text, "client")
+        log.debug("MCP server %s: %s", self.spec.name, text)
+        self.connecting = False
+        self._tell(state, text)
+
+    def _words(self, error: BaseException) -> str:
+        found = innermost(error)
+        return self.log.clean(str(found) if isinstance(found, McpError) else words_of(found))
+
+    def _tell(self, state: State, error: str, *, settled: bool = True) -> None:
+        had = bool(self.tools)
+        self.state, self.error = state, error
+        if state != "connected":
+            self.tools = []
+        if settled:
+            self._changed.set()
+        self._on_change(self, had or bool(self.tools))
+
+    # ------------------------------------------------------------------ listing
+
+    async def _listed(self, client: Client) -> list[Tool]:
+        capabilities = client.server_capabilities
+        if capabilities.tools is None:
+            return []
+        found: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await client.list_tools(cursor=cursor)
+            found += page.tools
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return found
+
+    def _start_relist(self) -> None:
+        self._relist = None
+        task = asyncio.create_task(self._list_again())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _list_again(self) -> None:
+        session = self._session
+        if session is None or self.state != "connected":
+            return
+        try:
+            async with asyncio.timeout(self.limit):
+                found = await self._listed(session.client)
+        except Exception as error:
+            self.log.add(f"its tools could not be listed again: {words_of(error)}", "client")
+            return
+        if fingerprints(found) != fingerprints(self.tools):
+            self.tools = found
+            self._on_change(self, True)
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changed tools from servers of the newer protocol; older ones send a notification unasked."""
+        tools = client.server_capabilities.tools
+        if tools is None or not tools.list_changed or client.protocol_version < "2026":
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self.relist_soon()
+        except Exception as error:
+            self.log.add(f"changes of its tools can't be heard: {words_of(error)}", "client")
+
+
+def fingerprints(tools: list[Tool]) -> dict[str, str]:
+    """A hash of each tool's definition, by its name: what a person's "for this session" was given for."""
+    return dict(_fingerprints(tools))
+
+
+def _fingerprints(tools: list[Tool]) -> Iterator[tuple[str, str]]:
+    for tool in tools:
+        said = [tool.description, tool.input_schema, tool.title, tool.annotations and tool.annotations.model_dump()]
+        yield tool.name, hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,132 @@
+"""A form that a server asks a person to fill in, as questions, and the answers as the values it wants.
+
+Source of the form: the Model Context Protocol's elicitation, a flat JSON schema of texts, numbers, truths and choices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.question_request import Option, Question
+
+ACCEPT, DECLINE = "Accept", "Decline"
+YES, NO = "Yes", "No"
+HEADER = 30
+"""Characters of a question's short name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a form.
+
+    Attributes:
+        name: its key.
+        schema: what it holds.
+        required: whether the server wants it in any case.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    required: bool
+
+    @property
+    def choices(self) -> list[tuple[Any, str]]:
+        """Values to choose from with what a person reads; empty for a free answer."""
+        schema = self.schema
+        if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
+            schema = schema["items"]
+        for key in ("oneOf", "anyOf"):
+            options = schema.get(key)
+            if isinstance(options, Sequence) and all(isinstance(o, Mapping) and "const" in o for o in options):
+                return [(o["const"], str(o.get("title") or o["const"])) for o in options]
+        values = schema.get("enum")
+        if isinstance(values, Sequence) and not isinstance(values, str):
+            names = schema.get("enumNames")
+            shown = names if isinstance(names, list) and len(names) == len(values) else values
+            return [(value, str(name)) for value, name in zip(values, shown, strict=True)]
+        return [(True, YES), (False, NO)] if self.schema.get("type") == "boolean" else []
+
+    @property
+    def multiple(self) -> bool:
+        """Whether several may be chosen."""
+        return self.schema.get("type") == "array"
+
+    def question(self, note: str = "") -> Question:
+        """The question a person is asked."""
+        schema = self.schema
+        text = str(schema.get("title") or self.name)
+        if schema.get("description"):
+            text += f": {schema['description']}"
+        hints = [] if self.required else ["may be left out"]
+        hints += [f"{schema[key]} {word}" for key, word in _LIMITS if key in schema]
+        if "default" in schema:
+            hints.append(f"usually {schema['default']}")
+        if hints:
+            text += f" ({', '.join(hints)})"
+        if note:
+            text += f"\n{note}"
+        options = tuple(Option(label) for _, label in self.choices)
+        return Question(text, self.name[:HEADER], options, self.multiple, custom=not options)
+
+    def value(self, answer: Sequence[str]) -> Any:
+        """The value of an answer; None if it was left out and may be.
+
+        Raises:
+            ValueError: it does not fit; the message tells the person.
+        """
+        given = [text for text in answer if text.strip()]
+        if not given:
+            if "default" in self.schema:
+                return self.schema["default"]
+            if self.required and not self.multiple:
+                raise ValueError("An answer is needed here.")
+            return [] if self.required else None
+        choices = self.choices
+        if choices:
+            values = [value for value, label in choices if label in given]
+            return values if self.multiple else values[0]
+        kind = self.schema.get("type")
+        text = given[0].strip()
+        return self._number(text, whole=kind == "integer") if kind in ("number", "integer") else self._text(text)
+
+    def _number(self, text: str, *, whole: bool) -> int | float:
+        try:
+            number = int(text) if whole else float(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a {'whole ' if whole else ''}number.") from None
+        low, high = self.schema.get("minimum", -math.inf), self.schema.get("maximum", math.inf)
+        if not low <= number <= high or not math.isfinite(number):
+            raise ValueError(f"{text} is not between {low} and {high}.")
+        return number
+
+    def _text(self, text: str) -> str:
+        low, high = self.schema.get("minLength", 0), self.schema.get("maxLength", math.inf)
+        if not low <= len(text) <= high:
+            raise ValueError(f"The answer has {len(text)} characters; it should have {low} to {high}.")
+        return text
+
+
+_LIMITS = (("minimum", "or more"), ("maximum", "or less"), ("format", "expected"))
+
+
+def fields(schema: Mapping[str, Any]) -> list[Field]:
+    """The fields of a form's schema, in order."""
+    properties = schema.get("properties")
+    required = schema.get("required")
+    wanted = required if isinstance(required, list) else []
+    if not isinstance(properties, Mapping):
+        return []
+    return [Field(str(k), v if isinstance(v, Mapping) else {}, k in wanted) for k, v in properties.items()]
+
+
+def questions(server: str, message: str, asked: Sequence[Field], notes: Mapping[str, str]) -> list[Question]:
+    """The questions for some fields of a form; each says which server asks."""
+    intro = f"The MCP server {server} asks: {message}"
+    if not asked:
+        return [Question(intro, server[:HEADER], (Option(ACCEPT), Option(DECLINE)), custom=False)]
+    first, *rest = (field.question(notes.get(field.name, "")) for field in asked)
+    head = Question(f"{intro}\n{first.question}", first.header, first.options, first.multiple, first.custom)
+    return [head, *rest]

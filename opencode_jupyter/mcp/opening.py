@@ -1,0 +1,220 @@
+"""Opening a session with a server: its program or its address, and what it may ask of us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Implementation, LoggingMessageNotificationParams, ToolListChangedNotification
+
+from ..tools.process import clean_environment
+from .callbacks import Callbacks
+from .connection import Connection, Session, State
+from .auth_errors import auth_error
+from .errors import McpError, innermost, words_of
+from .wire import MAX_MESSAGE, Wire
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+
+NAME = "opencode"
+"""What we call ourselves (reference: core.md 19.2)."""
+_WAIT = 5.0
+_READ = 300.0
+_AUTH_WORDS = ("registration", "client_id")
+
+
+class NotAllowedError(McpError):
+    """A remote server wants to know who asks.
+
+    Attributes:
+        state: ``needs_auth`` or ``needs_client_registration``.
+    """
+
+    def __init__(self, server: str, message: str, state: State) -> None:
+        super().__init__(server, message)
+        self.state = state
+
+
+class Opener:
+    """Opens sessions for the servers of one workspace.
+
+    Attributes:
+        auth: makes what signs requests to a remote server (OAuth); None for none.
+    """
+
+    def __init__(self, workspace: Workspace, callbacks: Callbacks) -> None:
+        self._workspace = workspace
+        self._callbacks = callbacks
+        self.auth: Any = None
+
+    @asynccontextmanager
+    async def __call__(self, connection: Connection) -> AsyncIterator[Session]:
+        """A session, connected within the server's time limit.
+
+        Raises:
+            McpError: it can't be; the message says why in one line.
+        """
+        if connection.spec.local:
+            async with self._local(connection) as session:
+                yield session
+        else:
+            async with self._remote(connection) as session:
+                yield session
+
+    def _client(self, connection: Connection, transport: Any) -> Client:
+        async def logged(params: LoggingMessageNotificationParams) -> None:
+            connection.log.add(str(params.data), params.level)
+
+        async def heard(message: Any) -> None:
+            if isinstance(message, ToolListChangedNotification):
+                connection.relist_soon()
+
+        return Client(
+            transport,
+            client_info=Implementation(name=NAME, version="1.0.0"),
+            logging_callback=logged,
+            message_handler=heard,
+            list_roots_callback=self._callbacks.roots,
+            elicitation_callback=self._callbacks.elicitation(connection),
+            cache=None,
+        )
+
+    # ------------------------------------------------------------------ programs
+
+    @asynccontextmanager
+    async def _local(self, connection: Connection) -> AsyncIterator[Session]:
+        spec, ended = connection.spec, asyncio.Event()
+        experimental = self._workspace.config.data.get("experimental") or {}
+        keep = experimental.get("shell_env_keep", ())
+        env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=spec.environment)
+        folder = self._workspace.directory
+        cwd = _folder(folder, spec.cwd)
+        argv = [program(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
+        most = experimental.get("mcp_max_message_bytes")
+        wire = Wire(
+            argv,
+            cwd=cwd,
+            env=env,
+            log=connection.log,
+            on_end=ended.set,
+            max_message=most if isinstance(most, int) and most > 0 else MAX_MESSAGE,
+        )
+
+        async def why() -> str:
+            last = connection.log.last()
+            return f"{await wire.exit()}: {last}" if last else await wire.exit()
+
+        client = self._client(connection, wire)
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(connection.limit):
+                    await stack.enter_async_context(client)
+            except TimeoutError as error:
+                said = connection.log.last()
+                text = f"it did not answer within {connection.limit:g} s" + (f"; it said: {said}" if said else "")
+                raise McpError(spec.name, text) from error
+            except Exception as error:
+                found = innermost(error)
+                if ended.is_set():
+                    raise McpError(spec.name, f"it ended at its start ({await why()})") from error
+                raise McpError(spec.name, f"it can't be started: {words_of(found)}") from error
+            yield Session(client, ended, why, wire.program.pid if wire.program is not None else 0)
+
+    # ------------------------------------------------------------------ addresses
+
+    @asynccontextmanager
+    async def _remote(self, connection: Connection) -> AsyncIterator[Session]:
+        """Streamable HTTP, then SSE; a refusal for want of a login ends the trial."""
+        spec = connection.spec
+        ways = [spec.transport] if spec.transport else ["http", "sse"]
+        failures: list[str] = []
+        for way in ways:
+            refused: list[int] = []
+            async with AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout(connection.limit):
+                        transport = await self._transport(stack, connection, way, refused)
+                        client = self._client(connection, transport)
+                        await stack.enter_async_context(client)
+                except Exception as error:
+                    if 401 in refused or 403 in refused:
+                        raise _refusal(spec.name, error) from error
+                    timed_out = isinstance(error, TimeoutError)
+                    text = f"no answer within {connection.limit:g} s" if timed_out else words_of(error)
+                    failures.append(f"{way}: {text}")
+                    continue
+                yield Session(client, asyncio.Event(), _closed)
+                return
+        raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
+
+    async def _transport(self, stack: AsyncExitStack, connection: Connection, way: str, refused: list[int]) -> Any:
+        spec = connection.spec
+
+        async def answered(response: httpx2.Response) -> None:
+            if response.status_code in (401, 403):
+                refused.append(response.status_code)
+
+        def make(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(
+                headers={**spec.headers, **(headers or {})},
+                timeout=timeout or httpx2.Timeout(connection.limit, read=_READ),
+                auth=auth,
+                event_hooks={"response": [answered]},
+            )
+
+        auth = self.auth(connection) if self.auth is not None and spec.oauth is not False else None
+        if way == "sse":
+            return sse_client(spec.url, timeout=_WAIT, httpx_client_factory=make, auth=auth)
+        http = await stack.enter_async_context(make(auth=auth))
+        return streamable_http_client(spec.url, http_client=http, max_sse_event_size=MAX_MESSAGE)
+
+
+def program(command: str, cwd: str, env: dict[str, str], server: str) -> str:
+    """The absolute path of a command: on the PATH, or beside the kernel's Python.
+
+    Raises:
+        McpError: there is none.
+    """
+    command = os.path.expanduser(command)
+    if os.sep in command:
+        path = Path(cwd) / command
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise McpError(server, f"{path} is not there, or is no program")
+        return str(path)
+    found = shutil.which(command, path=env.get("PATH")) or shutil.which(command, path=str(Path(sys.executable).parent))
+    if found is None:
+        raise McpError(server, f"the command {command} was not found; install it, or give its whole path")
+    return found
+
+
+def _folder(base: Path, named: str) -> str:
+    return str(base / os.path.expanduser(named)) if named else str(base)
+
+
+def _refusal(server: str, error: BaseException) -> NotAllowedError:
+    found = auth_error(error, server)
+    if found is not None:
+        return NotAllowedError(server, str(found), found.status)
+    text = words_of(error)
+    registration = any(word in text.lower() for word in _AUTH_WORDS)
+    state: State = "needs_client_registration" if registration else "needs_auth"
+    return NotAllowedError(server, f"it wants a login: {text}", state)
+
+
+async def _closed() -> str:
+    return "the connection was closed"

@@ -1,0 +1,252 @@
+"""Which MCP servers a project has: OpenCode's ``mcp``, Claude's ``.mcp.json``, VS Code's ``.vscode/mcp.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..core.config import Config
+from ..core.config.load import upwards
+from ..core.flags import flag
+from ..core.trust import Subject, digest
+from ..tools.process.environment import SECRET
+from .variables import UnsetVariableError, substitute
+
+CONNECT = 30.0
+"""Seconds for connecting, and again for the first listing (reference: core.md 19.2)."""
+CALL = 60.0
+"""Seconds a call may take without a word of the server: the SDKs' documented default."""
+FILES = (".vscode/mcp.json", ".mcp.json")
+"""Files of other programs, in load order: the later overrides; OpenCode's own files override both."""
+_START = frozenset({"type", "command", "args", "environment", "env", "cwd", "url", "headers", "oauth"})
+"""Keys that say what is started or reached; the others only switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One server, as it is to be started or reached.
+
+    Attributes:
+        name: its name in the configuration.
+        command: program and arguments of a local server; empty for a remote one.
+        environment: set for a local server, over the kernel's own environment.
+        cwd: where a local server runs; "" for the workspace's folder.
+        url: of a remote server; "" for a local one.
+        headers: sent with every request to a remote server.
+        transport: ``http``, ``sse``, or "" to try the one, then the other.
+        oauth: ``{clientId, clientSecret, scope}``, False to use none, None to find out.
+        enabled: False: it is never connected.
+        timeout: seconds for connecting, listing and calls; None for the defaults.
+        source: the file that configures it.
+        own: it comes from the user's own configuration, not from a file of the project.
+        problem: why it can't be used as it is configured.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    transport: Literal["", "http", "sse"] = ""
+    oauth: Any = None
+    enabled: bool = True
+    timeout: float | None = None
+    source: str = ""
+    own: bool = True
+    problem: str = ""
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a program on this machine."""
+        return bool(self.command)
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values that are never shown: of headers, and of variables whose names say so."""
+        found = [value for name, value in self.environment.items() if SECRET.search(name)]
+        for value in self.headers.values():
+            found += [value, value.rpartition(" ")[2]]
+        if isinstance(self.oauth, Mapping) and isinstance(self.oauth.get("clientSecret"), str):
+            found.append(self.oauth["clientSecret"])
+        # a configuration may have put one of the kernel's into the command line
+        found += [value for name, value in os.environ.items() if SECRET.search(name) and len(value) > 7]
+        return [value for value in found if len(value) > 3]
+
+    @property
+    def shown(self) -> str:
+        """The command line or the address, without secrets."""
+        text = shlex.join(self.command) if self.local else self.url.partition("?")[0]
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def subject(self) -> Subject:
+        """What a person has to trust before the server is started or reached."""
+        plain = {k: "" if SECRET.search(k) else v for k, v in self.environment.items()}
+        what = [self.command, sorted(plain.items()), self.cwd, self.url, sorted(self.headers)]
+        shown: dict[str, Any] = {"server": self.name, "environment": sorted(self.environment)}
+        if self.local:
+            shown["command"] = self.shown
+        else:
+            shown["url"] = self.shown
+            shown["content"] = "\n".join([f"connects to {self.shown}", *(f"sends {name}" for name in self.headers)])
+        return Subject("mcp server", f"{self.name} of {self.source}", digest(json.dumps(what)), shown)
+
+
+def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> ServerSpec:
+    """One entry of a configuration as a `ServerSpec`; what is wrong with it stands in ``problem``."""
+
+    def wrong(why: str) -> ServerSpec:
+        return ServerSpec(name, source=source, own=own, problem=why)
+
+    if not isinstance(entry, Mapping):
+        return wrong(f"mcp.{name} must be an object such as {{'type': 'local', 'command': ['npx', '...']}}")
+    enabled = entry.get("enabled") is not False and entry.get("disabled") is not True
+    command, url = entry.get("command"), entry.get("url")
+    kind = entry.get("type") or ("local" if command else "remote" if url else None)
+    common: dict[str, Any] = {"source": source, "own": own, "enabled": enabled, "timeout": _seconds(entry)}
+    if kind is None:
+        if not enabled:
+            return ServerSpec(name, **common)
+        return wrong(f'mcp.{name} has neither "command" nor "url", and no other file says what it is')
+    if kind in ("local", "stdio"):
+        words = [command] if isinstance(command, str) else command
+        arguments = entry.get("args") or []
+        if not isinstance(words, list) or not words or not isinstance(arguments, list):
+            return wrong(f"mcp.{name}.command must be a list of texts: the program and its arguments")
+        variables = _texts(entry.get("environment") or entry.get("env"))
+        if variables is None:
+            return wrong(f"mcp.{name}.environment must be an object of texts")
+        argv = tuple(str(word) for word in (*words, *arguments))
+        return ServerSpec(name, argv, variables, cwd=str(entry.get("cwd") or ""), **common)
+    if kind in ("remote", "http", "streamable-http", "sse"):
+        headers = _texts(entry.get("headers"))
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            return wrong(f"mcp.{name}.url must be an address that begins with https:// or http://")
+        if headers is None:
+            return wrong(f"mcp.{name}.headers must be an object of texts")
+        way: Literal["", "http", "sse"] = "sse" if kind == "sse" else "" if kind == "remote" else "http"
+        return ServerSpec(name, url=url, headers=headers, transport=way, oauth=entry.get("oauth"), **common)
+    return wrong(f"mcp.{name}.type is {kind!r}; it should be local or remote")
+
+
+def configured(config: Config, directory: Path, worktree: Path) -> dict[str, ServerSpec]:
+    """The servers of a project, by name, in the order of the configuration."""
+    found: dict[str, ServerSpec] = {}
+    base = Path(os.path.realpath(directory))
+    top = Path(os.path.realpath(worktree))
+    if not flag("OPENCODE_DISABLE_PROJECT_CONFIG"):
+        for name in FILES:
+            for folder in reversed(list(upwards(base, top if top != Path(top.anchor) else base))):
+                found.update(_of_file(folder / name, folder, config.home))
+    entries = config.get("mcp")
+    for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+        source, own = _origin(config, str(name), base, top)
+        known = found.get(str(name))
+        if known is not None and isinstance(entry, Mapping) and not _START & set(entry):
+            # a switch for a server that another file defines
+            found[str(name)] = spec_of(str(name), {**_entry_of(known), **entry}, source=known.source, own=known.own)
+        else:
+            found[str(name)] = spec_of(str(name), entry, source=source, own=own)
+    return found
+
+
+def watched(directory: Path, worktree: Path) -> tuple[tuple[str, int, int], ...]:
+    """State of the files that `configured` reads beside the configuration: name, time, size."""
+    base, top = Path(os.path.realpath(directory)), Path(os.path.realpath(worktree))
+    states = []
+    for folder in upwards(base, top if top != Path(top.anchor) else base):
+        for name in FILES:
+            try:
+                state = os.stat(folder / name)
+            except OSError:
+                continue
+            states.append((str(folder / name), state.st_mtime_ns, state.st_size))
+    return tuple(states)
+
+
+def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
+    """The servers of a file of Claude's or VS Code's form."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} can't be read: {error}")}
+    try:
+        data = _json(text)
+    except ValueError as error:
+        return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} is no JSON: {error}")}
+    entries = data.get("servers" if path.parent.name == ".vscode" else "mcpServers") if isinstance(data, dict) else None
+    if not isinstance(entries, dict):
+        return {}
+    found = {}
+    for name, entry in entries.items():
+        try:
+            found[name] = spec_of(name, substitute(entry, folder, home), source=str(path), own=False)
+        except UnsetVariableError as error:
+            found[name] = ServerSpec(name, source=str(path), own=False, problem=str(error))
+    return found
+
+
+def _json(text: str) -> Any:
+    """JSON; with comments and trailing commas too, as VS Code has it."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        import json5
+
+        return json5.loads(text)
+
+
+def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool]:
+    """The file that says what a server is, and whether every file that says so is the user's own."""
+    source, own = "", True
+    folders = set(upwards(base, top))
+    mine = {Path(os.path.realpath(p)) for p in (*config.directories[:1], config.home / ".opencode")}
+    for path, data in config.sources:
+        entries = data.get("mcp")
+        entry = entries.get(name) if isinstance(entries, Mapping) else None
+        if entry is None:
+            continue
+        says = not isinstance(entry, Mapping) or bool(_START & set(entry))
+        if says or not source:
+            source = path
+        if not says or not os.path.isabs(path):
+            continue
+        parent = Path(os.path.realpath(path)).parent
+        place = parent.parent if parent.name == ".opencode" else parent
+        versioned = top != Path(top.anchor)
+        inside = place in folders or place.is_relative_to(top if versioned else base)
+        if inside and parent not in mine:
+            source, own = path, False
+    return source, own
+
+
+def _entry_of(spec: ServerSpec) -> dict[str, Any]:
+    if spec.local:
+        return {"command": list(spec.command), "environment": dict(spec.environment), "cwd": spec.cwd}
+    way = {"": "remote"}.get(spec.transport, spec.transport)
+    return {"type": way, "url": spec.url, "headers": dict(spec.headers), "oauth": spec.oauth} if spec.url else {}
+
+
+def _seconds(entry: Mapping[str, Any]) -> float | None:
+    """OpenCode's ``timeout``, which is in milliseconds."""
+    value = entry.get("timeout")
+    good = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return value / 1000 if good and value is not None else None
+
+
+def _texts(value: Any) -> dict[str, str] | None:
+    """An object of texts; numbers and truths are written out. None if it is no such thing."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or any(isinstance(v, dict | list) for v in value.values()):
+        return None
+    return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items() if v is not None}
