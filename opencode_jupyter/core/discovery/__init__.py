@@ -1,0 +1,11 @@
+"""Tools that stand in files of the config folders (reference: core.md 4.1 and 14.3).
+
+`find` (which files there are), `content` (what a file runs, and so what a person trusts), `glance` (which ids it may
+give, without running it), `importing` with `output` (running it, for a limited time), `exports` (its tools and their
+ids), `python_files` (all that for Python), `service` (`FileTools`: the place in the registry).
+"""
+
+from .entry import Problem
+from .service import FileTools
+
+__all__ = ["FileTools", "Problem"]

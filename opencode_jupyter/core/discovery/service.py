@@ -1,0 +1,282 @@
+"""`FileTools`: the tools of files as a source of the registry (`core.sources`).
+
+Nothing is read before a tool is wanted, and nothing runs before it may: a file of the user's own config folder runs
+when a tool of it is wanted or all are listed; one of a project when a person trusted exactly what it holds
+(`core.trust`).
+What has changed on disk is read again at the next call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ..errors import PermissionRejectedError
+from ..sources import Rank, Unavailable
+from ..tool import Tool
+from ..tool_files import Loader, ToolFileError
+from ..trust import Subject
+from .content import ContentError, read_content
+from .entry import Entry, Problem
+from .exports import Exports, named
+from .glance import glance
+from .python_files import PythonFiles
+from .watch import Watch
+
+if TYPE_CHECKING:
+    from ..call import Call
+    from ..workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+NOT_TRUSTED = "not trusted yet; run %tools trust"
+_POLL = 0.005
+
+
+class FileTools:
+    """The tools of files.
+
+    Args:
+        workspace: whose config folders.
+        scripts: gives what loads JavaScript and TypeScript files; called when there is such a file.
+    """
+
+    rank = Rank.FILES
+
+    def __init__(self, workspace: Workspace, scripts: Callable[[], Loader] | None = None) -> None:
+        self._workspace = workspace
+        self._scripts = scripts
+        self._python = PythonFiles()
+        self._busy = threading.Lock()
+        self._gone: list[Entry] = []
+        self._tools: tuple[Tool, ...] = ()
+        self._hidden: tuple[Problem, ...] = ()
+        self._by_id: dict[str, Entry] = {}
+        self._waiting: dict[str, list[Entry]] = {}
+        """Entries that were not loaded, by their file's name in lower case."""
+        self._watch = Watch(workspace, self._may_stay, self._gone.append, workspace.data_dir / "trust.json")
+        weakref.finalize(self, self._python.close)
+
+    # ------------------------------------------------------------------ what the registry asks
+
+    def tools(self) -> Sequence[Tool]:
+        """See `ToolSource.tools`."""
+        return self._tools
+
+    def unavailable(self) -> Sequence[Unavailable]:
+        """See `ToolSource.unavailable`."""
+        found = []
+        for entry in self._watch.entries:
+            reason = entry.failure if entry.state == "failed" else NOT_TRUSTED if entry.state == "untrusted" else ""
+            if reason:
+                ids = entry.ids or [entry.file.path.stem]
+                found += [Unavailable(id, entry.label, reason) for id in ids]
+        return found
+
+    def settled(self, wanted: str | None) -> bool:
+        """See `ToolSource.settled`."""
+        if self._watch.due() or wanted is None or not self._as_it_was(wanted):
+            self._look()
+        if not self._waiting and not self._gone:
+            return True
+        if wanted is None:
+            return not self._gone and not any(one.state == "new" for one in self._watch.entries)
+        return not any(self._may_give(entry, wanted) for entry in self._near(wanted))
+
+    async def prepare(self, wanted: str | None, call: Call | None) -> None:
+        """See `ToolSource.prepare`.
+
+        Raises:
+            ToolError: a person refused what `call` needed.
+        """
+        self._look()
+        near = list(self._watch.entries) if wanted is None else list(self._near(wanted))
+        async with self._turn():
+            await self._forget_gone()
+            for entry in near:
+                if entry.state in ("new", "untrusted"):
+                    await self._advance(entry, wanted)
+        self._publish()
+        if wanted is None or call is None:
+            return
+        for entry in near:
+            if entry.state == "untrusted" and self._may_give(entry, wanted):
+                await self._ask(entry, wanted, call)
+
+    # ------------------------------------------------------------------ what a person asks
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with files, and what is worth to know of them."""
+        return [*(problem for entry in self._watch.entries for problem in entry.problems), *self._hidden]
+
+    def untrusted(self) -> list[Subject]:
+        """The files that wait for a person's trust, as far as they were read (`prepare`)."""
+        return [entry.subject for entry in self._watch.entries if entry.state == "untrusted" and entry.content]
+
+    # ------------------------------------------------------------------ which files may give a tool
+
+    def _near(self, wanted: str) -> Iterator[Entry]:
+        """The files that are not loaded and whose names fit an id; the single files too."""
+        waiting = self._waiting
+        yield from waiting.get("", ())
+        low = wanted.lower()
+        yield from waiting.get(low, ())
+        at = low.find("_")
+        while at >= 0:
+            yield from waiting.get(low[:at], ())
+            at = low.find("_", at + 1)
+
+    def _may_give(self, entry: Entry, wanted: str) -> bool:
+        """Whether a file that is not loaded is to be loaded, or asked for, because of a wanted id."""
+        if entry.content is None or entry.names(wanted):
+            refused = entry.refused and not self._workspace.trust.known(entry.subject)
+            return not refused or self._workspace.registry.get(wanted) is None
+        # Its text does not say so, but may not say all: tools can be made by any code.
+        return bool(entry.file.namespace) and self._workspace.registry.get(wanted) is None
+
+    # ------------------------------------------------------------------ loading
+
+    async def _advance(self, entry: Entry, wanted: str | None) -> None:
+        """Read a file, and load it if it may be."""
+        if entry.content is None:
+            try:
+                entry.content = read_content(entry.file.path)
+            except ContentError as error:
+                self._failed(entry, ToolFileError(str(error), error.path))
+                return
+            entry.guess = glance(entry.file, entry.content.files[entry.file.path])
+            self._watch.add(entry)
+        if not entry.file.own and not self._workspace.trust.known(entry.subject):
+            entry.state = "untrusted"
+        elif wanted is None or self._may_give(entry, wanted):
+            await self._load(entry)
+
+    async def _load(self, entry: Entry) -> None:
+        file, content = entry.file, entry.content
+        assert content is not None
+        try:
+            if file.python:
+                exports = await self._python.load_content(content, file.namespace, entry.label, closed=not file.own)
+            else:
+                exports = await self._load_script(entry)
+        except ToolFileError as error:
+            self._failed(entry, error)
+            return
+        except Exception as error:
+            log.exception("%s could not be loaded", entry.label)
+            self._failed(entry, ToolFileError(f"{type(error).__name__}: {error}", file.path))
+            return
+        entry.tools, entry.module = exports.tools, exports.module
+        entry.problems = [Problem(file.path, line, said) for line, said in exports.problems]
+        entry.state = "loaded"
+
+    async def _load_script(self, entry: Entry) -> Exports:
+        path = entry.file.path
+        if self._scripts is None:
+            raise ToolFileError("JavaScript and TypeScript files can't be loaded here", path)
+        loader = self._scripts()
+        missing = loader.why_not()
+        if missing:
+            raise ToolFileError(missing, path)
+        tools = await loader.load(path, entry.file.namespace or path.stem)
+        if not entry.file.namespace:  # a single file's exports go by their own names
+            head = f"{path.stem}_"
+            return Exports([named(one, one.id.removeprefix(head), entry.label) for one in tools])
+        return Exports([named(one, one.id, entry.label) for one in tools])
+
+    def _failed(self, entry: Entry, error: ToolFileError) -> None:
+        problem = Problem(error.path, error.line, str(error))
+        entry.state, entry.problems, entry.tools = "failed", [problem], []
+        line = f" (line {error.line})" if error.line else ""
+        where = f" in {error.path.name}" if error.path != entry.file.path else ""
+        entry.failure = f"{error}{line}{where}"
+        log.info("tool file %s", problem)
+
+    async def _ask(self, entry: Entry, wanted: str, call: Call) -> None:
+        """Ask a person for a file, once however many calls want it, and load it."""
+        waited = False
+        while entry.asking:
+            waited = True
+            await anyio.sleep(_POLL * 4)
+        if entry.state == "untrusted":
+            if waited and entry.refused:
+                raise PermissionRejectedError
+            entry.asking = True
+            try:
+                await self._workspace.trust.require(entry.subject, call)
+            except PermissionRejectedError:
+                entry.refused = True
+                if self._workspace.registry.get(wanted) is None:
+                    raise
+                return  # the tool that it would have hidden is called
+            finally:
+                entry.asking = False
+            entry.refused = False
+            async with self._turn():
+                if entry.state == "untrusted":
+                    await self._load(entry)
+            self._publish()
+
+    # ------------------------------------------------------------------ keeping up
+
+    def _as_it_was(self, wanted: str) -> bool:
+        """Whether the tool of that id, if it is of a file, is still what that file says, and exists otherwise."""
+        entry = self._by_id.get(wanted)
+        return entry.same() if entry is not None else self._workspace.registry.get(wanted) is not None
+
+    def _look(self) -> None:
+        if self._watch.look():
+            self._publish()
+
+    def _may_stay(self, entry: Entry) -> bool:
+        if entry.file.own or entry.state in ("new", "failed"):
+            return True
+        return self._workspace.trust.known(entry.subject) == (entry.state == "loaded")
+
+    async def _forget_gone(self) -> None:
+        while self._gone:
+            entry = self._gone.pop()
+            if entry.file.python:
+                self._python.drop(entry.module)
+            elif self._scripts is not None and entry.state == "loaded":
+                await self._scripts().forget(entry.file.path)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One at a time. Calls may run on several loops, so no loop's own lock will do."""
+        while not self._busy.acquire(blocking=False):  # noqa: ASYNC110 - see above
+            await anyio.sleep(_POLL)
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def _publish(self) -> None:
+        """Make what the entries have the source's answer."""
+        waiting: dict[str, list[Entry]] = {}
+        tools: list[Tool] = []
+        by_id: dict[str, Entry] = {}
+        hidden: list[Problem] = []
+        for entry in self._watch.entries:
+            if entry.state in ("new", "untrusted"):
+                waiting.setdefault(entry.file.namespace.lower(), []).append(entry)
+            for one in entry.tools:
+                before = by_id.get(one.id)
+                if before is not None and before.file.path.resolve() != entry.file.path.resolve():
+                    said = f"its tool {one.id} is hidden by that of {entry.label}, which comes later"
+                    hidden.append(Problem(before.file.path, None, said))
+                by_id[one.id] = entry
+                tools.append(one)
+        self._waiting = waiting
+        self._by_id = by_id
+        self._hidden = tuple(hidden)
+        changed = tools != list(self._tools)
+        self._tools = tuple(tools)
+        if changed:
+            self._workspace.registry.changed()

@@ -1,0 +1,284 @@
+"""Files of a project run only when a person trusted exactly what they hold; what changes is read again."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, UnknownToolError
+from opencode_jupyter.core.discovery.content import read_content
+from opencode_jupyter.core.sources import Unavailable
+from tests.support.tool_files import Place, custom, files_of, said, write
+
+pytestmark = pytest.mark.anyio
+
+RAN = "open({path!r}, 'a').write('ran')\n"
+
+
+def plain(text: str) -> str:
+    return f"def say() -> str:\n    'T.'\n    return {text!r}\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return Place(tmp_path.resolve(), monkeypatch)
+
+
+async def test_own_files_are_not_asked_for(place: Place) -> None:
+    place.own("tool/a.py", plain("a"))
+    write(place.home / ".opencode" / "tools" / "b.py", plain("b"))
+    async with place.open() as ws:
+        assert await said(ws, "a_say") == "a"
+        assert await said(ws, "b_say") == "b"
+    assert place.asked == []
+
+
+async def test_a_project_is_asked_for_once_and_remembered(place: Place) -> None:
+    path = place.theirs("tool/t.py", plain("one"))
+    async with place.open() as ws:
+        assert [await said(ws, "t_say") for _ in range(2)] == ["one", "one"]
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "one"
+        assert "t_say" in await custom(ws)
+    (asked,) = place.asked
+    assert asked["pattern"] == asked["filepath"] == str(path)
+    assert asked["kind"] == "tool file"
+    assert asked["content"] == plain("one")
+    assert asked["ids"] == ["t_say"]
+
+
+async def test_nothing_runs_before_it_is_trusted(place: Place) -> None:
+    mark = place.root / "ran"
+    place.theirs("tool/t.py", RAN.format(path=str(mark)) + plain("x"))
+    place.theirs("tools.py", RAN.format(path=str(mark)) + plain("x"))
+    async with place.open() as ws:
+        assert await custom(ws) == []
+        assert await said(ws, "glob", pattern="*.none")
+        reason = "not trusted yet; run %tools trust"
+        assert ws.registry.unavailable() == [
+            Unavailable("t_say", ".opencode/tool/t.py", reason),
+            Unavailable("say", ".opencode/tools.py", reason),
+        ]
+        assert ws.registry.why_not("t_say") == reason
+        place.answer = "reject"
+        with pytest.raises(PermissionRejectedError):
+            await said(ws, "t_say")
+        with pytest.raises(UnknownToolError):
+            await said(ws, "nothing_like_it")
+        assert len(place.asked) == 1
+        assert not mark.exists()
+
+
+async def test_another_content_asks_again(place: Place) -> None:
+    path = place.theirs("tool/t.py", plain("one"))
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "one"
+        path.write_text(plain("two"))
+        place.answer = ("reject", "no more")
+        with pytest.raises(PermissionCorrectedError):
+            await said(ws, "t_say")
+        assert await custom(ws) == []
+        place.answer = "once"
+        assert await said(ws, "t_say") == "two"
+        path.write_text(plain("one"))
+        assert await said(ws, "t_say") == "one"
+    assert [a["content"] for a in place.asked] == [plain("one"), plain("two"), plain("two"), plain("one")]
+
+
+async def test_a_change_that_leaves_time_and_size_is_seen_for_a_while(place: Place) -> None:
+    path = place.own("tool/t.py", plain("one"))
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "one"
+        before = path.stat()
+        with path.open("r+") as file:
+            file.write(plain("two"))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        seen = {await said(ws, "t_say")}
+        assert seen == {"two"} or time.time() - before.st_mtime > 0.1
+
+
+async def test_refused_files_are_asked_for_again_when_called(place: Place) -> None:
+    place.theirs("tool/t.py", plain("one"))
+    place.answer = "reject"
+    async with place.open() as ws:
+        for _ in range(2):
+            with pytest.raises(PermissionRejectedError):
+                await said(ws, "t_say")
+        assert len(place.asked) == 2
+
+
+async def test_a_refused_file_does_not_take_a_builtin_away(place: Place) -> None:
+    place.theirs("tool/read.py", "def read(filePath: str) -> str:\n    'Mine.'\n    return 'theirs'\n")
+    (place.project / "a.txt").write_text("line\n")
+    place.answer = "reject"
+    async with place.open() as ws:
+        for _ in range(3):
+            assert "line" in await said(ws, "read", filePath="a.txt")
+        assert len(place.asked) == 1
+        ws.trust.grant(*files_of(ws).untrusted())
+        assert await said(ws, "read", filePath="a.txt") == "theirs"
+
+
+async def test_a_name_alone_does_not_ask_for_a_builtin(place: Place) -> None:
+    place.theirs("tool/notebook.py", plain("x"))
+    (place.project / "n.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    async with place.open() as ws:
+        await said(ws, "notebook_read", filePath="n.ipynb")
+        assert place.asked == []
+        with pytest.raises(UnknownToolError):  # it may be made by code that is not seen
+            await said(ws, "notebook_other")
+        assert len(place.asked) == 1
+
+
+async def test_revoking(place: Place) -> None:
+    place.theirs("tool/t.py", plain("one"))
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "one"
+        async with place.open() as other:
+            await other.registry.prepare()
+            path = str(place.project / ".opencode/tool/t.py")
+            from opencode_jupyter.core.trust import Subject
+
+            assert other.trust.revoke(Subject("tool file", path, ""))
+        assert await custom(ws) == []
+        assert await said(ws, "t_say") == "one"
+    assert len(place.asked) == 2
+
+
+async def test_files_beside_it_are_trusted_with_it(place: Place) -> None:
+    place.theirs(
+        "tool/t.py", "from ._more import text\nfrom .sub.deep import x\n\n" + plain("").replace("''", "text()")
+    )
+    more = place.theirs("tool/_more.py", "def text():\n    from . import _late\n    return _late.text\n")
+    late = place.theirs("tool/_late.py", "text = 'one'\n")
+    place.theirs("tool/sub/deep.py", "x = 1\n")
+    unrelated = place.theirs("tool/other.py", plain("other"))
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "one"
+        unrelated.write_text(plain("changed"))
+        assert await said(ws, "t_say") == "one"
+        assert len(place.asked) == 1
+        late.write_text("text = 'two'\n")
+        assert await said(ws, "t_say") == "two"
+        assert len(place.asked) == 2
+        assert "---- _late.py\ntext = 'two'" in place.asked[-1]["content"]
+        more.write_text("def text():\n    import importlib\n    return importlib.import_module('.' + '_la' + 'te',"
+                        " __package__).text\n")  # fmt: skip
+        with pytest.raises(ImportError, match=r"_late.py was not part of what was trusted"):
+            await said(ws, "t_say")
+
+
+async def test_a_helper_that_appears_heals_a_file(place: Place) -> None:
+    place.own("tool/t.py", "from . import _late\n" + plain("x"))
+    async with place.open() as ws:
+        assert await custom(ws) == []
+        place.own("tool/_late.py", "")
+        assert await said(ws, "t_say") == "x"
+
+
+async def test_imports_are_found_in_scripts_too(place: Place) -> None:
+    path = place.own("tool/a.ts", "import { x } from './lib/b.js'\nexport * from \"../c\"\nconst d = require('./d')\n")
+    files = [place.own(name, "") for name in ("tool/lib/b.ts", "c.ts", "tool/d.js")]
+    assert set(read_content(path).helpers) == set(files)
+
+
+async def test_files_come_and_go(place: Place) -> None:
+    async with place.open() as ws:
+        await said(ws, "glob", pattern="*.none")
+        with pytest.raises(UnknownToolError):
+            await said(ws, "t_say")
+        path = place.own("tool/t.py", plain("one"))
+        assert await said(ws, "t_say") == "one"
+        path.rename(path.with_name("u.py"))
+        assert await said(ws, "u_say") == "one"
+        with pytest.raises(UnknownToolError):
+            await said(ws, "t_say")
+        path.with_name("u.py").unlink()
+        path.parent.rmdir()
+        assert await custom(ws) == []
+        place.theirs("tool/t.py", plain("theirs"))  # the folder .opencode was not there when the workspace was opened
+        assert await said(ws, "t_say") == "theirs"
+
+
+async def test_another_folder_has_other_files(place: Place) -> None:
+    place.theirs("tool/t.py", plain("project"))
+    other = place.root / "other"
+    (other / ".git").mkdir(parents=True)
+    write(other / ".opencode" / "tool" / "t.py", plain("other"))
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "project"
+        ws.change_directory(other)
+        assert await said(ws, "t_say") == "other"
+        ws.change_directory(place.project)
+        assert await said(ws, "t_say") == "project"
+        ws.reload_config()
+        assert await said(ws, "t_say") == "project"
+    assert len(place.asked) == 2
+
+
+async def test_calls_at_once_ask_once(place: Place) -> None:
+    place.theirs("tool/t.py", plain("one"))
+    release = anyio.Event()
+
+    async def slow(request: object) -> str:
+        place.asked.append({})
+        await release.wait()
+        return "once"
+
+    async with place.open() as ws:
+        ws.permissions.approve = slow
+        found: list[str] = []
+
+        async def call() -> None:
+            found.append(await said(ws, "t_say"))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(call)
+            while not place.asked:
+                await anyio.sleep(0.001)
+            (place.project / "a.txt").write_text("line\n")
+            assert "line" in await said(ws, "read", filePath="a.txt")  # others go on meanwhile
+            release.set()
+        assert found == ["one"] * 5
+        assert len(place.asked) == 1
+
+
+async def test_a_dry_run_says_that_it_would_ask(place: Place) -> None:
+    mark = place.root / "ran"
+    place.theirs("tool/t.py", RAN.format(path=str(mark)) + plain("x"))
+    async with place.open() as ws:
+        (decision,) = await ws.dry_run("t_say")
+        assert (decision.permission, decision.action) == ("trust", "ask")
+        assert not mark.exists()
+        assert place.asked == []
+        assert not (place.root / "data" / "trust.json").exists()
+
+
+async def test_no_rule_of_the_project_trusts_it(place: Place) -> None:
+    write(place.project / "opencode.json", '{"permission": "allow"}')
+    place.theirs("tool/t.py", plain("x"))
+    place.answer = "reject"
+    async with place.open() as ws:
+        with pytest.raises(PermissionRejectedError):
+            await said(ws, "t_say")
+
+
+async def test_a_folder_named_by_the_user_is_their_own_unless_it_is_the_projects(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = place.root / "named"
+    write(named / "tool" / "a.py", plain("a"))
+    monkeypatch.setenv("OPENCODE_CONFIG_DIR", str(named))
+    async with place.open() as ws:
+        assert await said(ws, "a_say") == "a"
+    assert place.asked == []
+    write(place.project / "named" / "tool" / "b.py", plain("b"))
+    monkeypatch.setenv("OPENCODE_CONFIG_DIR", str(place.project / "named"))
+    async with place.open() as ws:
+        assert await said(ws, "b_say") == "b"
+    assert len(place.asked) == 1
