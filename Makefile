@@ -58,7 +58,7 @@ format: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib opencode_jupyter/labextension \
-		opencode_jupyter/static .pytest_cache .mypy_cache .ruff_cache .hypothesis
+		opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json $(VENV)/dev.stamp
 	cd $(FRONT) && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent

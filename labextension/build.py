@@ -21,9 +21,11 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "opencode_jupyter"
 INPUTS = (
     "src", "style", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json", "esbuild.mjs",
+    "vendor", "vendor.mjs",
 )  # fmt: skip
 OUTPUTS = (
     PACKAGE / "static" / "card.js",
+    PACKAGE / "javascript" / "vendor" / "zod.mjs",
     PACKAGE / "labextension" / "package.json",
     PACKAGE / "labextension" / "static" / "style.js",
 )

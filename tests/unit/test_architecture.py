@@ -20,12 +20,20 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "tools": ("tools", "core", "text"),
     "agent": ("agent", "core", "tools", "text"),
     "mcp": ("mcp", "core", "tools", "text"),
+    "javascript": ("javascript", "core", "tools"),
     "mcp_server": ("mcp_server", "core", "text", "__version__"),
+    "adapters": ("adapters", "core", "mcp"),
     "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp"),
 }
 """What each layer may import of ours."""
-LAZY = {("core.workspace", "tools")}
-"""Allowed inside a function only: the list of built-in tools is fetched when a workspace opens."""
+LAZY = {
+    ("core.workspace", "tools"),
+    ("core.workspace", "sources"),
+    ("core.workspace", "adapters"),
+    ("core.registry", "adapters"),
+}
+"""Allowed inside a function only: which tools there are, and places that give some, when a workspace opens;
+other libraries' tools, when one is given or wanted."""
 HEAVY = (
     "IPython",
     "ipywidgets",
@@ -33,6 +41,7 @@ HEAVY = (
     "ipykernel",
     "pandas",
     "numpy",
+    "langchain_core",
     "pydantic_ai",
     "mcp",
     "openai",

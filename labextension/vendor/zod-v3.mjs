@@ -1,0 +1,2 @@
+export * from 'zod/v3';
+export { default } from 'zod/v3';

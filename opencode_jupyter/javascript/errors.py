@@ -1,0 +1,68 @@
+"""What goes wrong in JavaScript, as Python's errors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ToolError
+from ..core.tool_files import ToolFileError
+
+NEEDS_BUN = (
+    "it needs Bun, which is not on the PATH: install it (https://bun.com), or write the file with node:child_process, "
+    "node:fs and fetch in place of Bun's own functions"
+)
+_NO_BUN = re.compile(r"\bBun is not defined\b")
+
+
+class JavaScriptError(ToolError):
+    """A tool threw an error.
+
+    Attributes:
+        name: the error's name in JavaScript (``TypeError``).
+        stack: its stack, with the file and line that threw it.
+    """
+
+    def __init__(self, name: str, message: str, stack: str = "") -> None:
+        super().__init__(f"{name}: {message}" if message else name)
+        self.name = name
+        self.stack = stack
+
+
+class WorkerEndedError(ToolError):
+    """The process that runs the tools ended while a call was running. The next call starts it again."""
+
+
+def thrown(tool: str, error: dict[str, Any]) -> ToolError:
+    """What a call's tool threw."""
+    name, message = str(error.get("name") or "Error"), str(error.get("message") or "")
+    if name == "ExitError":
+        return ToolError(f"the {tool} tool failed: {message}")
+    if name == "ReferenceError" and _NO_BUN.search(message):
+        return ToolError(f"the {tool} tool can't run here: {NEEDS_BUN}")
+    return JavaScriptError(name, message, str(error.get("stack") or ""))
+
+
+def unloadable(path: Path, error: dict[str, Any]) -> ToolFileError:
+    """Why a file could not be loaded: one line, with the place in it or in a file that it imports."""
+    name, message = str(error.get("name") or "Error"), str(error.get("message") or "")
+    if name == "BunError":
+        return ToolFileError(f"{path.name} can't be loaded: {NEEDS_BUN}", path)
+    at = error.get("at") or {}
+    line = at.get("line")
+    where, own = path.name, True
+    if isinstance(line, int) and at.get("path"):
+        other = Path(at["path"])
+        own = other.name == path.name and (other == path or _same(other, path))
+        where = f"{path.name}:{line}" if own else f"{path.name} (in {other}:{line})"
+    words = " ".join(message.split())
+    said = words if name == "Error" else f"{name}: {words}"
+    return ToolFileError(f"{where} can't be loaded: {said}", path, line if own and isinstance(line, int) else None)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,85 @@
+// Running calls: arguments checked, the context a tool is given, what it gave back.
+import { find } from './files.mjs';
+import { current } from './guard.mjs';
+import { parse } from './schema.mjs';
+import { send } from './wire.mjs';
+
+const running = new Map();
+
+/** Run a tool. */
+export async function call(order) {
+  const { id, path, export: name, args, context } = order;
+  const tool = find(path, name);
+  if (!tool) throw new Error(`${path} has no such tool any more`);
+  const { value, issues } = await parse(tool.shape, args);
+  if (issues.length) return { issues: JSON.stringify(issues, (_, v) => (typeof v === 'bigint' ? String(v) : v), 2) };
+  if (process.cwd() !== context.directory) process.chdir(context.directory);
+  const controller = new AbortController();
+  const asks = new Map();
+  try {
+    return await new Promise((resolve, fail) => {
+      const entry = { controller, asks, fail };
+      running.set(id, entry);
+      const { definition } = tool;
+      current.run(entry, async () => definition.execute(value, contextOf(id, context, entry))).then(resolve, fail);
+    }).then(outcome => ({ result: resultOf(tool.id, outcome) }));
+  } finally {
+    running.delete(id);
+  }
+}
+
+/** Tell a call that nobody waits for it any more. */
+export function abort({ call: id }) {
+  const entry = running.get(id);
+  if (!entry) return;
+  const reason = new DOMException('The call was stopped', 'AbortError');
+  entry.controller.abort(reason);
+  for (const { reject } of entry.asks.values()) reject(reason);
+}
+
+/** What a person or a rule said to an ask. */
+export function answer({ call: id, ask, error }) {
+  const waiting = running.get(id)?.asks.get(ask);
+  if (!waiting) return;
+  running.get(id).asks.delete(ask);
+  if (!error) waiting.resolve();
+  else waiting.reject(Object.assign(new Error(error.message), { name: error.name, feedback: error.feedback, ojAsk: ask }));
+}
+
+let asked = 0;
+
+function contextOf(id, given, { controller, asks }) {
+  return {
+    ...given,
+    abort: controller.signal,
+    metadata(input) {
+      const { title, metadata } = input ?? {};
+      send({ id, say: 'metadata', title, metadata });
+    },
+    ask(input) {
+      const { permission, patterns, always, metadata } = input ?? {};
+      return new Promise((resolve, reject) => {
+        if (typeof permission !== 'string' || !Array.isArray(patterns)) {
+          throw new TypeError('ask() needs a permission and a list of patterns');
+        }
+        if (controller.signal.aborted) throw controller.signal.reason;
+        const ask = (asked += 1);
+        asks.set(ask, { resolve, reject });
+        send({ id, say: 'ask', ask, permission, patterns, always: always ?? [], metadata: metadata ?? {} });
+      });
+    }
+  };
+}
+
+function resultOf(id, outcome) {
+  if (typeof outcome === 'string') return { output: outcome };
+  if (outcome && typeof outcome === 'object' && typeof outcome.output === 'string') {
+    const { title, output, metadata, attachments } = outcome;
+    return { title, output, metadata, attachments };
+  }
+  const kind = outcome === null ? 'null' : Array.isArray(outcome) ? 'an array' : typeof outcome;
+  throw new TypeError(
+    `the ${id} tool returned ${kind}; a tool must return a string (String(x), JSON.stringify(x)) ` +
+      'or an object with output (a string), title and metadata'
+  );
+}

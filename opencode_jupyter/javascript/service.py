@@ -1,0 +1,339 @@
+"""The tool files of a workspace, run in a worker process: loaded, called, started again (reference: core.md 4)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
+from ..core.result import ToolResult, attachments_of
+from ..core.tool import Definition, Tool
+from ..core.tool_files import ToolFileError
+from . import runtime
+from .errors import JavaScriptError, WorkerEndedError, thrown, unloadable
+from .runtime import Kind, Runtime
+from .worker import Worker, environment
+
+if TYPE_CHECKING:
+    from ..core.context import ToolContext
+    from ..core.workspace import Workspace
+    from ..tools.language.background import Background
+
+log = logging.getLogger(__name__)
+
+LOAD = 15.0
+"""Seconds a file has to load."""
+HUNG = 2.0
+"""Seconds in which the worker has to answer after a call was stopped; else the tool blocks it, and it is ended."""
+END = 2.5
+"""Seconds that ending the workers may take."""
+_NAMES = {
+    "PermissionRejectedError": "RejectedError",
+    "PermissionCorrectedError": "CorrectedError",
+    "PermissionDeniedError": "DeniedError",
+}
+"""Our errors by the names that OpenCode has for them (reference: core.md 10.8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that was loaded."""
+
+    namespace: str
+    digest: str
+    """Of its content; another content was not seen by whoever trusted this one."""
+    runtime: Runtime
+
+
+class JavaScriptTools:
+    """Loads tool files in TypeScript and JavaScript; a `core.tool_files.Loader`. Get it with `Workspace.service`.
+
+    All files of a workspace run in one process, as they do in OpenCode; files that use what only Bun has run in
+    a second one, if Bun is there. Every method may be called from any event loop.
+
+    Args:
+        workspace: whose folder the process works in.
+    """
+
+    suffixes: Sequence[str] = (".ts", ".mts", ".js", ".mjs")
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._home: Background | None = None
+        self._workers: dict[Kind, Worker] = {}
+        self._files: dict[Path, _File] = {}
+        self._lock: asyncio.Lock | None = None
+        self._watching: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    # ------------------------------------------------------------------ from any loop
+
+    def why_not(self) -> str:
+        """Why no file can be loaded on this machine, and what to do about it; "" if they can."""
+        return runtime.find()[1]
+
+    async def load(self, path: Path, namespace: str) -> list[Tool]:
+        """Run a file and give its tools, in the order of their exports' names.
+
+        The default export is ``namespace``, an export ``x`` is ``namespace_x``; exports that are no tools are passed
+        over. Loading a path again gives what the file, and what it imports, holds now.
+
+        Raises:
+            ToolFileError: it can't be loaded; the message says why in one line.
+        """
+        listed = await self._background.run(self._load(path, namespace))
+        return [self._tool(path, one) for one in listed]
+
+    async def forget(self, path: Path) -> None:
+        """The file is gone or was changed: nothing of it is kept."""
+        self._files.pop(path, None)
+        if self._home is not None and self._home.running:
+            await self._home.run(self._forget(path))
+
+    async def close(self) -> None:
+        """End the workers; bounded."""
+        self._closing = True
+        if self._home is not None and self._home.running:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._home.run(self._end()), END)
+            await asyncio.to_thread(self._home.stop)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that run now."""
+        return [worker.pid for worker in self._workers.values() if worker.alive]
+
+    @property
+    def _background(self) -> Background:
+        if self._closing:
+            raise ToolError("this Workspace is closed; make a new one")
+        if self._home is None:
+            from ..tools.language.background import Background
+
+            self._home = Background("opencode-javascript")
+        return self._home
+
+    def _tool(self, path: Path, listed: dict[str, Any]) -> Tool:
+        async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+            return await self._background.run(self._call(path, listed["id"], listed["export"], arguments, ctx))
+
+        return Tool(listed["id"], Definition(listed["description"], listed["schema"], execute), source=str(path))
+
+    # ------------------------------------------------------------------ on the background loop: files
+
+    async def _load(self, path: Path, namespace: str) -> list[dict[str, Any]]:
+        chosen, why = await asyncio.to_thread(runtime.find)
+        if chosen is None:
+            raise ToolFileError(f"{path.name} can't be loaded: {why}", path)
+        bun = await asyncio.to_thread(runtime.find_bun) if chosen.kind == "node" else None
+        async with self._loading:
+            digest = await asyncio.to_thread(_digest, path)
+            try:
+                listed = await self._load_in(chosen, path, namespace, bun is not None)
+            except _NeedsBunError as error:
+                if bun is None:
+                    raise unloadable(path, error.error) from None
+                chosen = bun
+                listed = await self._load_in(chosen, path, namespace, elsewhere=False)
+            self._workers[chosen.kind].loaded[path] = digest
+        self._files[path] = _File(namespace, digest, chosen)
+        return listed
+
+    async def _load_in(self, chosen: Runtime, path: Path, namespace: str, elsewhere: bool) -> list[dict[str, Any]]:
+        """Load a file in the worker of a runtime.
+
+        Raises:
+            ToolFileError: it can't be loaded.
+            _NeedsBunError: not in this runtime.
+        """
+        worker = await self._worker(chosen)
+        worker.loaded.pop(path, None)
+        order = {"do": "load", "path": str(path), "namespace": namespace, "elsewhere": elsewhere}
+        try:
+            async with asyncio.timeout(LOAD):
+                reply = await worker.ask(order)
+        except TimeoutError:
+            why = f"{path.name} was not loaded within {LOAD:g} s"
+            await self._end_if_hung(worker, f"{why} and blocked all JavaScript tools, so their process was ended")
+            raise ToolFileError(f"{why}: something at its top level does not end", path) from None
+        except WorkerEndedError as error:
+            raise ToolFileError(f"{path.name} can't be loaded: {error}", path) from error
+        error = reply.get("error")
+        if error is None:
+            return list(reply["tools"])
+        if error.get("name") == "BunError":
+            raise _NeedsBunError(error)
+        raise unloadable(path, error)
+
+    async def _forget(self, path: Path) -> None:
+        for worker in self._workers.values():
+            if worker.loaded.pop(path, None) is not None and worker.alive:
+                with contextlib.suppress(WorkerEndedError):
+                    await worker.ask({"do": "forget", "path": str(path)})
+
+    # ------------------------------------------------------------------ calls
+
+    async def _call(self, path: Path, id: str, export: str, arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        worker = await self._ready(path, id)
+        refused: dict[int, ToolError] = {}
+        asking: set[asyncio.Task[None]] = set()
+
+        def hear(message: dict[str, Any]) -> None:
+            if message["say"] == "metadata":
+                metadata = message.get("metadata")
+                ctx.metadata(message.get("title"), metadata if isinstance(metadata, dict) else None)
+            else:
+                task = asyncio.ensure_future(_asked(worker, message, ctx, refused))
+                asking.add(task)
+                task.add_done_callback(asking.discard)
+
+        order = {"do": "call", "path": str(path), "export": export, "args": arguments, "context": _context(ctx)}
+        try:
+            reply = await worker.ask(order, hear)
+        except asyncio.CancelledError:
+            self._watch(worker, id)
+            raise
+        finally:
+            for task in tuple(asking):
+                task.cancel()
+        if "issues" in reply:
+            raise InvalidArgumentsError(
+                f"The {id} tool was called with invalid arguments: {reply['issues']}.\n"
+                "Please rewrite the input so it satisfies the expected schema.",
+                tool=id,
+                cause=JavaScriptError("ZodError", reply["issues"]),
+            )
+        error = reply.get("error")
+        if error is not None:
+            raise refused.get(error.get("ask")) or thrown(id, error)
+        return _result(id, reply["result"])
+
+    async def _ready(self, path: Path, id: str) -> Worker:
+        """A worker that has a file loaded; loads it again after the process was started again.
+
+        Raises:
+            ToolError: the file is gone, was changed, or can't be loaded any more.
+        """
+        file = self._files.get(path)
+        if file is None:
+            raise ToolError(f"the {id} tool can't be called: {path} was taken away or can't be loaded any more")
+        worker = self._workers.get(file.runtime.kind)
+        if worker is not None and worker.alive and path in worker.loaded:
+            return worker
+        async with self._loading:
+            worker = await self._worker(file.runtime)
+            if path not in worker.loaded:
+                digest = await asyncio.to_thread(_digest, path)
+                if digest != file.digest:
+                    raise ToolFileError(f"{path.name} was changed since it was loaded; list the tools again", path)
+                try:
+                    await self._load_in(file.runtime, path, file.namespace, elsewhere=False)
+                except _NeedsBunError as error:
+                    raise unloadable(path, error.error) from None
+                worker.loaded[path] = digest
+            return worker
+
+    # ------------------------------------------------------------------ the processes
+
+    @property
+    def _loading(self) -> asyncio.Lock:
+        if self._lock is None:
+            self._lock = asyncio.Lock()
+        return self._lock
+
+    async def _worker(self, chosen: Runtime) -> Worker:
+        """The running worker of a runtime. Call it with the lock held."""
+        worker = self._workers.get(chosen.kind)
+        if worker is None or not worker.alive:
+            directory = str(self._workspace.directory)
+            experimental = self._workspace.config.data.get("experimental") or {}
+            worker = Worker(chosen, directory, environment(directory, experimental.get("shell_env_keep")))
+            await worker.start()
+            self._workers[chosen.kind] = worker
+        return worker
+
+    def _watch(self, worker: Worker, id: str) -> None:
+        """A call was stopped: see that its tool lets the others run."""
+        why = f"the {id} tool was stopped and went on blocking all JavaScript tools, so their process was ended"
+        task = asyncio.ensure_future(self._end_if_hung(worker, why))
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
+
+    async def _end_if_hung(self, worker: Worker, why: str) -> None:
+        try:
+            async with asyncio.timeout(HUNG):
+                await worker.ask({"do": "ping"})
+        except TimeoutError:
+            log.warning("%s", why)
+            await worker.stop(why)
+        except WorkerEndedError:
+            pass
+
+    async def _end(self) -> None:
+        for task in tuple(self._watching):
+            task.cancel()
+        await asyncio.gather(*(worker.stop("the Workspace was closed") for worker in self._workers.values()))
+
+
+class _NeedsBunError(Exception):
+    """A file can't be run by Node.js."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(str(error.get("message")))
+        self.error = error
+
+
+async def _asked(worker: Worker, message: dict[str, Any], ctx: ToolContext, refused: dict[int, ToolError]) -> None:
+    """Make a tool's ask and tell the tool what became of it."""
+    answer: dict[str, Any] = {"do": "answer", "call": message["id"], "ask": message["ask"]}
+    try:
+        metadata = message["metadata"] if isinstance(message["metadata"], dict) else {}
+        patterns, always = ([str(one) for one in message[name]] for name in ("patterns", "always"))
+        await ctx.ask(message["permission"], patterns, always, metadata)
+    except Exception as error:
+        if isinstance(error, ToolError):
+            refused[message["ask"]] = error
+        name = type(error).__name__
+        answer["error"] = {"name": _NAMES.get(name, name), "message": str(error)}
+        if isinstance(error, PermissionCorrectedError):
+            answer["error"]["feedback"] = error.feedback
+    with contextlib.suppress(WorkerEndedError):
+        worker.tell(answer)
+
+
+def _context(ctx: ToolContext) -> dict[str, Any]:
+    """What a tool is told of its call (reference: core.md 20)."""
+    return {
+        "sessionID": ctx.session_id,
+        "messageID": ctx.message_id,
+        "callID": ctx.call_id,
+        "agent": ctx.agent,
+        "directory": str(ctx.directory),
+        "worktree": str(ctx.worktree),
+    }
+
+
+def _result(id: str, given: dict[str, Any]) -> ToolResult:
+    """What a tool gave back.
+
+    Raises:
+        TypeError: its metadata or attachments are not what OpenCode takes.
+    """
+    metadata, attachments = given.get("metadata") or {}, given.get("attachments") or []
+    if not isinstance(metadata, dict) or not isinstance(attachments, list):
+        raise TypeError(f"the {id} tool must return metadata as an object and attachments as a list")
+    title = given.get("title")
+    return ToolResult("" if title is None else str(title), given["output"], metadata, attachments_of(attachments))
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ToolFileError(f"{path.name} can't be read: {error.strerror or error}", path) from error

@@ -1,0 +1,185 @@
+"""One process that runs tool files: started, given orders, ended. Everything here belongs to one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ToolError
+from .errors import WorkerEndedError
+from .runtime import Runtime
+
+if TYPE_CHECKING:
+    from ..tools.process import Stdio
+
+log = logging.getLogger(__name__)
+
+SCRIPT = Path(__file__).parent / "host" / "main.mjs"
+MAX_LINE = 512 << 20
+"""Bytes of one message; V8 makes no longer string."""
+_REDIRECT = 'exec "$0" "$@" 4<&0 3>&1 0</dev/null 1>&2'
+"""Orders on descriptor 4, replies on 3. What tools and programs they start print goes to stderr; they read nothing."""
+
+Hear = Callable[[dict[str, Any]], None]
+
+
+class Worker:
+    """A running process.
+
+    Attributes:
+        runtime: the program it is.
+        loaded: files it has loaded, with the hash of their content.
+    """
+
+    def __init__(self, runtime: Runtime, directory: str, env: Mapping[str, str]) -> None:
+        self.runtime = runtime
+        self.loaded: dict[Path, str] = {}
+        self._directory = directory
+        self._env = env
+        self._program: Stdio | None = None
+        self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Hear | None]] = {}
+        self._next = 0
+        self._line = bytearray()
+        self._why = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given orders."""
+        return self._program is not None and not self._program.exited and not self._why
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 if there is none."""
+        return self._program.pid if self._program is not None else 0
+
+    async def start(self) -> None:
+        """Start the process.
+
+        Raises:
+            ToolError: it can't be started.
+        """
+        from ..tools.process import converse
+
+        command = ["/bin/sh", "-c", _REDIRECT, *self.runtime.command(SCRIPT)]
+        try:
+            self._program = await converse(command, cwd=self._directory, env=self._env)
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{self.runtime.program} can't be started: {error}") from error
+        self._program.listen(self._feed, self._ended)
+
+    async def ask(self, order: dict[str, Any], hear: Hear | None = None) -> dict[str, Any]:
+        """Give an order and wait for its reply.
+
+        Args:
+            order: ``do`` and what belongs to it.
+            hear: called with what the worker says about it meanwhile.
+
+        Raises:
+            WorkerEndedError: the process ended before it replied.
+        """
+        self._next += 1
+        number = self._next
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = (future, hear)
+        try:
+            self._write({**order, "id": number})
+            return await future
+        except asyncio.CancelledError:
+            if order["do"] == "call":
+                with contextlib.suppress(WorkerEndedError):
+                    self.tell({"do": "abort", "call": number})
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    def tell(self, order: dict[str, Any]) -> None:
+        """Give an order that has no reply.
+
+        Raises:
+            WorkerEndedError: the process has ended.
+        """
+        self._write(order)
+
+    async def stop(self, why: str) -> None:
+        """End the process and what it started; who waits for a reply is told why."""
+        self._why = self._why or why
+        program, self._program = self._program, None
+        self._fail()
+        if program is not None:
+            await program.stop()
+
+    def _write(self, order: dict[str, Any]) -> None:
+        if self._program is None or self._why:
+            raise WorkerEndedError(self._why or "the process that runs JavaScript tools is not running")
+        try:
+            self._program.write(json.dumps(order, separators=(",", ":")).encode() + b"\n")
+        except OSError:
+            raise WorkerEndedError(self._words()) from None
+        except BufferError as error:
+            raise WorkerEndedError(f"the process that runs JavaScript tools hangs: {error}") from None
+
+    def _feed(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._line += line
+            whole, self._line = self._line, bytearray()
+            self._heard(whole)
+        self._line += rest
+        if len(self._line) > MAX_LINE:
+            self._line.clear()
+
+    def _heard(self, line: bytearray) -> None:
+        try:
+            message = json.loads(line)
+            number = message["id"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            log.warning("a JavaScript worker sent %d bytes that are no message", len(line))
+            return
+        future, hear = self._waiting.get(number, (None, None))
+        if future is None or future.done():
+            return  # nobody waits for it any more
+        if "say" in message:
+            if hear is not None:
+                hear(message)
+        else:
+            future.set_result(message)
+
+    def _ended(self) -> None:
+        """Nothing more will come."""
+        program = self._program
+        if program is None:
+            return
+        self._why = self._why or self._words()
+        self._program = None
+        self._fail()
+        program.close()
+
+    def _words(self) -> str:
+        said = self._program.errors.splitlines()[-3:] if self._program is not None else []
+        last = "; it last printed: " + " | ".join(said) if said else ""
+        return f"the process that runs JavaScript tools ended while this call was running{last}. It is started again."
+
+    def _fail(self) -> None:
+        for future, _ in self._waiting.values():
+            if not future.done():
+                future.set_exception(WorkerEndedError(self._why))
+
+
+def environment(directory: str, keep: Any) -> dict[str, str]:
+    """A worker's environment: the kernel's, without what looks like a secret, as commands get it.
+
+    Args:
+        directory: the workspace's folder.
+        keep: the config's ``experimental.shell_env_keep``: names with wildcards, or True.
+    """
+    from ..tools.process import clean_environment
+
+    if not isinstance(keep, bool):
+        keep = [keep] if isinstance(keep, str) else [name for name in keep or () if isinstance(name, str)]
+    return clean_environment(os.environ, keep=keep, extra={"PWD": directory})
