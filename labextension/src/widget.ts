@@ -3,6 +3,8 @@
 import css from '../style/card.css';
 import { disposeCard, renderCard, updateTail } from './card';
 import type { CardAsk, CardCallbacks, CardPart, Reply, ReplyOptions, TailUpdate } from './card';
+import { hearAlways } from './late';
+import type { Manager } from './late';
 import { bridge } from './messages';
 import type { ToKernel } from './messages';
 import { VERSION } from './version';
@@ -11,6 +13,7 @@ import { VERSION } from './version';
 interface Model {
   /** The comm's id; a host may leave it out, then the trait `comm_id` tells it. */
   model_id?: string;
+  widget_manager?: Manager;
   get(name: 'part'): CardPart | undefined;
   get(name: 'kernel_id' | 'comm_id'): string | undefined;
   on(event: string, callback: (...args: never[]) => void): void;
@@ -42,6 +45,10 @@ function frontend(): string {
     return 'vscode';
   }
   return body.dataset.jpThemeName !== undefined || body.dataset.jpThemeLight !== undefined ? 'jupyterlab' : 'other';
+}
+
+function initialize({ model }: { model: Model }): void {
+  void hearAlways(model.widget_manager, model.model_id ?? model.get('comm_id') ?? '');
 }
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
@@ -95,4 +102,4 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
 }
 
-export default { render };
+export default { initialize, render };

@@ -172,7 +172,7 @@ class Broker:
             return
         kind = data.get("kind")
         if kind == "hello":
-            card.hello()
+            card.drawn()
             self.heard_ever, self.last_hello = True, card.heard
         elif kind == "stop":
             card.hello()

@@ -8,6 +8,7 @@ thread writes to the widget; showing and settling happen on the thread that wait
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.state import Running, ToolPart
 from ._show import show_bundle, show_object
+from .card_script import packed
 from .render import live_text, lost_bundle, settled_bundle
 from .view import card_tree, ended, tail
 from .view_asks import AskView
@@ -37,6 +39,8 @@ NESTED_INTERVAL = 0.2
 """Seconds between two updates of a card with calls inside; an ask or its answer is shown at once."""
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates while only the output grows (a reloaded page starts from one)."""
+LATE = 1.0
+"""Seconds after which a page that draws the card may have lost updates (anywidget drops those of a slow model)."""
 ESM = Path(__file__).parent.parent / "static" / "card.js"
 
 _widget_class: type[Any] | None = None
@@ -57,7 +61,7 @@ def widget_class() -> type[Any] | None:
         class LiveCard(anywidget.AnyWidget):
             """The widget of a call in progress."""
 
-            _esm = ESM.read_text(encoding="utf-8")
+            _esm = packed(ESM.read_text(encoding="utf-8"))
             part = traitlets.Dict().tag(sync=True)
             kernel_id = traitlets.Unicode("").tag(sync=True)
             comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
@@ -117,6 +121,7 @@ class Card:
         self._sent_whole = 0.0
         self._later: asyncio.TimerHandle | None = None
         self._showing = threading.Lock()
+        self._drawn_at = 0.0
 
     # ------------------------------------------------------------------ on the engine's thread
 
@@ -232,9 +237,20 @@ class Card:
             self._widget = widget
 
     def hello(self) -> None:
-        """A front end shows the card."""
+        """A front end shows the card, or somebody uses it; on any thread."""
         if self.heard is None:
             self.heard = time.monotonic() - self._shown_at
+
+    def drawn(self) -> None:
+        """A front end has drawn the card; on any thread. One that took its time is sent what it may have missed."""
+        now = time.monotonic()
+        self.hello()
+        late = now - self._shown_at > LATE and now - self._drawn_at > LATE
+        self._drawn_at = now  # the same word comes by two ways
+        loop = self.call._loop
+        if late and loop is not None:
+            with contextlib.suppress(RuntimeError):  # the engine has ended
+                loop.call_soon_threadsafe(self._write, lambda widget: widget.send_state("part"))
 
     @property
     def shown(self) -> bool:

@@ -130,3 +130,22 @@ def test_a_page_reload_keeps_the_ask(browser: Browser) -> None:
     again.run(2)
     again.wait_text(2, "next after-reload")
     again.close()
+
+
+def test_a_card_that_a_busy_page_sets_up_late_still_asks(browser: Browser) -> None:
+    """anywidget drops all updates of a model it took two seconds to set up; here each takes too long."""
+    setup = (
+        "import asyncio\nfrom opencode_jupyter import ToolContext, tool\n\n"
+        "@tool\nasync def later(ctx: ToolContext) -> str:\n"
+        "    await asyncio.sleep(1)\n    await ctx.ask('bash', ['later'])\n    return 'done'"
+    )
+    notebook = project(browser, "late", setup, "r = %tool later\nprint('next', r.output)")
+    notebook.run(1)
+    notebook.evaluate(
+        "() => { AbortSignal.timeout = () => { const c = new AbortController(); setTimeout(() => c.abort(), 0);"
+        " return c.signal; }; }"
+    )
+    notebook.run(2, wait=False)
+    answer(notebook, 2)
+    notebook.wait_text(2, "next done")
+    notebook.leave()

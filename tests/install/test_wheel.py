@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
+from opencode_jupyter.jupyter.card_script import packed
+
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -100,7 +102,7 @@ def test_the_wheel_carries_the_front_end_and_no_sources_of_it(wheel: Path) -> No
         name for name in names if name.startswith(("tests/", "labextension/", "opencode_jupyter/labextension/"))
     ]
     assert "Allow for this session" in card
-    assert len(card.encode()) < 44_000, "every live card carries this text to the page"
+    assert len(packed(card)) < 32_000, "every live card carries this text to the page"
 
 
 def test_the_source_distribution_carries_sources_only(built: Path) -> None:

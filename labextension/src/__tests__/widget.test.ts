@@ -52,6 +52,31 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
+test('hears messages though anywidget gave its model up', async () => {
+  const heard: string[] = [];
+  class Base {
+    comm = { on_msg: (callback: (message: unknown) => unknown) => (this.deliver = callback) };
+    deliver: (message: unknown) => unknown = () => undefined;
+    _handle_comm_msg(message: unknown): void {
+      heard.push(`${this.constructor.name} ${String(message)}`);
+    }
+  }
+  class AnyModel extends Base {
+    override _handle_comm_msg(): void {
+      heard.push('waits for ever');
+    }
+  }
+  const inner = new AnyModel();
+  const model = new Model({ comm_id: 'c1' });
+  const widget_manager = { get_model: (id: string) => (id === 'c1' ? Promise.resolve(inner) : undefined) };
+  widget.initialize({ model: Object.assign(model, { widget_manager }) as never });
+  await Promise.resolve();
+  await Promise.resolve();
+  inner.deliver('now');
+  expect(heard).toEqual(['AnyModel now']);
+  widget.initialize({ model: new Model({}) as never });
+});
+
 test('says hello when it is drawn, and puts its style in once', () => {
   const model = show({ part: part() });
   expect(model.sent).toEqual([{ kind: 'hello', frontend: 'other', version: VERSION }]);
