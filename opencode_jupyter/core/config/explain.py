@@ -30,8 +30,6 @@ _EXPECTED: dict[str, str] = {
 _QUOTED = re.compile(r"'([^']*)'|\b(True|False)\b")
 _ALIKE = 0.85
 """How alike two words must be (``difflib``) for one to be called a slip of the other; 1 is the same."""
-_LONGEST = 60
-"""Characters of a wrong value that are shown."""
 
 
 def place(error: ErrorDetails) -> tuple[Keys, bool]:
@@ -55,12 +53,6 @@ def expected(error: ErrorDetails, *, element: bool) -> tuple[str, list[str]]:
         words = [quoted or bare.lower() for quoted, bare in found]
         return _either(words), words
     return _EXPECTED.get(kind, "something else: " + error["msg"]), []
-
-
-def shown(value: Any) -> str:
-    """A value as an error shows it."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def near(word: Any, known: Iterable[str], *, cutoff: float = 0.6) -> str:

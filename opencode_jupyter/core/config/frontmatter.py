@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from .parse import read_text
+from .reading import read_text
 
 _KEY = re.compile(r"""^(?:"((?:[^"\\]|\\.)*)"\s*|'((?:[^']|'')*)'\s*|([^\s#"'\[{][^\n]*?)):(?:\s+(.*))?$""")
+AGENT_FOLDERS = ("agent", "agents", "mode", "modes")
 _DEEPEST = 20  # objects on one line within each other; nobody writes more
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')(?:\s+#.*)?""", re.DOTALL)
 _NUMBER = re.compile(r"^[+-]?(?:\d+|\d*\.\d+|\d+\.\d*)(?:[eE][+-]?\d+)?$")

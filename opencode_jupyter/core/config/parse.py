@@ -1,4 +1,4 @@
-"""One config file: text to dict, with its ``{env:NAME}`` and ``{file:path}`` filled in."""
+"""One config text to data, with where its entries stand and what its references brought."""
 
 from __future__ import annotations
 
@@ -6,36 +6,85 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from . import jsonc
+from .reading import read_text
+from .references import Filled, fill
+from .warning import Keys, shown
 
-_ENV = re.compile(r"\{env:([^}]+)\}")
-_FILE = re.compile(r"\{file:([^}]+)\}")
 _JSON5_ERROR = re.compile(r"^.*?:(\d+) (.*?) at column (\d+)$", re.DOTALL)
 _TOML_ERROR = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
+LARGEST_JSON5 = 20_000
+"""Characters. The reader of JSON5 (names without quotes and the like) takes 30 µs for each; JSON has no such limit."""
 
 
-def read_text(path: Path) -> str | None:
-    """The file's text, None if there is no such file.
+@dataclass(slots=True)
+class Parsed:
+    """What a text holds.
 
-    Raises:
-        ConfigError: it is there and can't be read.
+    Attributes:
+        data: a dict, if it is a config file's; an empty one for an empty text.
+        filled: the text, with its references filled in.
+        toml: it is TOML.
+        repeated: keys that stand more than once in an object, with the line of the first and of the last.
     """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError):
+
+    data: Any
+    filled: Filled
+    toml: bool = False
+    repeated: list[tuple[Keys, int, int]] = field(default_factory=list)
+    _lines: dict[Keys, int] | None = None
+
+    def line(self, keys: Keys) -> int | None:
+        """The line on which an entry stands, or the nearest one above it that does; None if none does."""
+        if self.toml:
+            return _locate_toml(self.filled.written, keys)
+        if self._lines is None:
+            # Of an entry that stands twice, the last counts.
+            self._lines = {path: self._line_at(at) for path, at in jsonc.places(self.filled.text)}
+        for end in range(len(keys), 0, -1):
+            if keys[:end] in self._lines:
+                return self._lines[keys[:end]]
         return None
-    except UnicodeDecodeError as e:
-        raise ConfigError(f"is not UTF-8 text ({e.reason} at byte {e.start}); save it as UTF-8", path=str(path)) from e
-    except OSError as e:
-        raise ConfigError(f"can't be read: {e.strerror or e}", path=str(path)) from e
+
+    def show(self, value: Any) -> str:
+        """A value as a warning shows it: without secrets."""
+        return shown(self.filled.hidden(value))
+
+    def find_repeated(self) -> None:
+        """Fill in `repeated`."""
+        first: dict[Keys, int] = {}
+        again: dict[Keys, int] = {}
+        for path, at in jsonc.places(self.filled.text):
+            if path in first:
+                again[path] = at
+            else:
+                first[path] = at
+        self.repeated = [(path, self._line_at(first[path]), self._line_at(at)) for path, at in again.items()]
+
+    def _line_at(self, at: int) -> int:
+        return self.filled.written.count("\n", 0, self.filled.origin(at)[0]) + 1
 
 
 def parse(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path) -> dict[str, Any]:
-    """The dict a config text stands for; ``{}`` for an empty one.
+    """The dict a config text stands for; see `parsed`.
+
+    Raises:
+        ConfigError: the text does not parse, is no object, or a file it names is not there.
+    """
+    data = parsed(text, path=path, folder=folder, env=env, home=home).data
+    if not isinstance(data, dict):
+        raise ConfigError(f"must be an object ({{...}}), not {type(data).__name__}", path=path, line=1)
+    return data
+
+
+def parsed(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path) -> Parsed:
+    """What a config text stands for.
 
     Args:
         text: JSON with comments and trailing commas, or TOML if `path` ends in ``.toml``.
@@ -45,92 +94,100 @@ def parse(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: P
         home: the home folder.
 
     Raises:
-        ConfigError: the text does not parse, is no object, or a file it names is not there.
+        ConfigError: the text does not parse, or a file it names is not there.
     """
     toml = path.endswith(".toml")
-    text = _substitute(text, path=path, folder=folder, env=env, home=home, comment="#" if toml else "//")
-    if not text.strip():
-        return {}
-    data = _toml(text, path) if toml else _json(text, path)
-    if not isinstance(data, dict):
-        raise ConfigError(f"must be an object ({{...}}), not {type(data).__name__}", path=path, line=1)
-    return data
+    nul = text.find("\0")
+    if nul >= 0:
+        line = text.count("\n", 0, nul) + 1
+        raise ConfigError(
+            "holds NUL bytes, so it is no text; take it from a backup or begin anew", path=path, line=line
+        )
+    bare = jsonc.without_comments(text, toml=toml)
+    filled = fill(bare, path=path, folder=folder, env=env, home=home, written=text)
+    if not filled.text.strip():
+        return Parsed({}, filled, toml)
+    repeats: list[bool] = []
+    data = _toml(filled, path) if toml else _json(filled, path, repeats)
+    out = Parsed(data, filled, toml)
+    if repeats:
+        out.find_repeated()
+    return out
 
 
-def _substitute(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path, comment: str) -> str:
-    text = _ENV.sub(lambda found: env.get(found[1], ""), text)
-    if "{file:" not in text:
-        return text
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if line.lstrip().startswith(comment):
-            continue
-        lines[number - 1] = _FILE.sub(lambda found: _content(found[1], path, number, folder, home), line)  # noqa: B023
-    return "\n".join(lines)
+def _json(filled: Filled, path: str, repeats: list[bool]) -> Any:
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(found)
+        if len(out) < len(found):
+            repeats.append(True)
+        return out
 
+    def read(load: Callable[..., Any], text: str) -> Any:
+        repeats.clear()
+        try:
+            return load(text, object_pairs_hook=pairs)
+        except RecursionError:
+            raise ConfigError("is nested too deeply", path=path) from None
 
-def _content(name: str, path: str, line: int, folder: Path, home: Path) -> str:
-    target = home / name[2:] if name.startswith("~/") else folder / name
     try:
-        content = target.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as e:
-        reason = f"{target} does not exist" if isinstance(e, FileNotFoundError) else f"{target} can't be read: {e}"
-        raise ConfigError(f'bad file reference: "{{file:{name}}}": {reason}', path=path, line=line) from e
-    return json.dumps(content, ensure_ascii=False)[1:-1]
-
-
-def _json(text: str, path: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError as e:
-        raise ConfigError("is nested too deeply", path=path) from e
+        return read(json.loads, filled.text)
     except ValueError:
         pass
-    import json5  # slow to import and to run: only for files that need it
+    text = jsonc.without_trailing_commas(filled.text)
+    try:
+        return read(json.loads, text)
+    except json.JSONDecodeError as error:
+        if len(text) > LARGEST_JSON5:
+            raise _syntax(filled, path, error.msg, error.lineno, error.colno) from None
+    import json5  # slow to import and to run: only for what JSON's reader does not take, and for its better errors
 
     try:
-        return json5.loads(text)
-    except RecursionError as e:
-        raise ConfigError("is nested too deeply", path=path) from e
-    except ValueError as e:
-        found = _JSON5_ERROR.match(str(e))
+        return read(json5.loads, text)
+    except ValueError as error:
+        found = _JSON5_ERROR.match(str(error))
         if found is None:
-            raise ConfigError(f"is not valid JSON: {e}", path=path) from e
-        raise _syntax(text, path, found[2], int(found[1]), int(found[3])) from e
+            raise ConfigError("is not valid JSON", path=path) from None
+        raise _syntax(filled, path, found[2], int(found[1]), int(found[3])) from None
 
 
-def _toml(text: str, path: str) -> Any:
+def _toml(filled: Filled, path: str) -> Any:
     try:
-        return tomllib.loads(text)
-    except RecursionError as e:
-        raise ConfigError("is nested too deeply", path=path) from e
-    except tomllib.TOMLDecodeError as e:
-        found = _TOML_ERROR.match(str(e))
+        return tomllib.loads(filled.text)
+    except RecursionError:
+        raise ConfigError("is nested too deeply", path=path) from None
+    except tomllib.TOMLDecodeError as error:
+        found = _TOML_ERROR.match(str(error))
         if found is None:  # at the end of the file
-            raise ConfigError(f"is not valid TOML: {e}", path=path, line=text.count("\n") + 1) from e
-        raise _syntax(text, path, found[1], int(found[2]), int(found[3])) from e
+            line = filled.written.count("\n") + 1
+            raise ConfigError(f"is not valid TOML: {error}", path=path, line=line) from None
+        raise _syntax(filled, path, found[1], int(found[2]), int(found[3])) from None
 
 
-def _syntax(text: str, path: str, what: str, line: int, column: int) -> ConfigError:
-    lines = text.split("\n")
-    source = lines[line - 1] if 0 < line <= len(lines) else ""
+def _syntax(filled: Filled, path: str, what: str, line: int, column: int) -> ConfigError:
+    """The error for a place of the filled text, shown as it was written."""
+    lines = filled.text.split("\n")
+    at = sum(len(before) + 1 for before in lines[: line - 1]) + column - 1
+    at, reference = filled.origin(at)
+    if reference:
+        what = f"what {reference} stands for does not fit here"
+    written = filled.written
+    line, begun = written.count("\n", 0, at) + 1, written.rfind("\n", 0, at) + 1
+    column = at - begun + 1
+    source = written[begun:].split("\n", 1)[0].expandtabs(1)
     start = max(0, column - 60)  # a file of one long line must not fill the screen
-    shown, caret = source[start : start + 120], " " * (column - 1 - start) + "^"
-    return ConfigError(f"{what.strip()} (column {column})\n  {shown}\n  {caret}", path=path, line=line)
+    caret = " " * (column - 1 - start) + "^"
+    return ConfigError(
+        f"{what.strip()} (column {column})\n  {source[start : start + 120]}\n  {caret}", path=path, line=line
+    )
 
 
-def locate(text: str, keys: tuple[str, ...], *, toml: bool) -> int | None:
+def _locate_toml(text: str, keys: Keys) -> int | None:
     """The line on which an entry probably stands: each key is looked for after the one before it."""
     position, line = 0, None
     for key in keys:
-        name = re.escape(key)
-        if toml:
-            quoted = rf"[\"']?{name}[\"']?"
-            table = rf"\[[^\]\n]*{quoted}\]"
-            pattern = rf"(?m)^[ \t]*(?:{table}|{quoted}[ \t]*[=.])|[{{,][ \t]*{quoted}[ \t]*="
-        else:
-            pattern = rf"(?:\"{name}\"|'{name}'|(?<![\w$]){name})\s*:"
-        found = re.search(pattern, text[position:])
+        quoted = rf"[\"']?{re.escape(key)}[\"']?"
+        table = rf"\[[^\]\n]*{quoted}\]"
+        found = re.search(rf"(?m)^[ \t]*(?:{table}|{quoted}[ \t]*[=.])|[{{,][ \t]*{quoted}[ \t]*=", text[position:])
         if found is None:
             return line
         start = position + found.start() + (len(found[0]) - len(found[0].lstrip()))
@@ -145,3 +202,6 @@ def display(path: Path, project: Path, home: Path) -> str:
         if path.is_relative_to(base) and base != Path(base.anchor):
             return prefix + str(path.relative_to(base))
     return str(path)
+
+
+__all__ = ["Parsed", "display", "parse", "parsed", "read_text"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from ..permission import EDIT_TOOLS
 from .plain import UnusableError, plain
-from .warning import ConfigWarning, Keys, Report
+from .warning import ConfigWarning, Keys, Report, shown
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, TypeAdapter
@@ -113,7 +113,7 @@ class _Check:
 
         self.report = report
         self.explain = explain
-        self.show = show or explain.shown
+        self.show = show or shown
 
     def file(self, data: dict[str, Any]) -> dict[str, Any]:
         known = known_keys()

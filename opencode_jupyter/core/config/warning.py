@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+LONGEST = 60
+"""Characters of a wrong value that are shown."""
 
 Keys = tuple[str, ...]
 Report = Callable[[Keys, str], None]
@@ -29,3 +33,9 @@ class ConfigWarning:
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.message}" if where else self.message
+
+
+def shown(value: Any) -> str:
+    """A value as a warning shows it."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -1,0 +1,73 @@
+"""The configuration of one project, put together: what holds, and which file said it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..permission import Rule, expand, from_config
+from .reading import Stamp, stamp
+from .warning import ConfigWarning, Keys
+
+
+@dataclass
+class Config:
+    """The merged configuration of one project.
+
+    Attributes:
+        data: everything, normalised (`schema.normalise`), keys in the order in which files brought them.
+        sources: name and content of each file (or variable) that was read, in load order; later ones override.
+        permission_rules: the user's rules; each rule's origin names its file.
+        directories: folders that may hold agents, tools and skills: the global one, the project's ``.opencode`` folders
+            from the nearest on, ``~/.opencode``, ``OPENCODE_CONFIG_DIR``.
+        warnings: mistakes that were worked around.
+        home: what ``~`` stands for.
+        stamps: the files that were looked for, and what marked their state then (None: there was none).
+    """
+
+    # Not shown: they hold what {env:...} and {file:...} brought.
+    data: dict[str, Any] = field(default_factory=dict, repr=False)
+    sources: list[tuple[str, dict[str, Any]]] = field(default_factory=list, repr=False)
+    permission_rules: list[Rule] = field(default_factory=list)
+    directories: list[Path] = field(default_factory=list)
+    warnings: list[ConfigWarning] = field(default_factory=list)
+    home: Path = field(default_factory=Path.home)
+    stamps: dict[Path, Stamp | None] = field(default_factory=dict, repr=False)
+    _origins: dict[Keys, str] = field(default_factory=dict, repr=False)
+
+    def changed(self) -> list[Path]:
+        """The files that were written, made or taken away since; cheap enough to be asked before a call."""
+        return [path for path, before in self.stamps.items() if stamp(path) != before]
+
+    def get(self, *keys: str, default: Any = None) -> Any:
+        """The value under nested keys, or `default`."""
+        value: Any = self.data
+        for key in keys:
+            if not isinstance(value, Mapping) or key not in value:
+                return default
+            value = value[key]
+        return value
+
+    def origin(self, *keys: str) -> str:
+        """The file that set an entry, or "" if none did."""
+        return self._origins.get(keys, "")
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """The JSON schema of a config file, for editors and other programs."""
+        from .json_schema import json_schema
+
+        return json_schema()
+
+    def rules(self, *keys: str, origin: str = "") -> list[Rule]:
+        """The rules of the ``permission`` object under nested keys; `origin` is said before the file's name."""
+        rules: list[Rule] = []
+        for permission, value in (self.get(*keys) or {}).items():
+            entries = value if isinstance(value, Mapping) else {"*": value}
+            for pattern, action in entries.items():
+                leaf = (*keys, permission, pattern) if isinstance(value, Mapping) else (*keys, permission)
+                said = ", ".join(part for part in (origin, self.origin(*leaf)) if part)
+                rules += from_config({permission: {expand(pattern, self.home): action}}, said, home=self.home)
+        return rules

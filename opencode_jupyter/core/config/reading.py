@@ -1,0 +1,71 @@
+"""The text of a config file, or of a file it names."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from pathlib import Path
+
+from ..errors import ConfigError
+
+LARGEST = 1_000_000
+"""Bytes a file may have. A long configuration has 20,000; what is larger was not meant, and would take seconds."""
+
+
+Stamp = tuple[int, int, int]
+"""What marks a file's state: when it was written (ns), its size, its number on the disk."""
+
+
+def stamp(path: Path) -> Stamp | None:
+    """A file's state now; None if there is none."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:  # it is there, and reading it says what is wrong
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def read_text(path: Path) -> str | None:
+    """A config file's text without a byte order mark, None if there is no such file.
+
+    Raises:
+        ConfigError: it is there and can't be read as text.
+    """
+    try:
+        return read(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigError(_not_utf8(error), path=str(path), line=_line(error)) from None
+    except OSError as error:
+        raise ConfigError(f"can't be read: {error.strerror or error}", path=str(path)) from None
+
+
+def read(path: Path) -> str:
+    """The same, with Python's own errors.
+
+    Raises:
+        OSError: it can't be read, is no plain file, or is too large.
+        UnicodeDecodeError: it is no UTF-8.
+    """
+    found = os.stat(path)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(0, "it is a folder, and a file is expected here")
+    if not stat.S_ISREG(found.st_mode):  # a pipe would never end, or never begin
+        raise OSError(0, "it is no plain file")
+    if found.st_size > LARGEST:
+        raise OSError(0, f"it has {found.st_size:,} bytes; at most {LARGEST:,} are read")
+    return path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8")
+
+
+def _line(error: UnicodeDecodeError) -> int:
+    return error.object.count(b"\n", 0, error.start) + 1
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "is not UTF-8 text but UTF-16; save it as UTF-8"
+    return f"is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
