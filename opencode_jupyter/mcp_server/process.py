@@ -47,10 +47,7 @@ def run(options: Options, *, verbose: bool = False) -> int:
 
 
 async def _serve(options: Options, reading: int, writing: int) -> None:
-    from mcp.server.stdio import stdio_server
-
     from ..core.workspace import Workspace
-    from .server import ToolServer
 
     nested = bool(os.environ.get(WITHIN))
     os.environ[WITHIN] = "1"
@@ -58,6 +55,11 @@ async def _serve(options: Options, reading: int, writing: int) -> None:
         _end_on_signals(scope)
         workspace = Workspace(options.directory, _without_servers(options) if nested else None, options.data_dir)
         async with _opened(workspace):
+            workspace.agent(options.agent)  # says what is wrong before the SDK is loaded, which takes a second or two
+            from mcp.server.stdio import stdio_server
+
+            from .server import ToolServer
+
             served = ToolServer(workspace, options)
             lines = cast("Any", Lines(reading))
             out = cast("Any", Out(writing, scope.cancel))
