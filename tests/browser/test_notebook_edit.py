@@ -44,11 +44,6 @@ def sources(notebook: Notebook, name: str) -> list[str]:
     return list(notebook.evaluate(_FIND + "return model.sharedModel.cells.map(c => c.getSource()); }", name))
 
 
-def own_errors(notebook: Notebook) -> list[str]:
-    """Errors of the page; not those of anywidget, when a card ends before its live form was drawn."""
-    return [error for error in notebook.errors if not error.startswith("[anywidget]")]
-
-
 def dirty(notebook: Notebook, name: str) -> bool:
     return bool(notebook.evaluate(_FIND + "return model.dirty; }", name))
 
@@ -117,7 +112,7 @@ def test_another_notebook_that_is_open(browser: Browser) -> None:
     assert opened.evaluate(undo, "other.ipynb")[-1] == ["code", "two = 22"]
     assert opened.evaluate(undo, "other.ipynb")[1] == ["code", "one = 1"]
     assert opened.evaluate(undo, "other.ipynb")[-1] == ["code", "three = 3  # typed by a person"]
-    assert own_errors(notebook) == []
+    assert notebook.errors == []
     notebook.close()
 
 
@@ -146,7 +141,7 @@ def test_the_notebook_of_the_running_cell(browser: Browser) -> None:
     notebook.run(2)
     notebook.run(4)
     notebook.wait_text(4, "x is 2")
-    assert own_errors(notebook) == []
+    assert notebook.errors == []
     notebook.close()
 
 
@@ -179,7 +174,7 @@ def test_a_conflict_is_told(browser: Browser) -> None:
     answer(notebook, 3)
     assert sources(opened, "other.ipynb") == ["one = 11", "two = 'mine'"]
     assert path.read_bytes() == before
-    assert own_errors(notebook) == []
+    assert notebook.errors == []
     notebook.close()
 
 

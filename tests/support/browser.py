@@ -41,8 +41,12 @@ SPARED: dict[str, Any] = {
 }
 """What each page makes the server work on for a second, and no test looks at: the state of JupyterLab's build, which
 language servers are installed, what a notebook can be exported to."""
-KNOWN_ERRORS = ("Cannot read properties of undefined (reading 'schema')",)
-"""Notebook 7.6 meets this one itself while it loads its settings, with no extension installed too."""
+KNOWN_ERRORS = (
+    # Notebook 7.6 meets this one itself while it loads its settings, with no extension installed too
+    "Cannot read properties of undefined (reading 'schema')",
+    # anywidget, when a page takes two seconds to set a card up; the card is drawn and heard all the same
+    "[anywidget] Failed to initialize model.",
+)
 
 
 @cache
