@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .core.discovery import FileTools
+from .core.plugins import PluginTools
 from .mcp.source import McpTools
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def attach(workspace: Workspace) -> None:
     """Add every place to a workspace's registry."""
     workspace.registry.add_source(FileTools(workspace, lambda: _scripts(workspace)))
+    workspace.registry.add_source(workspace.service(PluginTools))
     workspace.registry.add_source(McpTools(workspace))
 
 

@@ -199,11 +199,16 @@ class Call(Asking):
         registry, part = self._workspace.registry, self.part
         if registry.settled(part.tool):
             return
+        before, agents = (part.tool, part.state.input, self.tool), self._workspace.agents
         await registry.prepare(part.tool, self)
+        if self._workspace.agents is not agents:  # a plugin changed the config, and so maybe the rules
+            key = next((name for name, agent in agents.items() if agent is self._agent), "")
+            self._agent = self._workspace.agents.get(key, self._agent)
         part.tool, arguments = self._corrected(part.tool, part.state.input)
         part.state = Pending(arguments)
         self.tool = registry.get(part.tool)
-        self._changed()
+        if (part.tool, arguments, self.tool) != before:
+            self._changed()
 
     async def _stages(self) -> ToolResult:
         await self._find()

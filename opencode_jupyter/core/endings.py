@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from .context import DryRunEnd
 from .errors import (
+    REFUSING,
+    HookRefusedError,
     InvalidArgumentsError,
     PermissionCorrectedError,
     PermissionDeniedError,
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 def outcome_of(error: BaseException, reason: str | None = None) -> str:
     """How a call ended, in the words a card shows."""
     match error:
+        case HookRefusedError():
+            return "refused by a hook" if error.hook in REFUSING else "failed"
         case PermissionDeniedError():
             return "denied by a rule"
         case PermissionRejectedError() | PermissionCorrectedError():

@@ -9,6 +9,8 @@ ToolError
 ├── PermissionRejectedError     a person said no
 ├── PermissionCorrectedError    a person said no and why (``.feedback``)
 ├── QuestionRejectedError       a person dismissed a question
+├── HookRefusedError            a plugin's hook ended the call (``.plugin``, ``.hook``; ``__cause__``: what it raised)
+│   └── PermissionHookError     a plugin answered a permission's ask with no; a PermissionRejectedError as well
 └── ConfigError                 a config file can't be used (``.path``)
 
 An exception that a tool raises by itself passes through unchanged.
@@ -136,6 +138,37 @@ class QuestionRejectedError(ToolError):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or "The user dismissed this question")
+
+
+REFUSING = ("tool.execute.before", "permission.ask")
+"""Hooks that run before a tool does."""
+
+
+class HookRefusedError(ToolError):
+    """A hook of a plugin raised, which ended the call.
+
+    Attributes:
+        hook: the hook's name, such as ``tool.execute.before``.
+        plugin: the plugin it belongs to.
+    """
+
+    def __init__(self, hook: str, plugin: str, cause: BaseException | str = "") -> None:
+        self.hook = hook
+        self.plugin = plugin
+        said = cause if isinstance(cause, str) else _said(cause)
+        word = "Refused" if hook in REFUSING else "Ended"
+        super().__init__(f"{word} by the hook {hook} of the plugin {plugin}" + (f": {said}" if said else "."))
+
+
+class PermissionHookError(HookRefusedError, PermissionRejectedError):
+    """A plugin answered a permission's ask with no, in place of a person."""
+
+
+def _said(error: BaseException) -> str:
+    """What a hook said by raising: its own words, or also the kind where that says more than the words."""
+    text = str(error)
+    words = isinstance(error, ToolError) or type(error) in (Exception, RuntimeError, ValueError, PermissionError)
+    return text if text and words else f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class ConfigError(ToolError):

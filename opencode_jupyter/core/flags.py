@@ -38,6 +38,8 @@ class Flags:
     """The project's own ``.opencode`` folders and config files count."""
     external_skills: bool
     """Skills of other programs (``.claude``, ``.agents``) count too."""
+    default_plugins: bool
+    """Plugins of installed packages run without being named in a config."""
 
     @classmethod
     def read(cls, env: Mapping[str, str] | None = None) -> Flags:
@@ -52,5 +54,6 @@ class Flags:
             lsp=experimental or flag("OPENCODE_EXPERIMENTAL_LSP_TOOL", source),
             project_config=not flag("OPENCODE_DISABLE_PROJECT_CONFIG", source),
             external_skills=not any(flag(name, source) for name in _NO_EXTERNAL_SKILLS),
+            default_plugins=not flag("OPENCODE_DISABLE_DEFAULT_PLUGINS", source),
             plan_mode=(experimental or flag("OPENCODE_EXPERIMENTAL_PLAN_MODE", source)) and client == "cli",
         )

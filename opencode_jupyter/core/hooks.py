@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .errors import HookRefusedError
+
 Hook = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 BEFORE = "tool.execute.before"
 AFTER = "tool.execute.after"
 DEFINITION = "tool.definition"
+PERMISSION = "permission.ask"
 
 
 class Hooks:
@@ -21,16 +24,24 @@ class Hooks:
     """
 
     def __init__(self) -> None:
-        self._hooks: dict[str, list[Hook]] = {}
+        self._hooks: dict[str, list[tuple[Hook, str]]] = {}
 
-    def add(self, name: str, fn: Hook) -> Callable[[], None]:
-        """Run `fn` at every `name` from now on; the returned function ends that."""
+    def add(self, name: str, fn: Hook, owner: str = "") -> Callable[[], None]:
+        """Run `fn` at every `name` from now on; the returned function ends that.
+
+        Args:
+            name: such as ``tool.execute.before``.
+            fn: sync or async.
+            owner: the plugin it belongs to. What `fn` raises then becomes a `HookRefusedError` that names the plugin;
+                without an owner it reaches the caller as it is.
+        """
         hooks = self._hooks.setdefault(name, [])
-        hooks.append(fn)
+        entry = (fn, owner)
+        hooks.append(entry)
 
         def remove() -> None:
-            if fn in hooks:
-                hooks.remove(fn)
+            if entry in hooks:
+                hooks.remove(entry)
 
         return remove
 
@@ -39,9 +50,42 @@ class Hooks:
         return bool(self._hooks) and bool(self._hooks.get(name))
 
     async def trigger(self, name: str, input: dict[str, Any], output: dict[str, Any]) -> dict[str, Any]:
-        """Run the hooks of `name` one after another on the same `output`, and give it back."""
-        for fn in list(self._hooks.get(name, ())):
-            outcome = fn(input, output)
-            if inspect.isawaitable(outcome):
-                await outcome
+        """Run the hooks of `name` one after another on the same `output`, and give it back.
+
+        Raises:
+            HookRefusedError: a plugin's hook raised; ``__cause__`` is what it raised.
+        """
+        for fn, owner in list(self._hooks.get(name, ())):
+            await _run(name, fn, owner, input, output)
         return output
+
+    async def settled_by(self, name: str, input: dict[str, Any], output: dict[str, Any], key: str) -> str:
+        """`trigger`, for a hook that decides something.
+
+        Args:
+            name: the hook.
+            input: what it is told.
+            output: what it may change.
+            key: the entry of `output` that holds the decision.
+
+        Returns:
+            Whose hook changed that entry last; "" if none did, or one without an owner.
+        """
+        decider = ""
+        for fn, owner in list(self._hooks.get(name, ())):
+            before = output.get(key)
+            await _run(name, fn, owner, input, output)
+            if output.get(key) != before:
+                decider = owner
+        return decider
+
+
+async def _run(name: str, fn: Hook, owner: str, input: dict[str, Any], output: dict[str, Any]) -> None:
+    try:
+        outcome = fn(input, output)
+        if inspect.isawaitable(outcome):
+            await outcome
+    except Exception as error:
+        if not owner:
+            raise
+        raise HookRefusedError(name, owner, error) from error

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import platformdirs
 
@@ -20,7 +20,7 @@ from . import project_rules
 from .agents import Agent, build_agents, default_agent
 from .call import By, Call, Executor
 from .changes import Changes
-from .config import load_config
+from .config import Config, load_config
 from .errors import ToolError
 from .events import Bus
 from .filetime import FileTimes
@@ -35,6 +35,10 @@ from .sessions import Session, Sessions
 from .state import ToolPart
 from .store import Store
 from .truncation import Truncation
+from .trust import Trust
+
+if TYPE_CHECKING:
+    from ..adapters.exports import Exports
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -86,10 +90,11 @@ class Workspace:
         self.execute: Executor | None = None
         """Runs a tool in place of `Bound.execute`: the notebook's engine puts user code on a thread of its own."""
         self.calls: dict[str, Call] = {}
-        self.permissions = PermissionService(self.bus, approve)
+        self.permissions = PermissionService(self.bus, approve, self.hooks)
         self.questions = QuestionService(self.bus, answer)
         self.files = FileTimes()
         self.changes = Changes(self.data_dir)
+        self.trust = Trust(self.data_dir / "trust.json")
         self.overrides = config
         """What is laid over the config files."""
         self._skill_folders: list[str] = []
@@ -101,9 +106,14 @@ class Workspace:
         self._sweeper: asyncio.Task[None] | None = None
         self._services: dict[Callable[[Workspace], Any], Any] = {}
         self._closed = False
+        _attach_sources(self)
 
     def _load_config(self) -> None:
-        self.config = load_config(self.directory, self.worktree, overrides=self.overrides)
+        self.use_config(load_config(self.directory, self.worktree, overrides=self.overrides))
+
+    def use_config(self, config: Config) -> None:
+        """Go by this configuration from now on; running calls keep the rules they began with."""
+        self.config = config
         self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {})
         self.agents: dict[str, Agent] = self._build_agents()
 
@@ -284,6 +294,18 @@ class Workspace:
 
     # ------------------------------------------------------------------ helpers
 
+    @property
+    def tools(self) -> Exports:
+        """The tools in other libraries' forms: `for_openai`, `for_anthropic`, `for_langchain`, `for_pydantic_ai`."""
+        from ..adapters.exports import Exports  # here, so that core's modules do not depend on other libraries
+
+        return Exports(self)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop that the workspace was entered on with ``async with``; None if it was not."""
+        return self._loop
+
     def contains(self, path: str | os.PathLike[str]) -> bool:
         """Whether a path is inside the project: as written and with its links followed."""
         written = os.path.normpath(os.path.join(self.directory, path))
@@ -439,6 +461,12 @@ def _builtins() -> list[Any]:
     from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
 
     return builtin_tools()
+
+
+def _attach_sources(workspace: Workspace) -> None:
+    from ..sources import attach  # here, as above
+
+    attach(workspace)
 
 
 def _running_here(loop: asyncio.AbstractEventLoop) -> bool:

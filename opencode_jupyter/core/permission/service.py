@@ -14,10 +14,12 @@ from .. import ids
 from ..errors import (
     PermissionCorrectedError,
     PermissionDeniedError,
+    PermissionHookError,
     PermissionRejectedError,
     ToolError,
 )
 from ..events import Bus
+from ..hooks import PERMISSION, Hooks
 from ..pending import Waiting
 from .request import Decision, PermissionRequest, Reply
 from .rules import NOT_ANALYSED, Rule, doubted, evaluate, relevant
@@ -25,6 +27,8 @@ from .rules import NOT_ANALYSED, Rule, doubted, evaluate, relevant
 Answer = Literal["once", "always", "reject"]
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
+TRUST = "trust"
+"""Permission of the ask for code that a project brings (`core.trust`)."""
 HISTORY = 10_000
 """Decisions kept in memory."""
 
@@ -53,12 +57,15 @@ class PermissionService:
             made with, so they decide before those, but a deny among those stands whatever is here.
         approve: called with each request when it was announced; its answer counts like a reply that comes first.
             A plain function runs on the loop and holds it up while it thinks.
+        hooks: those named ``permission.ask`` may answer in a person's place, where a rule asks. What a rule denies
+            stays denied, and whether code is trusted only a person says.
         history: the last decisions, oldest first.
     """
 
-    def __init__(self, bus: Bus, approve: Approve | None = None) -> None:
+    def __init__(self, bus: Bus, approve: Approve | None = None, hooks: Hooks | None = None) -> None:
         self.bus = bus
         self.approve = approve
+        self.hooks = hooks
         self.approved: list[Rule] = []
         self.history: deque[Decision] = deque(maxlen=HISTORY)
         self._pending: dict[str, _Waiting] = {}
@@ -130,7 +137,38 @@ class PermissionService:
             asked=time.time_ns() // 1_000_000,
             rules=rules,
         )
+        if self.hooks is not None and permission != TRUST and self.hooks.wanted(PERMISSION):
+            decided = await self._by_hooks(self.hooks, request)
+            if decided is not None:
+                return decided
         return await self._wait(request)
+
+    async def _by_hooks(self, hooks: Hooks, request: PermissionRequest) -> Decision | None:
+        """What hooks say to a request; None if they leave it to a person.
+
+        Raises:
+            PermissionHookError: one says no.
+            HookRefusedError: one raised.
+        """
+        output: dict[str, Any] = {"status": "ask"}
+        plugin = await hooks.settled_by(PERMISSION, request.to_wire(), output, "status")
+        status = output.get("status")
+        if status not in ("allow", "deny"):
+            return None
+        decision = Decision(
+            permission=request.permission,
+            patterns=request.patterns,
+            action="allow" if status == "allow" else "deny",
+            rules=request.rules,
+            reply="once" if status == "allow" else "reject",
+            by=f"plugin {plugin}" if plugin else "hook",
+            time=_now(),
+            session_id=request.session_id,
+        )
+        self.history.append(decision)
+        if status == "deny":
+            raise PermissionHookError(PERMISSION, plugin or "this workspace")
+        return decision
 
     def check(self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]) -> list[Rule]:
         """The rule that would decide each pattern now. Asks nothing, records nothing."""

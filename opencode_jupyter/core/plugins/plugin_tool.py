@@ -1,0 +1,108 @@
+"""A plugin's tool as one of ours (reference: core.md 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, create_model
+from pydantic.fields import FieldInfo
+
+from ..context import ToolContext
+from ..tool import Definition, Tool, tool
+from .threads import off_loop
+
+
+def made_tool(id: str, given: Any, source: str) -> Tool:
+    """A tool from an entry of a plugin's ``tool`` map.
+
+    Args:
+        id: its id, whatever the tool is called by itself.
+        given: a `Tool`, a function, a dict in the form of `Tool.define` (``description``, ``parameters``, ``execute``),
+            or one in OpenCode's plugin form, ``{description, args, execute(args, ctx)}``. There ``args`` maps names to
+            types, to ``(type, default)`` or pydantic fields, or to JSON schemas; `execute` gets a dict.
+        source: said of it in lists.
+
+    Raises:
+        TypeError: it is none of these.
+        KeyError: a dict lacks ``execute``.
+    """
+    if not id:
+        raise TypeError("a tool needs an id")
+    if isinstance(given, Tool):
+        return Tool(
+            id,
+            given._init,
+            runs_in=given.runs_in,
+            body=given.body,
+            external=given.external,
+            completions=given.completions,
+            source=source,
+        )
+    if isinstance(given, Mapping):
+        if "parameters" in given:
+            return Tool.define(id, dict(given), source=source)
+        return Tool(id, _definition(id, given), source=source)
+    if callable(given) and not isinstance(given, type):
+        made = tool(id)(given)
+        made.source = source
+        return made
+    raise TypeError(f"it must be a Tool, a function or a dict, not {type(given).__name__}")
+
+
+def _definition(id: str, given: Mapping[str, Any]) -> Definition:
+    unknown = set(given) - {"description", "args", "execute"}
+    if unknown:
+        raise TypeError(f"no field {', '.join(sorted(unknown))}; there are args, description and execute")
+    execute = given["execute"]
+    if not callable(execute):
+        raise TypeError(f"execute must be a function, not {type(execute).__name__}")
+    description = str(given.get("description") or "")
+    args = given.get("args") or {}
+    if isinstance(args, type) and issubclass(args, BaseModel):
+        return Definition(description, args, _with_dict(execute))
+    if not isinstance(args, Mapping):
+        raise TypeError(f"args must be a dict of name and type, not {type(args).__name__}")
+    if args and all(isinstance(value, Mapping) for value in args.values()):
+        schema = {
+            "type": "object",
+            "properties": {str(name): dict(value) for name, value in args.items()},
+            "required": [str(name) for name in args],
+        }
+        return Definition(description, schema, off_loop(execute), check=_checker(schema))
+    config = ConfigDict(extra="ignore")
+    fields: dict[str, Any] = {str(name): _field(value) for name, value in args.items()}
+    return Definition(description, create_model(id, __config__=config, **fields), _with_dict(execute))
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, FieldInfo):
+        return (value.annotation or Any, value)
+    return (value, ...)
+
+
+def _with_dict(execute: Callable[..., Any]) -> Callable[..., Any]:
+    """`execute` called with a dict, as plugins expect, of the validated arguments."""
+    run = off_loop(execute)
+
+    async def called(arguments: BaseModel, ctx: ToolContext) -> Any:
+        values = {name: getattr(arguments, name) for name in type(arguments).model_fields}
+        return await run(values, ctx)
+
+    return called
+
+
+def _checker(schema: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
+    """A check of arguments against a JSON schema, compiled at its first use."""
+    compiled: list[Callable[[Any], Any]] = []
+
+    def check(arguments: dict[str, Any]) -> Any:
+        import fastjsonschema  # its errors are ValueErrors
+
+        if not compiled:
+            compiled.append(fastjsonschema.compile(schema))
+        return compiled[0](arguments)
+
+    return check
