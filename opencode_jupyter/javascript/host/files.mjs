@@ -1,12 +1,14 @@
 // Tool files: what they export, and where their trouble is.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { marked, refresh, renew } from './generation.mjs';
+import { marked, read, refresh, renew } from './generation.mjs';
 import { schemaOf, shapeOf } from './schema.mjs';
 
 const bun = Boolean(process.versions.bun);
 const { setRefuseBun } = bun ? await import('./bun.mjs') : await import('./resolve.mjs');
-const { TYPESCRIPT, prepare } = await import('./source.mjs');
+const { compile, prepare } = await import('./source.mjs');
 const files = new Map();
 
 /** Run a file; its tools, the default export first in no way: in the order of the names, as OpenCode lists them. */
@@ -34,6 +36,7 @@ export async function load({ path, namespace, elsewhere }) {
     files.set(path, tools);
     return { tools: listed };
   } catch (error) {
+    if (error instanceof SyntaxError) error.at ??= syntaxPlaceOf(error);
     renew(); // a module that failed stays failed under its URL
     files.delete(path);
     throw error;
@@ -67,6 +70,20 @@ function exportsOf(module) {
 
 function isTool(value) {
   return Boolean(value) && typeof value === 'object' && typeof value.execute === 'function' && typeof value.description === 'string';
+}
+
+/** Where a syntax error is that V8 gave no place for: found by having it look at each file alone. */
+function syntaxPlaceOf(error) {
+  if (bun || placeOf(error).path) return undefined;
+  for (const path of read()) {
+    if (!/\.[cm]?[jt]sx?$/.test(path)) continue;
+    const compiled = compile(readFileSync(path, 'utf8'), path);
+    if (!compiled) continue;
+    const kind = compiled.format === 'module' ? ['--input-type=module'] : [];
+    const { status, stderr } = spawnSync(process.execPath, ['--check', ...kind, '-'], { input: compiled.source, timeout: 5000 });
+    if (status) return { path, line: Number(/^\[stdin\]:(\d+)/m.exec(String(stderr))?.[1]) || undefined };
+  }
+  return undefined;
 }
 
 /** Where an error of loading comes from: `{path, line}`, as far as that is known. */

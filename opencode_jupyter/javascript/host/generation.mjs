@@ -23,6 +23,11 @@ export function track(path) {
   seen.set(path, stamp(path));
 }
 
+/** The files that were read and are what they were. */
+export function read() {
+  return [...seen].filter(([path, known]) => stamp(path) === known).map(([path]) => path);
+}
+
 /** Let everything be loaded anew. */
 export function renew() {
   number += 1;
