@@ -1,4 +1,4 @@
-"""Completion in ``%tool``, ``%%tool``, ``%tools`` and ``%permissions``: names, options, parameters, values, paths.
+"""Completion in ``%tool``, ``%%tool``, ``%tools``, ``%permissions`` and ``%mcp``: names, options, parameters, values.
 
 One matcher for IPython's completer. It sees the line up to the cursor and answers alone, so that Python names do not
 mix into tool arguments.
@@ -36,7 +36,7 @@ PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "exte
 MAX_PATHS = 500
 """Entries of a folder that are offered."""
 _TOOLS_OPTIONS = {"undo": ("--force",), "clean": ("--days", "--all"), "": ()}
-_LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|tool_awaited|tool)(?=\s)")
+_LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|tool_awaited|tool)(?=\s)")
 _CELL = re.compile(r"%%(tool)(?=\s)")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
 _VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
@@ -69,6 +69,10 @@ def complete(
         choices, fragment = completer.tools()
     elif command == "permissions":
         choices, fragment = completer.permissions()
+    elif command == "mcp":
+        from .completion_mcp import choices_of
+
+        choices, fragment = choices_of(notebook, before, word), word
     else:
         choices, fragment = completer.tool()
     if not choices and fragment:

@@ -1,4 +1,4 @@
-"""``%tool``, ``%%tool``, ``%tools`` and ``%permissions``: thin faces of the modules beside this one.
+"""``%tool``, ``%%tool``, ``%tools``, ``%permissions`` and ``%mcp``: thin faces of the modules beside this one.
 
 What not every notebook uses (help, rules, history, dry runs) is imported at its first use, so that loading is quick.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .loaded import Loaded
     from .notebook import Notebook
 
-_LINE = ("tool", "tool_awaited", "tools", "permissions")
+_LINE = ("tool", "tool_awaited", "tools", "permissions", "mcp")
 _CELL = ("tool", "tool_awaited")
 
 
@@ -105,6 +105,15 @@ class ToolMagics(Magics):
 
         with plain_errors():
             return magic_permissions.run(self.notebook, line, self.agent or None)
+
+    @no_var_expand
+    @line_magic
+    def mcp(self, line: str) -> Any:
+        """The MCP servers there are; %mcp add | remove | connect | disconnect | auth | logs | tools | prompts."""
+        from . import magic_mcp
+
+        with plain_errors():
+            return magic_mcp.run(self.notebook, line)
 
     # ------------------------------------------------------------------ what both forms of %tool share
 

@@ -23,6 +23,7 @@ class AuthServer:
     Attributes:
         requests: method and path of each request, in order.
         lifetime: seconds an access token lives; None: it does not say, and tokens live until `expire`.
+        resource: the address that logins are for, if it is another server's.
         registration: whether programs may register themselves.
         methods: how a client may show its secret.
     """
@@ -42,6 +43,7 @@ class AuthServer:
         self.forms: list[dict[str, str]] = []
         self.url = ""
         self.needed = True
+        self.resource = ""
 
     @property
     def mcp(self) -> str:
@@ -85,7 +87,7 @@ class AuthServer:
         assert query["redirect_uri"] in client["redirect_uris"], query["redirect_uri"]
         assert query["response_type"] == "code"
         assert query["code_challenge_method"] == "S256"
-        assert query["resource"] == self.mcp
+        assert query["resource"] == (self.resource or self.mcp)
         if self.refuse:
             return f"{query['redirect_uri']}?{urlencode({'error': self.refuse, 'state': query['state']})}"
         code = secrets.token_hex(8)
