@@ -33,6 +33,12 @@ async def watch(workspace: Workspace, offer: Offer, changed: Callable[[], Awaita
     """
     stamp, seen = _stamp(workspace), offer.fingerprint()
     while True:
+        if not workspace.registry.settled():
+            await workspace.registry.prepare()
+        found = offer.fingerprint()
+        if found != seen:
+            seen = found
+            await changed()
         await asyncio.sleep(INTERVAL)
         now = _stamp(workspace)
         if now != stamp:
@@ -42,12 +48,6 @@ async def watch(workspace: Workspace, offer: Offer, changed: Callable[[], Awaita
                 log.info("the configuration was read again")
             except ToolError as error:
                 log.warning("the configuration stays as it was: %s", error)
-        if not workspace.registry.settled():
-            await workspace.registry.prepare()
-        found = offer.fingerprint()
-        if found != seen:
-            seen = found
-            await changed()
 
 
 def _stamp(workspace: Workspace) -> Stamp:

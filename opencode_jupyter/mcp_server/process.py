@@ -82,11 +82,12 @@ def _without_servers(options: Options) -> dict[str, Any]:
     """Configuration that switches off the MCP servers that the project's files name."""
     from ..core.config import load_config
     from ..core.workspace import find_worktree
+    from ..mcp.servers import configured
 
-    found = load_config(options.directory, find_worktree(options.directory)).get("mcp")
-    names = list(found) if isinstance(found, dict) else []
+    worktree = find_worktree(options.directory)
+    names = list(configured(load_config(options.directory, worktree), options.directory, worktree))
     if names:
-        log.warning("started by another server of this kind: MCP servers are not used (%s)", ", ".join(names))
+        log.warning("started by another server of this kind: its MCP servers are not used here (%s)", ", ".join(names))
     return {"mcp": {name: {"enabled": False} for name in names}}
 
 

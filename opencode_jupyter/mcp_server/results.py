@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TITLE, METADATA = "opencode/title", "opencode/metadata"
 """Keys of a result's ``_meta``."""
-SMALL = 4 * 1024
-"""Characters of JSON that metadata may take; larger values in it are left out."""
+SMALL, SMALL_ENTRY = 4096, 1024
+"""Characters of JSON that metadata may take, and each entry of it; what is larger repeats the text, and is left out."""
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """What models take as pictures; others are embedded files."""
 
@@ -72,7 +72,7 @@ def _content(one: Attachment) -> types.ContentBlock:
 
 
 def _small(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The entries that are JSON and small, the first ones first, as long as all together are small."""
+    """The entries that are JSON and small, as long as all together are."""
     kept: dict[str, Any] = {}
     room = SMALL
     for key, value in metadata.items():
@@ -80,7 +80,7 @@ def _small(metadata: dict[str, Any]) -> dict[str, Any]:
             size = len(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError):
             continue
-        if size <= room:
+        if size <= min(room, SMALL_ENTRY):
             kept[key] = value
             room -= size
     return kept

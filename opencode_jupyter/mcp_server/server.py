@@ -102,6 +102,7 @@ class ToolServer:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Server[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
         watching = asyncio.create_task(watch(self._workspace, self._offer, self._tools_changed))
+        watching.add_done_callback(_tell_trouble)
         try:
             yield {}
         finally:
@@ -235,3 +236,8 @@ class ToolServer:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         return await asyncio.to_thread(self._outputs.read, params.uri)
+
+
+def _tell_trouble(watching: asyncio.Task[None]) -> None:
+    if not watching.cancelled() and (error := watching.exception()) is not None:
+        log.error("changes of the tools and of the configuration are not seen any more", exc_info=error)
