@@ -139,9 +139,12 @@ class Registry:
         if len(behind) == 1:
             await behind[0].prepare(wanted, call)
         elif behind:
-            async with anyio.create_task_group() as group:
-                for source in behind:
-                    group.start_soon(source.prepare, wanted, call)
+            try:
+                async with anyio.create_task_group() as group:
+                    for source in behind:
+                        group.start_soon(source.prepare, wanted, call)
+            except BaseExceptionGroup as errors:
+                raise _first(errors) from None
         self.changed()
 
     def unavailable(self) -> list[Unavailable]:
@@ -233,6 +236,13 @@ class Registry:
         if one.id in ("edit", "write", "multiedit"):
             return not patches
         return True
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error of a group of them: one that is raised where one source is asked, too."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _place(one: Tool) -> int:
