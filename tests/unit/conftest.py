@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from tests.support.asking import service
 from tests.support.config_place import place
+from tests.support.plugin_place import plugin_place
 
-__all__ = ["place", "service"]
+__all__ = ["place", "plugin_place", "service"]
