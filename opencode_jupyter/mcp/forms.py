@@ -41,12 +41,12 @@ class Field:
         for key in ("oneOf", "anyOf"):
             options = schema.get(key)
             if isinstance(options, Sequence) and all(isinstance(o, Mapping) and "const" in o for o in options):
-                return [(o["const"], str(o.get("title") or o["const"])) for o in options]
+                return [(o["const"], _label(o.get("title") or o["const"])) for o in options]
         values = schema.get("enum")
         if isinstance(values, Sequence) and not isinstance(values, str):
             names = schema.get("enumNames")
             shown = names if isinstance(names, list) and len(names) == len(values) else values
-            return [(value, str(name)) for value, name in zip(values, shown, strict=True)]
+            return [(value, _label(name)) for value, name in zip(values, shown, strict=True)]
         return [(True, YES), (False, NO)] if self.schema.get("type") == "boolean" else []
 
     @property
@@ -57,7 +57,7 @@ class Field:
     def question(self, note: str = "") -> Question:
         """The question a person is asked."""
         schema = self.schema
-        text = str(schema.get("title") or self.name)
+        text = str(schema.get("title") or self.name).strip() or "?"
         if schema.get("description"):
             text += f": {schema['description']}"
         hints = [] if self.required else ["may be left out"]
@@ -87,6 +87,8 @@ class Field:
         choices = self.choices
         if choices:
             values = [value for value, label in choices if label in given]
+            if not values:
+                raise ValueError(f"{given[0]!r} is none of the answers.")
             return values if self.multiple else values[0]
         kind = self.schema.get("type")
         text = given[0].strip()
@@ -97,16 +99,24 @@ class Field:
             number = int(text) if whole else float(text)
         except ValueError:
             raise ValueError(f"{text!r} is not a {'whole ' if whole else ''}number.") from None
-        low, high = self.schema.get("minimum", -math.inf), self.schema.get("maximum", math.inf)
+        low, high = self._limit("minimum", -math.inf), self._limit("maximum", math.inf)
         if not low <= number <= high or not math.isfinite(number):
             raise ValueError(f"{text} is not between {low} and {high}.")
         return number
 
     def _text(self, text: str) -> str:
-        low, high = self.schema.get("minLength", 0), self.schema.get("maxLength", math.inf)
+        low, high = self._limit("minLength", 0), self._limit("maxLength", math.inf)
         if not low <= len(text) <= high:
             raise ValueError(f"The answer has {len(text)} characters; it should have {low} to {high}.")
         return text
+
+    def _limit(self, name: str, none: float) -> float:
+        value = self.schema.get(name)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else none
+
+
+def _label(value: Any) -> str:
+    return str(value).strip() or "(empty)"
 
 
 _LIMITS = (("minimum", "or more"), ("maximum", "or less"), ("format", "expected"))

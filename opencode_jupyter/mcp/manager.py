@@ -221,6 +221,14 @@ class McpServers:
             if lowered.startswith(prefix(name).lower()) and self._behind(spec, asked=True)
         ]
 
+    def stale(self, wanted: str | None) -> bool:
+        """Whether a server runs that is configured otherwise now, or no more; `wanted` as in `behind`."""
+        specs, lowered = self.specs(), (wanted or "").lower()
+        return any(
+            specs.get(name) != one.spec and (wanted is None or lowered.startswith(prefix(name).lower()))
+            for name, one in list(self._connections.items())
+        )
+
     async def bring_up(self, names: Iterable[str]) -> None:
         """Connect servers side by side; what goes wrong stands in their status."""
         await self._background.run(self._bring_up(list(names)))

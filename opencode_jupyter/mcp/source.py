@@ -35,7 +35,7 @@ class McpTools:
 
     def tools(self) -> Sequence[Tool]:
         """The tools of the servers that are connected."""
-        return self._servers.tools() if self._servers is not None else ()
+        return self.servers.tools()
 
     def unavailable(self) -> Sequence[Unavailable]:
         """The servers that have no tools now, with the reason."""
@@ -48,7 +48,7 @@ class McpTools:
 
     def settled(self, wanted: str | None) -> bool:
         """Whether every server that a tool of this id may come from is connected, or can't be."""
-        return not self.servers.behind(wanted)
+        return not (self.servers.behind(wanted) or self.servers.stale(wanted))
 
     async def prepare(self, wanted: str | None, call: Call | None) -> None:
         """Connect those that are not, side by side. For one that the project brings, a person is asked first.
@@ -63,5 +63,5 @@ class McpTools:
                 if not servers.trusted(spec):
                     await trust.require(spec.subject(), call)
         names = [spec.name for spec in behind if servers.trusted(spec)]
-        if names:
+        if names or servers.stale(wanted):
             await servers.bring_up(names)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from typing import Any
+from typing import Annotated, Any
 
 from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, ResourceLink, TextContent
 from pydantic import BaseModel
 
 from mcp.server import MCPServer
+from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, Image
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 
 server = MCPServer("demo")
 
@@ -61,10 +63,13 @@ async def wait(seconds: float) -> str:
     return "waited"
 
 
+def form() -> Elicit[Form]:
+    return Elicit("Who are you?", Form)
+
+
 @server.tool()
-async def who(ctx: Context[Any, Any]) -> str:
+async def who(answer: Annotated[ElicitationResult[Form], Resolve(form)]) -> str:
     """Ask a person."""
-    answer = await ctx.elicit("Who are you?", Form)
     return f"{answer.action}: {getattr(answer, 'data', None)}"
 
 

@@ -8,14 +8,34 @@ import sys
 import time
 from typing import Any
 
+NAMES = "echo large die silent rubbish rename a.b flood two form page sample roots"
 TOOLS: dict[str, dict[str, Any]] = {
     name: {
         "name": name,
         "description": name,
         "inputSchema": {"type": "object", "properties": {"size": {"type": "integer"}}},
     }
-    for name in ("echo", "large", "die", "silent", "rubbish", "rename", "a.b", "a b", "flood", "two")
+    for name in [*NAMES.split(), "a b"]
 }
+FORM = {
+    "type": "object",
+    "properties": {"age": {"type": "integer", "maximum": 150}, "sure": {"type": "boolean"}},
+    "required": ["age"],
+}
+ASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "form": ("elicitation/create", {"message": "How old?", "requestedSchema": FORM}),
+    "page": (
+        "elicitation/create",
+        {"mode": "url", "message": "Open this", "url": "https://evil.test/", "elicitationId": "1"},
+    ),
+    "sample": (
+        "sampling/createMessage",
+        {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5},
+    ),
+    "roots": ("roots/list", {}),
+}
+WAITING: dict[str, int] = {}
+"""Requests of ours by id, with the call that each belongs to."""
 
 
 def send(message: dict[str, Any]) -> None:
@@ -44,6 +64,10 @@ def call(number: int, name: str, arguments: dict[str, Any]) -> None:
         for _ in range(5):
             send({"method": "notifications/tools/list_changed"})
         send({"id": number, "result": text("renamed")})
+    elif name in ("form", "page", "sample", "roots"):
+        WAITING[f"ask{number}"] = number
+        method, params = ASKS[name]
+        send({"id": f"ask{number}", "method": method, **({"params": params} if params else {})})
     elif name == "flood":
         for i in range(arguments["size"]):
             send({"method": "notifications/message", "params": {"level": "info", "data": f"line {i}"}})
@@ -64,13 +88,15 @@ def main(mode: str) -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method, number = message.get("method"), message.get("id")
-        if method == "initialize":
+        if method is None:
+            send({"id": WAITING.pop(number), "result": text(json.dumps(message.get("result") or message["error"]))})
+        elif method == "initialize":
             time.sleep(slow)
             send(
                 {
                     "id": number,
                     "result": {
-                        "protocolVersion": "2025-06-18",
+                        "protocolVersion": "2025-11-25",
                         "capabilities": {"tools": {"listChanged": True}},
                         "serverInfo": {"name": "odd", "version": "1"},
                     },

@@ -1,0 +1,250 @@
+"""MCP servers that misbehave: each fails by itself, in words, and the others live on."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import Workspace
+from opencode_jupyter.core.errors import ToolError, UnknownToolError
+from opencode_jupyter.core.permission import Rule
+from opencode_jupyter.mcp import McpServers, connection
+from opencode_jupyter.mcp.errors import McpError
+
+from ..support.mcp import local
+from .conftest import Approver
+
+pytestmark = pytest.mark.anyio
+Opened = Callable[..., AbstractAsyncContextManager[Workspace]]
+
+
+@pytest.fixture
+def opened(project: Path, approver: Approver, tmp_path: Path) -> Opened:
+    @asynccontextmanager
+    async def open_(mcp: dict[str, Any], **more: Any) -> AsyncIterator[Workspace]:
+        config = {"mcp": mcp, "permission": {"*": "allow"}, **more}
+        async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
+            yield ws
+
+    return open_
+
+
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        await asyncio.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+
+
+async def test_rubbish_on_stdout_is_logged_and_passed_over(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py", "rubbish")}) as ws:
+        assert (await ws.call("odd_rubbish")).output == "after rubbish"
+        log = ws.service(McpServers).logs("odd")
+        assert "[stdout] starting up..." in log
+        assert "[stdout] hello, I am no message" in log
+
+
+async def test_a_message_that_is_too_large_fails_its_call_alone(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py")}, experimental={"mcp_max_message_bytes": 100_000}) as ws:
+        assert len((await ws.call("odd_large", {"size": 50_000})).output) >= 50_000
+        other = asyncio.create_task(ws.call("odd_echo", {"n": 1}))
+        with pytest.raises(McpError, match="more than the limit"):
+            await ws.call("odd_large", {"size": 3_000_000})
+        assert (await other).output == 'echo: {"n": 1}'
+        assert (await ws.call("odd_echo", {"n": 2})).output == 'echo: {"n": 2}'
+
+
+@pytest.mark.slow
+async def test_a_hundred_megabytes_do_not_stall_the_loop(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py")}) as ws:
+        await ws.call("odd_echo")
+        beats: list[float] = []
+
+        async def beat() -> None:
+            while True:
+                beats.append(time.monotonic())
+                await asyncio.sleep(0.01)
+
+        pulse = asyncio.create_task(beat())
+        with pytest.raises(McpError, match=r"a message of 10\d MB"):
+            await ws.call("odd_large", {"size": 100_000_000})
+        pulse.cancel()
+        longest = max(b - a for a, b in itertools.pairwise(beats))
+        assert longest < (beats[-1] - beats[0]) / 2 + 0.2, "the loop stood still while the message came in"
+        assert (await ws.call("odd_echo")).output == "echo: {}"
+
+
+async def test_a_flood_of_messages_is_survived(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py")}) as ws:
+        assert (await ws.call("odd_flood", {"size": 20_000})).output == "flooded"
+        assert len(ws.service(McpServers).logs("odd")) <= 500
+
+
+async def test_a_server_that_ends_in_a_call_fails_it_at_once_and_is_started_again(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py"), "well": local("odd.py")}) as ws:
+        await asyncio.gather(ws.call("odd_echo"), ws.call("well_echo"))
+        servers = ws.service(McpServers)
+        first = servers.status()["odd"].pid
+        waiting = asyncio.create_task(ws.call("odd_silent"))
+        await asyncio.sleep(0)
+        with pytest.raises(McpError, match=r"ended during the call \(exit code 3: I can't go on\)"):
+            await ws.call("odd_die")
+        with pytest.raises(McpError, match="ended"):
+            await waiting
+        assert (await ws.call("odd_echo")).output == "echo: {}"
+        assert servers.status()["odd"].pid != first
+        assert (await ws.call("well_echo")).output == "echo: {}"
+
+
+async def test_a_killed_server_comes_back_without_a_call(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py")}) as ws:
+        await ws.registry.ids()
+        servers = ws.service(McpServers)
+        first = servers.status()["odd"].pid
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: servers.status()["odd"].pid not in (0, first))
+        await until(lambda: servers.status()["odd"].state == "connected")
+        assert ws.registry.get("odd_echo") is not None
+
+
+async def test_a_server_that_ends_again_and_again_stays_down(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "RESTARTS", (0.0, 0.01))
+    async with opened({"odd": local("odd.py")}) as ws:
+        for _ in range(3):
+            with pytest.raises(McpError):
+                await ws.call("odd_die")
+        servers = ws.service(McpServers)
+        await until(lambda: "3 times in a row" in servers.status()["odd"].error)
+        assert "odd_echo" not in ws.registry.names()
+        await servers.connect("odd")
+        assert (await ws.call("odd_echo")).output == "echo: {}"
+
+
+async def test_a_server_that_never_answers_is_given_up(opened: Opened) -> None:
+    mcp = {"mute": local("odd.py", "mute", timeout=700), "odd": local("odd.py", timeout=20_000)}
+    async with opened(mcp) as ws:
+        assert "odd_echo" in await ws.registry.ids()
+        status = ws.service(McpServers).status()["mute"]
+        assert (status.state, status.error) == ("failed", "it did not answer within 0.7 s")
+        with pytest.raises(UnknownToolError, match=r"mute_x can't be called: it did not answer within 0.7 s"):
+            await ws.call("mute_x")
+
+
+async def test_a_call_without_an_answer_times_out_and_leaves_the_session_usable(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py")}, experimental={"mcp_timeout": 300}) as ws:
+        with pytest.raises(McpError, match=r"did not answer within 0\.3 s"):
+            await ws.call("odd_silent")
+        assert (await ws.call("odd_echo")).output == "echo: {}"
+
+
+async def test_why_a_server_is_not_there(opened: Opened) -> None:
+    mcp = {
+        "exit": local("odd.py", "exit"),
+        "none": {"type": "local", "command": ["no-such-program-here"]},
+        "unlisted": local("odd.py", "unlisted"),
+        "off": local("odd.py", enabled=False),
+    }
+    async with opened(mcp) as ws:
+        await ws.registry.ids()
+        status = ws.service(McpServers).status()
+        assert {name: one.state for name, one in status.items()} == {
+            "exit": "failed",
+            "none": "failed",
+            "unlisted": "failed",
+            "off": "disabled",
+        }
+        assert status["exit"].error == "it ended at its start (exit code 4: no config found)"
+        assert "the command no-such-program-here was not found" in status["none"].error
+        assert status["unlisted"].error == "Failed to get tools: no tools today"
+        reasons = {one.id: one.reason for one in ws.registry.unavailable()}
+        assert reasons["exit_*"] == status["exit"].error
+        assert "off_*" not in reasons
+        with pytest.raises(UnknownToolError, match="no config found"):
+            await ws.call("exit_anything")
+
+
+async def test_changed_tools_are_listed_again_once_and_lose_what_was_allowed_for_the_session(
+    opened: Opened, approver: Approver
+) -> None:
+    async with opened({"odd": local("odd.py")}, permission={"*": "ask"}) as ws:
+        approver.reply = "always"
+        await ws.call("odd_echo")
+        await ws.call("odd_two")
+        await ws.call("odd_echo")
+        assert [a.permission for a in approver.asks] == ["odd_echo", "odd_two"]
+        told: list[Any] = []
+        ws.bus.subscribe("mcp.tools.changed", told.append)
+        await ws.call("odd_rename")
+        await until(lambda: ws.registry.get("odd_new") is not None)
+        assert [event["properties"] for event in told] == [{"server": "odd"}]
+        approver.asks.clear()
+        await ws.call("odd_two")
+        await ws.call("odd_echo")
+        assert [a.permission for a in approver.asks] == ["odd_echo"], "it describes itself otherwise now"
+        assert any(isinstance(rule, Rule) for rule in ws.permissions.approved)
+
+
+async def test_nothing_is_left_when_the_workspace_ends(opened: Opened) -> None:
+    async with opened({f"odd{n}": local("odd.py") for n in range(3)}) as ws:
+        await ws.registry.ids()
+        servers = ws.service(McpServers)
+        pids = [one.pid for one in servers.status().values()]
+        assert all(pids)
+        assert all(alive(pid) for pid in pids)
+    await until(lambda: not any(alive(pid) for pid in pids))
+    assert not any(thread.name == "opencode-mcp" for thread in threading.enumerate())
+
+
+async def test_servers_start_side_by_side(opened: Opened) -> None:
+    slow = 1.5
+    async with opened({f"odd{n}": local("odd.py", str(slow)) for n in range(6)}) as ws:
+        began = time.monotonic()
+        ids = await ws.registry.ids()
+        took = time.monotonic() - began
+        assert sum(id.endswith("_echo") for id in ids) == 6
+        assert took < 6 * slow, "one after the other would take that long"
+
+
+async def test_servers_come_and_go_at_run_time(opened: Opened) -> None:
+    async with opened({}) as ws:
+        servers = ws.service(McpServers)
+        status = await servers.add("odd", local("odd.py"))
+        assert (status.state, status.tools) == ("connected", 14)
+        assert (await ws.call("odd_echo")).output == "echo: {}"
+        assert (await servers.disconnect("odd")).state == "disabled"
+        assert "odd_echo" not in ws.registry.names()
+        with pytest.raises(ToolError):
+            await ws.call("odd_echo")
+        assert (await servers.connect("odd")).state == "connected"
+        assert (await ws.call("odd_echo")).output == "echo: {}"
+        with pytest.raises(McpError, match="command must be a list"):
+            await servers.add("bad", {"type": "local", "command": 3})
+
+
+async def test_no_secret_reaches_the_log_or_the_status(opened: Opened) -> None:
+    entry = local("odd.py", "--token=sesame-open", "rubbish", environment={"MY_TOKEN": "sesame-open"})
+    entry["command"].append("exit")
+    async with opened({"odd": entry}) as ws:
+        await ws.registry.ids()
+        servers = ws.service(McpServers)
+        assert "sesame-open" not in repr(servers.status())
+        assert "--token=***" in servers.status()["odd"].target
+        assert "sesame-open" not in "\n".join(servers.logs("odd"))
