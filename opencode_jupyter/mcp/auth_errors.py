@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from ..core.errors import ToolError
+from .errors import McpError
 
-AuthStatus = Literal["needs_auth", "needs_client_registration", "failed"]
+AuthState = Literal["needs_auth", "needs_client_registration", "failed"]
 """What a server's status becomes (reference: core.md 19.2)."""
 _SHOWN = 200
 """Characters of a server's own words that an error repeats."""
@@ -23,20 +23,19 @@ _BODY = re.compile(
 _REGISTRATION = re.compile(r"regist|client_id", re.IGNORECASE)
 
 
-class AuthError(ToolError):
+class AuthError(McpError):
     """A server can't be used before somebody has done something about who is there.
 
     Attributes:
         server: its name.
-        status: what its status becomes.
+        state: what its status becomes.
     """
 
-    status: AuthStatus = "needs_auth"
+    state: AuthState = "needs_auth"
 
-    def __init__(self, message: str, *, server: str = "", status: AuthStatus | None = None) -> None:
-        super().__init__(message)
-        self.server = server
-        self.status = status or self.status
+    def __init__(self, message: str, *, server: str = "", state: AuthState | None = None) -> None:
+        super().__init__(server, message)
+        self.state = state or self.state
 
 
 class NeedsAuthError(AuthError):
@@ -49,7 +48,7 @@ class NeedsAuthError(AuthError):
 class NeedsRegistrationError(AuthError):
     """The authorization server knows no way to make this program known to it by itself."""
 
-    status: AuthStatus = "needs_client_registration"
+    state: AuthState = "needs_client_registration"
 
     def __init__(self, server: str, said: str = "") -> None:
         because = f" ({said})" if said else ""

@@ -220,7 +220,7 @@ class Connection:
                     reason = await self._live()
                     lived = True
                 except Exception as error:
-                    if not lived:
+                    if not lived or getattr(innermost(error), "state", "failed") != "failed":  # or it wants a login
                         self._failed(error)
                         return
                     reason = self._words(error)

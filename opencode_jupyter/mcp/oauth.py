@@ -241,7 +241,7 @@ class Auth(OAuthClientProvider):
                 f"The login of {self.name} could not be renewed: the authorization server answered "
                 f"{response.status_code}. Try again later: %mcp connect {self.name}",
                 server=self.name,
-                status="failed",
+                state="failed",
             )
         if response.status_code != 200:
             # Another kernel may have renewed it in the meantime, which ends the old one.

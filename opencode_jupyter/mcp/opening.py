@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation, LoggingMessageNotificationParams, ToolListChangedNotification
 
 from ..tools.process import clean_environment
+from .auth_errors import auth_error
 from .callbacks import Callbacks
 from .connection import Connection, Session, State
-from .auth_errors import auth_error
 from .errors import McpError, innermost, words_of
 from .wire import MAX_MESSAGE, Wire
 
@@ -141,29 +142,34 @@ class Opener:
         failures: list[str] = []
         for way in ways:
             refused: list[int] = []
+            auth = self.auth(connection) if self.auth is not None and spec.oauth is not False else None
             async with AsyncExitStack() as stack:
                 try:
                     async with asyncio.timeout(connection.limit):
-                        transport = await self._transport(stack, connection, way, refused)
+                        transport = await self._transport(stack, connection, way, refused, auth)
                         client = self._client(connection, transport)
                         await stack.enter_async_context(client)
                 except Exception as error:
-                    if 401 in refused or 403 in refused:
+                    if refused or auth_error(error, spec.name) is not None:
                         raise _refusal(spec.name, error) from error
                     timed_out = isinstance(error, TimeoutError)
                     text = f"no answer within {connection.limit:g} s" if timed_out else words_of(error)
                     failures.append(f"{way}: {text}")
                     continue
-                yield Session(client, asyncio.Event(), _closed)
+                yield Session(client, asyncio.Event(), partial(_closed, auth))
                 return
         raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
 
-    async def _transport(self, stack: AsyncExitStack, connection: Connection, way: str, refused: list[int]) -> Any:
+    async def _transport(
+        self, stack: AsyncExitStack, connection: Connection, way: str, refused: list[int], auth: httpx2.Auth | None
+    ) -> Any:
         spec = connection.spec
 
         async def answered(response: httpx2.Response) -> None:
             if response.status_code in (401, 403):
                 refused.append(response.status_code)
+            else:
+                refused.clear()  # a login was renewed
 
         def make(
             headers: dict[str, str] | None = None,
@@ -177,7 +183,6 @@ class Opener:
                 event_hooks={"response": [answered]},
             )
 
-        auth = self.auth(connection) if self.auth is not None and spec.oauth is not False else None
         if way == "sse":
             return sse_client(spec.url, timeout=_WAIT, httpx_client_factory=make, auth=auth)
         http = await stack.enter_async_context(make(auth=auth))
@@ -206,15 +211,16 @@ def _folder(base: Path, named: str) -> str:
     return str(base / os.path.expanduser(named)) if named else str(base)
 
 
-def _refusal(server: str, error: BaseException) -> NotAllowedError:
+def _refusal(server: str, error: BaseException) -> McpError:
     found = auth_error(error, server)
     if found is not None:
-        return NotAllowedError(server, str(found), found.status)
+        return found
     text = words_of(error)
     registration = any(word in text.lower() for word in _AUTH_WORDS)
     state: State = "needs_client_registration" if registration else "needs_auth"
     return NotAllowedError(server, f"it wants a login: {text}", state)
 
 
-async def _closed() -> str:
-    return "the connection was closed"
+async def _closed(auth: httpx2.Auth | None) -> str:
+    problem = getattr(auth, "problem", None)  # a transport that fails for want of a login just closes
+    return str(problem) if problem is not None else "the connection was closed"

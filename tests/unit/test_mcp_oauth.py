@@ -161,7 +161,7 @@ async def test_a_server_that_registers_nobody(ws: Workspace, server: AuthServer)
     for _ in range(2):
         with pytest.raises(NeedsRegistrationError, match='"clientId"') as caught:
             await ping(ws, spec(server))
-        assert caught.value.status == "needs_client_registration"
+        assert caught.value.state == "needs_client_registration"
     login = await ws.service(Logins).begin(spec(server))
     with pytest.raises(NeedsRegistrationError):
         await login.known()
