@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SHOWN_LINES = 60
 """Lines of a diff or a command that a form shows."""
+SHOWN_WIDTH = 1000
+"""Characters of such a line that it shows. Patterns are always shown whole."""
 ANSWER, FEEDBACK = "answer", "feedback"
 CUSTOM = "other"
 
@@ -150,7 +152,13 @@ def _answers(i: int, one: Question, content: dict[str, Any]) -> list[str]:
 
 
 def _cut(text: str) -> list[str]:
-    lines = [visible(line) for line in text.splitlines()]
+    lines = [_line(line) for line in text.splitlines()]
     if len(lines) > SHOWN_LINES:
         return [*lines[:SHOWN_LINES], f"… {len(lines) - SHOWN_LINES} more lines"]
     return lines
+
+
+def _line(text: str) -> str:
+    if len(text) > SHOWN_WIDTH:
+        return f"{visible(text[:SHOWN_WIDTH])} … {len(text) - SHOWN_WIDTH} more characters"
+    return visible(text)

@@ -32,6 +32,8 @@ def run(options: Options, *, verbose: bool = False) -> int:
     Returns:
         The exit status: 0, or 2 if it could not be started.
     """
+    if os.isatty(0):
+        sys.stderr.write("A client's messages are awaited on standard input; Ctrl-C ends this.\n")
     descriptors = claim()
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING, format="%(name)s: %(message)s"
@@ -95,6 +97,7 @@ def _end_on_signals(scope: anyio.CancelScope) -> None:
     loop = asyncio.get_running_loop()
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None:
+        # one that was ignored before (nohup) stays so
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             with contextlib.suppress(NotImplementedError):  # Windows: the process just ends
                 loop.add_signal_handler(number, scope.cancel)

@@ -5,8 +5,9 @@ Most tests share one process for each generation, since a start takes seconds; t
 
 from __future__ import annotations
 
-import asyncio
 import base64
+import json
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,49 +234,55 @@ async def test_the_whole_of_a_cut_output(served: Served) -> None:
             await served.client.read_resource(other)
 
 
-@pytest.mark.parametrize("mode", GENERATIONS)
-async def test_a_client_that_cannot_ask(place: Place, mode: str) -> None:
-    call = {"filePath": "b.txt", "content": "x\n"}
-    changed = asyncio.Event()
+TOOL_FILE = '''
+"""A tool that talks too much."""
+import os
+from opencode_jupyter import tool
+print("printed while loading")
+os.write(1, b"written while loading\\n")
 
-    async def message(one: Any) -> None:
-        if isinstance(one, types.ToolListChangedNotification):
-            changed.set()
+@tool
+async def chatter(word: str) -> str:
+    """Say a word back."""
+    print("printed while running")
+    os.system("echo from a child")
+    return f"said {word}"
+'''
 
-    async with place.client(mode, message_handler=message) as client:
+
+async def test_a_projects_own_tool_runs_once_it_is_trusted(place: Place) -> None:
+    folder = place.project / ".opencode" / "tool"
+    folder.mkdir(parents=True)
+    (folder / "chatter.py").write_text(TOOL_FILE)
+    person = Person(None)
+    async with place.client("auto", person=person) as client:
+        assert "chatter" not in {one.name for one in (await client.list_tools()).tools}
+        refused = await client.call_tool("chatter", {"word": "a"})
+        assert refused.is_error and "trust" in person.forms[0].message and "chatter.py" in person.forms[0].message
+        assert "os.system" in person.forms[0].message  # what is trusted is shown
+        person.reply = ONCE
+        assert text(await client.call_tool("chatter", {"word": "b"})) == "said b"
+        listed = {one.name: one for one in (await client.list_tools()).tools}
+        assert listed["chatter"].description == "Say a word back." and listed["chatter"].annotations is None
+
+
+WRAPPER = """#!/bin/sh
+echo start >> {count}
+test "$(wc -l < {count})" -gt 3 && exit 1
+exec {python} "$@"
+"""
+
+
+async def test_a_project_that_names_this_server_among_its_own(place: Place, tmp_path: Path) -> None:
+    """It starts once, not again and again."""
+    count, wrapper = tmp_path / "count", tmp_path / "wrapper"
+    wrapper.write_text(WRAPPER.format(count=count, python=sys.executable))
+    wrapper.chmod(0o700)
+    entry = {"command": str(wrapper), "args": place.arguments()}
+    (place.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"self": entry}}))
+    (place.project / "a.txt").write_text("hello\n")
+    async with place.client("auto", person=Person(ONCE)) as client:
+        assert "hello" in text(await client.call_tool("self_read", {"filePath": "a.txt"}))
         names = {one.name for one in (await client.list_tools()).tools}
-        assert "question" not in names and "webfetch" in names
-        refused = await client.call_tool("write", call)
-        assert refused.is_error and not (place.project / "b.txt").exists()
-        assert '{"permission": {"edit": {"b.txt": "allow"}}} into opencode.json' in text(refused)
-        # A person does what the text says, and more; it holds without a new start, and the client is told.
-        rules = {"edit": {"b.txt": "allow"}, "webfetch": "deny"}
-        with anyio.fail_after(20):
-            if mode == "legacy":
-                place.configure(permission=rules)
-                await changed.wait()
-            else:
-                async with client.listen(tools_list_changed=True) as events:
-                    place.configure(permission=rules)
-                    async for _ in events:
-                        break
-        assert "webfetch" not in {one.name for one in (await client.list_tools()).tools}
-        assert not (await client.call_tool("write", call)).is_error
-        assert (place.project / "b.txt").exists()
-
-
-async def test_refuse_all_asks(place: Place) -> None:
-    person = Person(ONCE)
-    options = ("--ask", "deny", "--allow", "bash:echo *", "--tools", "bash,batch,write")
-    async with place.client("legacy", *options, person=person) as client:
-        assert [one.name for one in (await client.list_tools()).tools] == ["bash", "write", "batch"]
-        assert text(await client.call_tool("bash", {"command": "echo a", "description": "a"})) == "a\n"
-        refused = await client.call_tool("bash", {"command": "ls", "description": "a"})
-        assert refused.is_error and "--ask deny" in text(refused) and '--allow "bash:ls *"' in text(refused)
-        with pytest.raises(MCPError):
-            await client.call_tool("read", {"filePath": "a.txt"})
-        (place.project / "a.txt").write_text("secret\n")
-        inside = [{"tool": "read", "parameters": {"filePath": "a.txt"}}]
-        batched = await client.call_tool("batch", {"tool_calls": inside})
-        assert "secret" not in text(batched)
-    assert person.forms == []
+    assert "self_read" in names and not [name for name in names if name.startswith("self_self")]
+    assert count.read_text() == "start\n"

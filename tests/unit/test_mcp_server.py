@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ def test_a_form_hides_nothing_and_ends() -> None:
     form = asks.permission_form(request(patterns=["a\x1b[2Kb"], metadata={"command": command}), "bash")
     assert "\\u202e" in form.message and "\\x1b[2Kb" in form.message
     assert f"… {201 - asks.SHOWN_LINES} more lines" in form.message
+    wide = asks.permission_form(request(metadata={"diff": "x" * 100_000}), "edit")
+    assert len(wide.message) < 2000 and f"… {100_000 - asks.SHOWN_WIDTH} more characters" in wide.message
     assert "rule bash *: ask from opencode.json" in form.message
     once_only = asks.permission_form(request(always=[]), "bash")
     assert once_only.requested_schema["properties"]["answer"]["enum"] == ["once", "reject"]
@@ -214,6 +217,12 @@ async def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
         yield ws
 
 
+def said(result: types.CallToolResult) -> str:
+    block = result.content[0]
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
 async def names(client: Client) -> set[str]:
     return {one.name for one in (await client.list_tools()).tools}
 
@@ -267,6 +276,69 @@ async def test_a_tool_of_ones_own(workspace: Workspace, mode: str, monkeypatch: 
         result = await client.call_tool("greet", {"name": "you"})
         assert result.content == [types.TextContent(text="hello you")]
         assert person.forms[0].requested_schema["properties"]["answer"]["enum"] == ["once", "reject"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", GENERATIONS)
+async def test_a_client_that_cannot_ask(workspace: Workspace, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told which rule would allow the call; a rule that is written then holds, and the client hears of it."""
+    monkeypatch.setattr(changes, "INTERVAL", 0.02)
+    target, call = workspace.directory / "b.txt", {"filePath": "b.txt", "content": "x\n"}
+    changed = asyncio.Event()
+
+    async def message(one: Any) -> None:
+        if isinstance(one, types.ToolListChangedNotification):
+            changed.set()
+
+    def configure() -> None:
+        rules = {"edit": {"b.txt": "allow"}, "webfetch": "deny"}
+        (workspace.directory / "opencode.json").write_text(json.dumps({"permission": rules}))
+
+    served = ToolServer(workspace)
+    async with Client(served.server, mode=mode, message_handler=message) as client:
+        assert "webfetch" in await names(client) and "question" not in await names(client)
+        refused = await client.call_tool("write", call)
+        assert refused.is_error and not target.exists()
+        assert '{"permission": {"edit": {"b.txt": "allow"}}} into opencode.json' in said(refused)
+        with anyio.fail_after(20):
+            if mode == "legacy":
+                configure()
+                await changed.wait()
+            else:
+                async with client.listen(tools_list_changed=True) as events:
+                    configure()
+                    async for _ in events:
+                        break
+        assert "webfetch" not in await names(client)
+        assert not (await client.call_tool("write", call)).is_error and target.exists()
+
+
+@pytest.mark.anyio
+async def test_nobody_is_asked(workspace: Workspace) -> None:
+    person = Person({"answer": "once"})
+    options = Options(tools=("bash", "batch", "write"), ask="deny", allow=(("bash", "echo *"),))
+    async with Client(ToolServer(workspace, options).server, elicitation_callback=person) as client:
+        assert await names(client) == {"bash", "write", "batch"}
+        assert said(await client.call_tool("bash", {"command": "echo a", "description": "a"})) == "a\n"
+        refused = await client.call_tool("bash", {"command": "ls", "description": "a"})
+        assert refused.is_error and "--ask deny" in said(refused) and '--allow "bash:ls *"' in said(refused)
+        with pytest.raises(MCPError, match="Unknown tool: read"):
+            await client.call_tool("read", {"filePath": "a.txt"})
+        (workspace.directory / "a.txt").write_text("secret\n")
+        inside = [{"tool": "read", "parameters": {"filePath": "a.txt"}}]
+        batched = await client.call_tool("batch", {"tool_calls": inside})
+        assert "secret" not in said(batched)
+    assert person.forms == []
+
+
+@pytest.mark.anyio
+async def test_allowing_does_not_overrule_a_deny(workspace: Workspace) -> None:
+    (workspace.directory / "opencode.json").write_text(json.dumps({"permission": {"bash": {"rm *": "deny"}}}))
+    workspace.reload_config()
+    async with Client(ToolServer(workspace, Options(allow=(("bash", "*"),))).server) as client:
+        assert not (await client.call_tool("bash", {"command": "ls", "description": "a"})).is_error
+        denied = await client.call_tool("bash", {"command": "rm -rf x", "description": "a"})
+        assert denied.is_error and "rule which prevents you" in said(denied)
 
 
 @pytest.mark.anyio
