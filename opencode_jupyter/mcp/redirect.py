@@ -90,8 +90,7 @@ class Redirect:
             # A code typed into the cell of whoever began the login: there is nobody to confuse with.
             self._settle(Answer(text, self._state))
             return
-        query = urlsplit(text).query or text.partition("?")[2] or text
-        problem = self._take(parse_qs(query, keep_blank_values=True))
+        problem = self._take(_fields(text if "?" not in text else text.partition("?")[2]))
         if problem:
             raise LoginFailedError(problem)
 
@@ -123,7 +122,7 @@ class Redirect:
     def _take(self, query: dict[str, list[str]]) -> str:
         """Take an answer's fields; why not, if it is none."""
         state = query.get("state", [""])[0]
-        if self._state is None or not secrets.compare_digest(state.encode(), self._state.encode()):
+        if self._state is None or not secrets.compare_digest(_bytes(state), _bytes(self._state)):
             return "This is the answer of another login, or of one that is over. Begin again: %mcp auth NAME"
         issuer = query["iss"][0] if query.get("iss") else None
         if "error" in query:
@@ -157,12 +156,12 @@ class Redirect:
 
     def _reply(self, request: str) -> bytes:
         method, _, rest = request.partition(" ")
-        target = urlsplit(rest.rpartition(" ")[0])
+        path, _, query = rest.rpartition(" ")[0].partition("?")
         if method != "GET":
             return _page("405 Method Not Allowed", "This page is for a browser that comes back from a login.")
-        if target.path != urlsplit(self.uri).path:
+        if path != urlsplit(self.uri).path:
             return _page("404 Not Found", "There is no such page.")
-        problem = self._take(parse_qs(target.query, keep_blank_values=True))
+        problem = self._take(_fields(query))
         if problem:
             return _page("400 Bad Request", problem)
         return _page("200 OK", "You are logged in. You can close this page and go back to the notebook.")
@@ -190,6 +189,17 @@ async def open_redirect(wanted: str | None = None, *, fixed: bool = False) -> Re
 def default_uri() -> str:
     """OpenCode's own address."""
     return f"http://{HOST}:{PORT}{PATH}"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _fields(query: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(query.partition("#")[0], keep_blank_values=True)
+    except ValueError:  # more of them than anybody sends
+        return {}
 
 
 def _page(status: str, text: str) -> bytes:
