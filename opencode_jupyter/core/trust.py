@@ -56,11 +56,19 @@ class Trust:
         self._lock = threading.Lock()
         self._known: dict[str, str] | None = None
         self._stamp: tuple[int, int] | None = None
+        self._lent: dict[str, str] = {}
+        """What holds only as long as this workspace is open: a policy's word, or one that can't be written down."""
 
     def known(self, subject: Subject) -> bool:
         """Whether a person trusted exactly this."""
         with self._lock:
-            return self._read().get(_key(subject)) == subject.digest
+            key = _key(subject)
+            return subject.digest in (self._read().get(key), self._lent.get(key))
+
+    def entries(self) -> list[tuple[str, str]]:
+        """Kind and name of everything that a person trusted, whatever it holds now."""
+        with self._lock:
+            return [(kind, name) for kind, _, name in (key.partition(": ") for key in self._read())]
 
     def grant(self, *subjects: Subject) -> None:
         """Trust these from now on, in every workspace of this user."""
@@ -73,8 +81,9 @@ class Trust:
         """Trust it no more, whatever its content; False if it was not trusted."""
         with self._lock:
             known = self._read()
+            lent = self._lent.pop(_key(subject), None) is not None
             if known.pop(_key(subject), None) is None:
-                return False
+                return lent
             self._write(known)
             return True
 
@@ -87,9 +96,16 @@ class Trust:
         """
         if self.known(subject):
             return
-        await call.ask_trust(PERMISSION, subject.name, {"kind": subject.kind, **subject.shown})
-        if not call.dry_run:
-            self.grant(subject)
+        decision = await call.ask_trust(PERMISSION, subject.name, {"kind": subject.kind, **subject.shown})
+        if decision.by != "policy":
+            try:
+                self.grant(subject)
+            except OSError as error:
+                log.warning("what was trusted can't be kept in %s: %s", self._path, error.strerror or error)
+            else:
+                return
+        with self._lock:
+            self._lent[_key(subject)] = subject.digest
 
     def _read(self) -> dict[str, str]:
         try:

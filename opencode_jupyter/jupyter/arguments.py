@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,9 @@ from .arguments_variables import evaluate, fill, lookup, mapping_of, value_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
 
 if TYPE_CHECKING:
+    from ..core.call import Call
     from ..core.registry import Registry
+    from ..core.workspace import Workspace
 
 OPTIONS = {
     "-o": "VAR  bind the result to a variable",
@@ -53,6 +55,7 @@ class CallRequest:
         background: return a handle at once.
         line: as it was typed.
         help: describe the tool instead.
+        make: makes the call in place of `Workspace.start`.
     """
 
     tool: str
@@ -65,6 +68,18 @@ class CallRequest:
     background: bool = False
     line: str = ""
     help: bool = False
+    make: Callable[[Workspace, CallRequest], Call] | None = None
+
+
+def tool_of(line: str) -> str | None:
+    """The name of the tool as a line of ``%tool`` has it; None if it names none, or can't be read that far."""
+    parser = _Parser(line, None, None, {})
+    try:
+        parser.read_options()
+        word = next_word(line, parser.at)
+    except InvalidArgumentsError:
+        return None
+    return None if word is None or word.key is not None or word.raw.startswith("{") else word.text or None
 
 
 def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str, Any]) -> CallRequest:
@@ -84,10 +99,13 @@ def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str,
 
 
 class _Parser:
-    def __init__(self, line: str, cell: str | None, registry: Registry, user_ns: Mapping[str, Any]) -> None:
+    registry: Registry
+
+    def __init__(self, line: str, cell: str | None, registry: Registry | None, user_ns: Mapping[str, Any]) -> None:
         self.line = line
         self.cell = cell
-        self.registry = registry
+        if registry is not None:
+            self.registry = registry
         self.user_ns = user_ns
         self.request = CallRequest("", line=line.strip())
         self.at = 0
@@ -99,7 +117,7 @@ class _Parser:
         """Fields whose value was typed as plain text, so that the schema may make a number of it."""
 
     def parse(self) -> CallRequest:
-        self._options()
+        self.read_options()
         name = next_word(self.line, self.at)
         if name is None or name.key is not None or name.raw.startswith("{"):
             if self.request.help:
@@ -113,7 +131,7 @@ class _Parser:
         wanted = correct_name(self.registry, wanted)
         tool = self.registry.get(wanted)
         if tool is None:
-            raise UnknownToolError(wanted, self.registry.names())
+            raise UnknownToolError(wanted, self.registry.names(), self.registry.why_not(wanted))
         self.request.tool = wanted
         if not self.request.help:
             self.spec = spec_of(tool)
@@ -130,7 +148,7 @@ class _Parser:
 
     # ------------------------------------------------------------------ options
 
-    def _options(self) -> None:
+    def read_options(self) -> None:
         """Options up to the first other word."""
         while not self.options_over:
             begin = skip_blanks(self.line, self.at)
@@ -185,7 +203,7 @@ class _Parser:
 
     def _command(self) -> None:
         """Options and named parameters in front; then the command, as it stands."""
-        self._options()
+        self.read_options()
         body = self.spec.body or self.spec.find("command")
         assert body is not None
         while True:
@@ -200,7 +218,7 @@ class _Parser:
                 break
             self._give(found, word, f"{found.name}=")
             self.at = word.end
-            self._options()
+            self.read_options()
         rest = self.line[self.at :].strip()
         if rest.startswith("{") and self._whole_json(rest, body):
             return
@@ -221,7 +239,7 @@ class _Parser:
     def _words(self) -> None:
         loose: list[Word] = []
         while True:
-            self._options()
+            self.read_options()
             begin = skip_blanks(self.line, self.at)
             if self.line.startswith("{", begin) and not loose and self._looks_like_json(begin):
                 given, self.at = json_object(self.line, begin)

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..core.errors import PermissionRejectedError, QuestionRejectedError
 from ..core.permission import PermissionRequest
 from ..core.question_request import QuestionRequest
+from ..core.trust import PERMISSION as TRUST
 from ..text.visible import visible
 from . import _kernel_compat
 from .arguments_words import quote
 from .question_prompt import QuestionDialog
+from .view_asks import code_of
 
 if TYPE_CHECKING:
     from .approvals import Ask, Broker
@@ -156,6 +158,12 @@ def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
 def nobody(request: PermissionRequest) -> str:
     """Why an unattended ask was refused, and the rule that would allow it."""
     # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
+    if request.permission == TRUST:
+        names = " ".join(quote(p) for p in request.patterns)
+        return (
+            f"{names} is code of a project that nobody trusted yet, and nobody is here to ask. "
+            f"To trust it: %tools trust {names} in a notebook, or {POLICY_VARIABLE}=allow for every ask."
+        )
     patterns = [p for p in request.always if p != "*"] or list(request.patterns)
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
     magic = " ".join(quote(p) for p in patterns)
@@ -179,7 +187,7 @@ def question(request: PermissionRequest) -> str:
     """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
     lines = [f"Allow {request.permission} of {', '.join(visible(p) for p in request.patterns)}?"]
     for key in ("command", "diff"):
-        text = request.metadata.get(key)
+        text = code_of(request) if request.permission == TRUST and key == "command" else request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:
             body = [visible(line) for line in text.splitlines()]
             lines += body[:SHOWN_LINES]

@@ -22,20 +22,26 @@ from ..core.repair import correct_name
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec, spec_of
 from .arguments_words import BLANK, quote
+from .preparing import in_background
 
 if TYPE_CHECKING:
     from .notebook import Notebook
 
 log = logging.getLogger(__name__)
 
-TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean")
+TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean", "trust")
 PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test", "history")
 MODES = ("default", "accept-edits", "plan", "ask", "bypass")
 PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "external_directory", "doom_loop", "task")
 """Permission keys that are offered; the tools' own names are added."""
 MAX_PATHS = 500
 """Entries of a folder that are offered."""
-_TOOLS_OPTIONS = {"undo": ("--force",), "clean": ("--days", "--all"), "": ()}
+_TOOLS_OPTIONS = {
+    "undo": ("--force",),
+    "clean": ("--days", "--all"),
+    "trust": ("--all", "--list", "--revoke"),
+    "": (),
+}
 _LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|tool_awaited|tool)(?=\s)")
 _CELL = re.compile(r"%%(tool)(?=\s)")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
@@ -62,6 +68,7 @@ def complete(
         match = _CELL.match(until)
     if match is None:
         return {"completions": []}
+    in_background(notebook)
     *before, word = typed_words(until[match.end() :])
     completer = _Completer(notebook, user_ns, before, word)
     command = match.group(1)
@@ -106,7 +113,7 @@ class _Completer:
             return self._starting(("10", "60", "600"), "value"), self.word
         name, given = self._split()
         if name is None:
-            names = self._starting(self.workspace.registry.names(), "tool")
+            names = self._starting(self._names(), "tool")
             return [*names, *self._options(given)], self.word
         tool = self.workspace.registry.get(correct_name(self.workspace.registry, name))
         if tool is None:
@@ -117,9 +124,18 @@ class _Completer:
             return [], self.word
         return self._arguments(spec, given)
 
+    def _names(self) -> list[str]:
+        """The tools that can be called, and those that could be if a person trusted them."""
+        registry = self.workspace.registry
+        others = [one.id for one in registry.unavailable() if not one.id.endswith("*")]
+        return list(dict.fromkeys([*registry.names(), *others]))
+
     def tools(self) -> tuple[list[Choice], str]:
         if not self.before:
             return self._starting(TOOLS_COMMANDS, "keyword"), self.word
+        if self.before[0] == "trust" and not self.word.startswith("-"):
+            waiting = [one.id for one in self.workspace.registry.unavailable() if not one.id.endswith("*")]
+            return self._starting(dict.fromkeys(waiting), "tool"), self.word
         return self._starting(_TOOLS_OPTIONS.get(self.before[0], ()), "option"), self.word
 
     def permissions(self) -> tuple[list[Choice], str]:

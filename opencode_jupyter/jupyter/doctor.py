@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from ..core.discovery import FileTools
 from . import _kernel_compat
 from .card import ESM, widget_class
 
@@ -25,7 +26,7 @@ OLDEST_KERNEL = (6, 29)
 def examine(notebook: Notebook) -> list[Row]:
     """Rows of check, result and advice; an empty advice means that all is well."""
     rows: list[Row] = []
-    for check in (_versions, _routes, _cards, _engine, _search, _data, _config):
+    for check in (_versions, _routes, _cards, _engine, _search, _data, _config, _tools):
         rows += [{"check": name, "result": result, "advice": advice} for name, result, advice in check(notebook)]
     return rows
 
@@ -119,3 +120,16 @@ def _config(notebook: Notebook) -> Check:
     yield "config files", sources, ""
     for warning in workspace.config.warnings:
         yield "config", "a part is left out", str(warning)
+
+
+def _tools(notebook: Notebook) -> Check:
+    """Tools of files and other places: what is not there, and what is odd."""
+    registry = notebook.workspace.registry
+    custom = [name for name in registry.names() if (tool := registry.get(name)) is not None and not tool.builtin]
+    yield "tools of your own", ", ".join(custom) or "none", ""
+    for one in registry.unavailable():
+        yield "tool", f"{one.id} of {one.source} is not there", one.reason
+    for source in registry._sources:
+        for problem in source.problems() if isinstance(source, FileTools) else ():
+            line = f"line {problem.line}: " if problem.line else ""
+            yield "tool file", str(problem.path), line + problem.message

@@ -131,6 +131,10 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
                 "by": rule.origin,
             }
         )
+    rows += [
+        {"tool": one.id, "description": "", "source": one.source, "now": "not there", "by": one.reason}
+        for one in workspace.registry.unavailable()
+    ]
     notes = ["%tool NAME ... calls one, %tool NAME? says what it takes; %tools and %permissions say more."]
     return Table(rows, ("tool", "description", "source", "now", "by"), notes=notes, empty="There are no tools.")
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidArgumentsError, ToolError
 from .arguments_words import words
 from .help import tool_list
+from .preparing import ready_all
 from .tables import Table
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ USAGE = (
     "%tools doctor                    what works here and what does not",
     "%tools undo [N] [--force]        take back the last file changes",
     "%tools clean [--days N] [--all]  delete old files of cut outputs",
+    "%tools trust [NAME|PATH ...]     code of projects that waits for your trust; gives it",
 )
 
 
@@ -47,6 +49,7 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
         _none_left("%tools list", rest)
         command = ""
     if not command:
+        ready_all(notebook)
         table = tool_list(notebook.workspace, agent)
         table.notes += USAGE
         return table
@@ -55,6 +58,7 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
         "doctor": doctor,
         "undo": undo,
         "clean": clean,
+        "trust": trust,
     }
     if command not in commands:
         raise unknown("%tools", command, ["list", *commands])
@@ -85,6 +89,7 @@ def history(notebook: Notebook, rest: list[str]) -> Table:
 def doctor(notebook: Notebook, rest: list[str]) -> Table:
     """``%tools doctor``."""
     _none_left("%tools doctor", rest)
+    ready_all(notebook)
     return Table(notebook.doctor(), ("check", "result", "advice"))
 
 
@@ -137,6 +142,13 @@ def clean(notebook: Notebook, rest: list[str]) -> Table:
     ]
     kept = "" if days < 0 else f" Files changed in the last {days:g} days are kept; --all deletes them too."
     return Table(rows, ("files", "count", "size"), title=f"Whole outputs in {truncation.directory}.{kept}")
+
+
+def trust(notebook: Notebook, rest: list[str]) -> Table:
+    """``%tools trust``."""
+    from . import magic_trust
+
+    return magic_trust.trust(notebook, rest)
 
 
 def dry_run(notebook: Notebook, request: CallRequest) -> Table:

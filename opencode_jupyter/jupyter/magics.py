@@ -71,6 +71,10 @@ class ToolMagics(Magics):
     @line_cell_magic
     def tool(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? says what one takes."""
+        from . import preparing
+
+        with plain_errors():
+            preparing.ready(self.notebook, line)
         request, answer = self._read(line, cell, local_ns)
         if request is None:
             return answer
@@ -82,6 +86,10 @@ class ToolMagics(Magics):
     @line_cell_magic
     async def tool_awaited(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
         """What %tool becomes where a cell can await; the same but for the waiting."""
+        from . import preparing
+
+        with plain_errors():
+            await preparing.ready_async(self.notebook, line)
         request, answer = self._read(line, cell, local_ns)
         if request is None:
             return answer

@@ -272,12 +272,18 @@ class Notebook:
     def _start(self, request: CallRequest) -> Call:
         if self._closed or not self.engine.alive:
             raise ToolError("the tool system has ended; load it again with %reload_ext opencode_jupyter")
-        here = working_folder()
-        if here != self.workspace.directory:
-            self.engine.run(self.workspace.change_directory, here)
+        self.follow_folder()
+        if request.make is not None:
+            return request.make(self.workspace, request)
         return self.workspace.start(
             request.tool, request.arguments, agent=request.agent, timeout=request.timeout, by="user"
         )
+
+    def follow_folder(self) -> None:
+        """Take the workspace to the kernel's folder, where the next call runs."""
+        here = working_folder()
+        if here != self.workspace.directory and self.alive:
+            self.engine.run(self.workspace.change_directory, here)
 
     def _card(self, call: Call, waiter: Waiter | None, request: CallRequest) -> Card:
         self._stdin[call.part.call_id] = self._stdin_now()

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
+from ..core.trust import PERMISSION as TRUST
 from .view_bodies import file_diffs
 
 TEXT_CHARS = 200_000
@@ -53,6 +54,9 @@ class AskView:
         for key, name in (("command", "command"), ("diff", "diff"), ("filepath", "path")):
             if isinstance(metadata.get(key), str):
                 shown[name] = metadata[key][:TEXT_CHARS]
+        if request.permission == TRUST:
+            shown["command"] = code_of(request)[:TEXT_CHARS]
+            shown.pop("path", None)
         diffs = file_diffs(metadata.get("files"))
         if diffs:
             shown["diffs"] = diffs
@@ -64,6 +68,19 @@ class AskView:
         if len(request.rules) > 1:
             shown["rules"] = [rule_json(rule) for rule in request.rules]
         return shown
+
+
+def code_of(request: PermissionRequest) -> str:
+    """What a person is to trust, as text: the tools that it gives, then the command and the code in full."""
+    metadata = request.metadata
+    ids, command, content = (metadata.get(name) for name in ("ids", "command", "content"))
+    given = f", gives {', '.join(map(str, ids))}" if isinstance(ids, (list, tuple)) and ids else ""
+    lines = [f"{metadata.get('kind') or 'code'}{given}"]
+    if command:
+        lines.append(command if isinstance(command, str) else " ".join(map(str, command)))
+    if isinstance(content, str) and content:
+        lines += ["", content]
+    return "\n".join(lines)
 
 
 def rule_json(rule: Rule) -> dict[str, str]:

@@ -19,6 +19,7 @@ const QUESTIONS: Record<string, string> = {
   websearch: 'Allow searching the web for',
   task: 'Allow the agent',
   skill: 'Allow the skill',
+  trust: 'Run code of this project, now and until it changes:',
   doom_loop: 'Allow the same call once more:'
 };
 

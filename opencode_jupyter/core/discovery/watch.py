@@ -7,6 +7,7 @@ hundred microseconds, with hundreds of files some ten milliseconds.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -74,7 +75,7 @@ class Watch:
             now = time.monotonic()
             self._due = now + min(LONGEST, (now - began) * PAUSE)
             if changed:
-                self._scan(config)
+                self._scan()
                 self._due = 0.0
         return changed
 
@@ -88,11 +89,9 @@ class Watch:
             return True
         return any(one.content is not None and one.content.until and not one.same() for one in self.entries)
 
-    def _scan(self, config: Config) -> None:
+    def _scan(self) -> None:
         watched: dict[Path, Stamp | None] = {self._also: stamp(self._also)}
         files = [file for folder, own in self._folders for file in find(folder, own, watched)]
-        top = self._workspace.worktree
-        project = self._workspace.directory if top == Path(top.anchor) else top
         before = {(one.file.path, one.file.own): one for one in self.entries}
         entries = []
         for file in files:
@@ -100,7 +99,7 @@ class Watch:
             if entry is not None and entry.same() and self._keep(entry):
                 del before[file.path, file.own]
             else:
-                entry = Entry(file, display(file.path, project, config.home))
+                entry = Entry(file, label_of(file.path, self._workspace))
             entries.append(entry)
             watched[file.path] = file.stamp
             if entry.content is not None:
@@ -115,3 +114,10 @@ class Watch:
         with self._lock:
             if entry.content is not None and entry in self.entries:
                 self._watched.update(entry.content.stamps)
+
+
+def label_of(path: Path, workspace: Workspace) -> str:
+    """A file as a person reads it: relative to the project, else with ``~``, else whole."""
+    top = workspace.worktree
+    project = workspace.directory if top == Path(top.anchor) else top
+    return display(path, Path(os.path.realpath(project)), workspace.config.home)

@@ -1,0 +1,152 @@
+"""``%tools trust``: which code of projects waits for a person's trust; giving it, listing it, taking it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.discovery.watch import label_of
+from ..core.errors import InvalidArgumentsError
+from ..core.trust import Subject
+from . import preparing
+from .tables import Table
+
+if TYPE_CHECKING:
+    from .notebook import Notebook
+
+USAGE = (
+    "%tools trust NAME|PATH ...   trust what these hold now; another content asks again",
+    "%tools trust --all           trust all that waits",
+    "%tools trust --list          what was trusted; --revoke NAME|PATH takes it back",
+)
+LINES = 8
+"""Lines of a file's beginning that are shown."""
+CHARS = 400
+_COLUMNS = ("trust", "kind", "gives", "size", "begins")
+
+
+def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
+    """``%tools trust [NAME|PATH ...|--all|--list|--revoke NAME|PATH]``.
+
+    Raises:
+        InvalidArgumentsError: a name fits nothing that waits, or several.
+    """
+    words = [word for word in rest if not word.startswith("-")]
+    options = [word for word in rest if word.startswith("-")]
+    if len(options) > 1 or (options and options[0].partition("=")[0] not in ("--all", "--list", "--revoke")):
+        raise InvalidArgumentsError(
+            f"%tools trust takes names, --all, --list, or --revoke NAME, not {' '.join(options)}."
+        )
+    option, _, value = options[0].partition("=") if options else ("", "", "")
+    if option == "--revoke":
+        return _revoke(notebook, [*([value] if value else []), *words])
+    if option == "--list":
+        _none(words, "--list")
+        return _listed(notebook)
+    preparing.ready_all(notebook)
+    waiting = _waiting(notebook)
+    if option == "--all":
+        _none(words, "--all")
+        chosen = waiting
+    elif not words:
+        rows = [_row(notebook, subject) for subject in waiting]
+        title = f"{_counted(len(rows))} for your trust." if rows else ""
+        return Table(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing waits for your trust.")
+    else:
+        chosen = [_one(word, waiting, notebook) for word in words]
+    notebook.workspace.trust.grant(*chosen)
+    preparing.ready_all(notebook)
+    rows = [_row(notebook, subject) for subject in chosen]
+    notes = [f"{one.id} of {one.source}: {one.reason}" for one in notebook.workspace.registry.unavailable()]
+    return Table(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing waited for your trust.")
+
+
+def _waiting(notebook: Notebook) -> list[Subject]:
+    """What waits, of every place that tools come from."""
+    found: dict[tuple[str, str], Subject] = {}
+    for source in notebook.workspace.registry._sources:
+        ask = getattr(source, "untrusted", None)
+        for subject in ask() if ask is not None else ():
+            found[subject.kind, subject.name] = subject
+    return list(found.values())
+
+
+def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
+    shown = subject.shown
+    text = shown.get("content") or shown.get("command") or ""
+    text = text if isinstance(text, str) else " ".join(map(str, text))
+    begins = "\n".join([line for line in text.splitlines() if line.strip()][:LINES])[:CHARS]
+    size = shown.get("size", len(text.encode()))
+    return {
+        "trust": shown.get("label") or subject.name,
+        "kind": subject.kind,
+        "gives": ", ".join(shown.get("ids") or []),
+        "size": f"{size:,} bytes" if size else "",
+        "begins": begins,
+        "name": subject.name,
+    }
+
+
+def _one(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: str = "") -> Subject:
+    """The one thing that a word means: its whole name, a path from here, a tool that it gives, a file's name."""
+    for fits in (_is_name, _gives, _is_file):
+        found = [subject for subject in waiting if fits(word, subject.name, subject.shown, notebook)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(subject.name for subject in found)
+            raise InvalidArgumentsError(f"{word} may be any of {names}; give the path.")
+    names = ", ".join(str(subject.shown.get("label") or subject.name) for subject in waiting) or "nothing"
+    raise InvalidArgumentsError(f"{word} {otherwise or 'is nothing that waits for your trust'}. There is {names}.")
+
+
+def _is_name(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+    path = os.path.normpath(os.path.join(notebook.workspace.directory, os.path.expanduser(word)))
+    return word in (name, shown.get("label")) or path == name or os.path.realpath(path) == name
+
+
+def _gives(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+    ids = shown.get("ids") or []
+    return word in ids or any(id.endswith("*") and word.startswith(id[:-1]) for id in ids)
+
+
+def _is_file(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+    path = Path(name)
+    return word in (path.name, path.stem) or name.startswith(f"{word} ")
+
+
+def _listed(notebook: Notebook) -> Table:
+    entries = notebook.workspace.trust.entries()
+    rows = [{"trust": name, "kind": kind} for kind, name in sorted(entries, key=lambda entry: entry[1])]
+    notes = ["What a file holds is compared at every use; if it changed you are asked again."]
+    return Table(rows, ("trust", "kind"), notes=notes if rows else (), empty="Nothing was trusted yet.")
+
+
+def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
+    if not words:
+        raise InvalidArgumentsError("--revoke wants a name or a path: %tools trust --revoke PATH (--list shows them).")
+    workspace = notebook.workspace
+    trusted = [
+        Subject(kind, name, "", {"label": label_of(Path(name), workspace)}) for kind, name in workspace.trust.entries()
+    ]
+    gone = []
+    for word in words:
+        tool = workspace.registry.get(word)
+        meant = word if tool is None or tool.builtin else tool.source
+        gone.append(_one(meant, trusted, notebook, "is nothing that was trusted"))
+    for subject in gone:
+        workspace.trust.revoke(subject)
+    preparing.ready_all(notebook)
+    rows = [{"trust": subject.name, "kind": subject.kind} for subject in gone]
+    return Table(rows, ("trust", "kind"), title="Not trusted any more:")
+
+
+def _none(words: Sequence[str], option: str) -> None:
+    if words:
+        raise InvalidArgumentsError(f"%tools trust {option} takes no names, not {' '.join(words)}.")
+
+
+def _counted(count: int) -> str:
+    return "1 thing waits" if count == 1 else f"{count} things wait"

@@ -1,0 +1,115 @@
+"""Before a line is read by a tool's schema the tool must be there: files loaded, programs started, trust asked for.
+
+What needs nobody's word is done without a card. What does need it is a call of its own, whose card asks; it is kept in
+the history like any other. Then the line is read and its call made.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import logging
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ..core.call import Call
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.tool import Definition, Tool
+from ..core.workspace import Workspace
+from .arguments import CallRequest, tool_of
+from .waiting import Waiter
+
+if TYPE_CHECKING:
+    from .notebook import Notebook
+
+log = logging.getLogger(__name__)
+
+NAME = "trust"
+"""The name of the call that asks."""
+
+_background: weakref.WeakKeyDictionary[Notebook, concurrent.futures.Future[None]] = weakref.WeakKeyDictionary()
+
+
+def ready(notebook: Notebook, line: str) -> None:
+    """Have the tool that a ``%tool`` line names ready, or all of them for a line that names none; blocks.
+
+    Raises:
+        ToolError: a person refused what that needs.
+    """
+    wanted, may_ask = _wanted(line)
+    if not unsettled(notebook, wanted):
+        return
+    future = _prepared(notebook, wanted)
+    Waiter(lambda reason: _cancel(future), notebook.beat).wait(future)
+    if may_ask and wanted is not None and unsettled(notebook, wanted):
+        notebook.run_sync(_asking(wanted))
+
+
+async def ready_async(notebook: Notebook, line: str) -> None:
+    """`ready`, awaited.
+
+    Raises:
+        ToolError: a person refused what that needs.
+    """
+    wanted, may_ask = _wanted(line)
+    if not unsettled(notebook, wanted):
+        return
+    future = _prepared(notebook, wanted)
+    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(future)
+    if may_ask and wanted is not None and unsettled(notebook, wanted):
+        await notebook.run_async(_asking(wanted))
+
+
+def ready_all(notebook: Notebook) -> None:
+    """Have all tools ready that need nobody's word; blocks."""
+    ready(notebook, "")
+
+
+def in_background(notebook: Notebook) -> None:
+    """Begin to have all tools ready that need nobody's word, unless that is being done."""
+    running = _background.get(notebook)
+    try:
+        if (running is None or running.done()) and unsettled(notebook, None):
+            _background[notebook] = _prepared(notebook, None)
+    except Exception:  # a config file that can't be read; the next call says so
+        log.debug("tools can't be prepared", exc_info=True)
+
+
+def unsettled(notebook: Notebook, wanted: str | None) -> bool:
+    """Whether there is anything to do for a tool (None: for all), in the folder where the next call runs."""
+    notebook.follow_folder()
+    return not notebook.workspace.registry.settled(wanted)
+
+
+def _wanted(line: str) -> tuple[str | None, bool]:
+    """The tool that a line names, and whether a person may be asked for it: not for help or a dry run."""
+    wanted = tool_of(line)
+    if wanted is None:
+        return None, False
+    words = set(line.split())
+    only_told = wanted.endswith("?") or bool(words & {"--help", "-h", "--dry-run"})
+    return wanted.rstrip("?"), not only_told
+
+
+def _prepared(notebook: Notebook, wanted: str | None) -> concurrent.futures.Future[None]:
+    return notebook.engine.submit(notebook.workspace.registry.prepare(wanted))
+
+
+def _cancel(future: concurrent.futures.Future[None]) -> None:
+    future.cancel()
+
+
+def _asking(wanted: str) -> CallRequest:
+    """A call that asks for what a tool needs, and shows nothing if that turns out to be nothing."""
+
+    def make(workspace: Workspace, request: CallRequest) -> Call:
+        call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user")
+
+        async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+            await workspace.registry.prepare(wanted, call)
+            return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
+
+        call.tool = Tool(NAME, Definition("Asks before code of a project runs.", {}, execute), builtin=True)
+        return call
+
+    return CallRequest(NAME, {"tool": wanted}, quiet=True, make=make)
