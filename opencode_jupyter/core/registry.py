@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import anyio
 
 from .context import InitContext
+from .errors import UnknownToolError
 from .hooks import DEFINITION
 from .sources import Rank, ToolSource, Unavailable
 from .tool import Bound, Tool, tool
@@ -63,31 +64,55 @@ class Registry:
         self._custom: list[Tool] = []
         self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
 
-    def register(self, given: Tool | Callable[..., Any]) -> Tool:
+    @overload
+    def register(self, given: Tool | Callable[..., Any]) -> Tool: ...
+
+    @overload
+    def register(self, given: Any, **options: Any) -> Any: ...
+
+    def register(self, given: Any, **options: Any) -> Any:
         """Add a custom tool, in place of the custom one with the same id if there is one.
 
         Args:
-            given: a `Tool`, or a function or another thing that `opencode_jupyter.tool` makes one of.
+            given: a `Tool`; a function or another thing that `opencode_jupyter.tool` makes one of; a tool of LangChain,
+                pydantic-ai, MCP, OpenAI or Anthropic, or several (`opencode_jupyter.adapters`).
+            **options: what a tool of another library needs besides: ``deps``, ``session`` or ``call``.
+
+        Returns:
+            The `Tool`; a list of them if several were given (a list, a toolset, a toolkit).
 
         Raises:
-            TypeError: it is neither.
+            TypeError: it is none of these, or needs what is missing; the message says what.
         """
-        if not isinstance(given, Tool):
-            if not callable(given) and not hasattr(given, "execute"):
-                kind = type(given).__name__
-                raise TypeError(f"register() takes a Tool or a function, not {kind}; see opencode_jupyter.tool")
-            try:
-                given = tool(given)
-            except TypeError as error:
-                raise TypeError(f"register(): {error}") from error
+        tools = [given] if isinstance(given, Tool) else self._adapted(given, options)
+        for one in tools:
+            self._add(one)
+        self.changed()
+        several = isinstance(given, (list, tuple)) or hasattr(given, "get_tools")
+        return tools if several else tools[0]
+
+    def _adapted(self, given: Any, options: dict[str, Any]) -> list[Tool]:
+        from ..adapters import adapt  # here, so that core's modules do not depend on other libraries
+
+        found = adapt(given, **options)
+        if found is not None:
+            return found
+        if options:
+            raise TypeError(f"register() takes no {', '.join(options)}= for {type(given).__name__}")
+        if not callable(given) and not hasattr(given, "execute"):
+            kind = type(given).__name__
+            raise TypeError(f"register() takes a Tool or a function, not {kind}; see opencode_jupyter.tool")
+        try:
+            return [tool(given)]
+        except TypeError as error:
+            raise TypeError(f"register(): {error}") from error
+
+    def _add(self, given: Tool) -> None:
         for i, old in enumerate(self._registered):
             if old.id == given.id:
                 self._registered[i] = given
-                break
-        else:
-            self._registered.append(given)
-        self.changed()
-        return given
+                return
+        self._registered.append(given)
 
     def add_builtin(self, given: Tool) -> None:
         """Add a tool of this package that not every workspace has (a notebook's own), among the built-in ones."""
@@ -192,9 +217,25 @@ class Registry:
             agent: an agent or its name; tools may describe themselves differently to each.
         """
         await self.prepare()
-        provider, name = split_model(model)
+        return await self._initialised(self._chosen(*split_model(model)), agent)
+
+    async def described(self, names: Iterable[str], agent: str | Agent | None = None) -> list[Bound]:
+        """The tools of these names, whatever a model would be offered, initialised for an agent.
+
+        Raises:
+            UnknownToolError: there is none of a name.
+        """
+        await self.prepare()
+        chosen = []
+        for name in names:
+            one = self.get(name)
+            if one is None:
+                raise UnknownToolError(name, self.names(), self.why_not(name))
+            chosen.append(one)
+        return await self._initialised(chosen, agent)
+
+    async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
         who = self._workspace.agents.get(agent) if isinstance(agent, str) else agent
-        chosen = self._chosen(provider, name)
         bound: list[Bound | None] = [None] * len(chosen)
         context = InitContext(who, self._workspace)
 

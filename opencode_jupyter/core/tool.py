@@ -45,6 +45,9 @@ class Definition:
     execute: Execute
     """``(arguments, context)`` to a result. Sync functions run in a worker thread; generators stream."""
     format_validation_error: FormatValidationError | None = None
+    check: Callable[[dict[str, Any]], Any] | None = None
+    """Checks the arguments in the place of `parameters` and gives what `execute` gets; raises pydantic's
+    ``ValidationError``, or ``ValueError`` with words for the model."""
 
     def __post_init__(self) -> None:
         self.execute = joined(self.execute)
@@ -77,18 +80,21 @@ class Bound:
         Raises:
             InvalidArgumentsError: they do not fit; the message is the tool's own if it has a formatter.
         """
-        model = self.definition.parameters
-        if isinstance(model, dict):
-            return arguments
+        model, check = self.definition.parameters, self.definition.check
+        if check is None:
+            if isinstance(model, dict):
+                return arguments
+            check = model.__pydantic_validator__.validate_python
         try:
-            return model.__pydantic_validator__.validate_python(arguments)
-        except ValidationError as error:
+            return check(arguments)
+        except ValueError as error:  # pydantic's is one
             formatter = self.definition.format_validation_error
-            if formatter is not None:
+            if formatter is not None and isinstance(error, ValidationError):
                 message = formatter(error)
             else:
+                said = issues(error) if isinstance(error, ValidationError) else error
                 message = (
-                    f"The {self.id} tool was called with invalid arguments: {issues(error)}.\n"
+                    f"The {self.id} tool was called with invalid arguments: {said}.\n"
                     "Please rewrite the input so it satisfies the expected schema."
                 )
             raise InvalidArgumentsError(message, tool=self.id, cause=error) from error

@@ -1,0 +1,98 @@
+"""What all tools from outside have in common: an id, one ask before they run, text made of what they return."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from ..core.result import ToolResult
+from ..core.tool import Definition, Tool
+
+if TYPE_CHECKING:
+    from ..core.context import ToolContext
+
+LARGEST = 100_000
+"""Characters of JSON that a library's own data may take in a result's metadata."""
+_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+
+Run = Callable[[Any, "ToolContext"], Awaitable[ToolResult]]
+
+
+def tool_id(name: str) -> str:
+    """A name in the characters that a magic's line and providers take.
+
+    Raises:
+        TypeError: there is nothing of a name.
+    """
+    found = _OTHER.sub("_", name.strip())
+    if not found.strip("_"):
+        raise TypeError(f"a tool needs a name, not {name!r}")
+    return found
+
+
+def foreign(
+    name: str,
+    description: str,
+    parameters: Any,
+    run: Run,
+    *,
+    source: str,
+    check: Callable[[dict[str, Any]], Any] | None = None,
+    external: bool = False,
+) -> Tool:
+    """A tool of another library. As for a server's tools, the rules are asked by its id before it runs.
+
+    Args:
+        name: as the library has it; the id is made of it.
+        description: for the model.
+        parameters: a pydantic model or a JSON schema.
+        run: calls it with what `check` gave.
+        source: where it comes from, for listings.
+        check: checks the arguments; see `Definition.check`.
+        external: it runs elsewhere.
+    """
+    id = tool_id(name)
+
+    async def execute(arguments: Any, ctx: ToolContext) -> ToolResult:
+        await ctx.ask(id, ["*"], ["*"])
+        ctx.proceed()
+        return await run(arguments, ctx)
+
+    made = Tool(id, Definition(description, parameters, execute, check=check), external=external, source=source)
+    made.__doc__ = description
+    return made
+
+
+def text_of(value: Any) -> str:
+    """What a function returned as text for a model: text as it is, all else as JSON where it has a form in it."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return to_json(value, fallback=str, inf_nan_mode="constants").decode()
+
+
+def rows_of(value: Any) -> list[dict[str, Any]] | None:
+    """The rows of a table: a list of dicts, or of a retriever's documents."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    if all(isinstance(row, dict) for row in value):
+        return list(value)
+    if all(hasattr(row, "page_content") and isinstance(getattr(row, "metadata", None), dict) for row in value):
+        return [{"page_content": row.page_content, **row.metadata} for row in value]
+    return None
+
+
+def plain(value: Any) -> Any:
+    """Data as metadata can keep it (JSON); a short description where it has no such form or is large."""
+    try:
+        text = to_json(value, inf_nan_mode="null")
+        if len(text) <= LARGEST:
+            return json.loads(text)
+        return f"{type(value).__name__} ({len(text)} bytes as JSON)"
+    except ValueError:
+        return type(value).__name__

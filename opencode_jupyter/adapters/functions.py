@@ -1,0 +1,81 @@
+"""A tool as a provider's API takes it (a dict with a JSON schema), together with the function that does the work."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from ..core.function import described
+from ..core.result import ToolResult
+from ..core.signature import context_of
+from ..core.streaming import join, join_async
+from ..core.tool import as_result
+from ._foreign import foreign, rows_of, text_of
+from ._schema_check import checker
+
+if TYPE_CHECKING:
+    from ..core.context import ToolContext
+    from ..core.tool import Tool
+
+_KINDS = ("function", "custom")
+SHAPES = (
+    '{"type": "function", "function": {"name", "description", "parameters"}}, {"type": "function", "name", '
+    '"description", "parameters"} or {"name", "description", "input_schema"}'
+)
+
+
+def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> Tool:
+    """A tool of OpenAI's (Chat Completions, Responses) or Anthropic's form.
+
+    Args:
+        given: the dict.
+        call: does the work: gets the arguments by name, and the context if it wants it. May be async.
+
+    Raises:
+        TypeError: the dict has another form, or `call` is missing.
+    """
+    inner = given.get("function")
+    form = inner if isinstance(inner, dict) else given
+    name = form.get("name")
+    schema = form.get("parameters", form.get("input_schema", {}))
+    if not isinstance(name, str) or not isinstance(schema, dict) or given.get("type", "function") not in _KINDS:
+        raise TypeError(f"a dict that is a tool has one of the forms {SHAPES}; this one has the keys {sorted(given)}")
+    if not callable(call):
+        raise TypeError(f"the tool {name} says what it takes, not what it does: register(..., call=the_function)")
+    fn = described(call).fn
+    context = context_of(fn)
+    is_async = inspect.iscoroutinefunction(fn)
+
+    async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        keywords = {**arguments, **dict.fromkeys(context, ctx)}
+        if is_async or inspect.isasyncgenfunction(fn):
+            outcome = fn(**keywords)
+        else:
+            outcome = await anyio.to_thread.run_sync(_called, fn, keywords, ctx, abandon_on_cancel=True)
+        if inspect.isawaitable(outcome):
+            outcome = await outcome
+        if isinstance(outcome, AsyncIterator):
+            outcome = await join_async(outcome, ctx)
+        return result_of(name, outcome)
+
+    schema = copy.deepcopy(schema)
+    schema.setdefault("type", "object")
+    schema.setdefault("properties", {})
+    source = getattr(call, "__module__", "") or ""
+    return foreign(name, str(form.get("description") or ""), schema, run, source=source, check=checker(schema))
+
+
+def result_of(name: str, outcome: Any) -> ToolResult:
+    """What a function returned that knows nothing of `ToolResult`: anything that has a form in text."""
+    if isinstance(outcome, (str, ToolResult)):
+        return as_result(name, outcome)
+    return ToolResult(output=text_of(outcome), records=rows_of(outcome))
+
+
+def _called(fn: Callable[..., Any], keywords: dict[str, Any], ctx: ToolContext) -> Any:
+    outcome = fn(**keywords)
+    return join(outcome, ctx) if isinstance(outcome, Iterator) else outcome

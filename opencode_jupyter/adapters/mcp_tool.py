@@ -1,0 +1,89 @@
+"""One tool of an MCP server that somebody else's code is connected to.
+
+Servers of the configuration are another matter: the package starts and ends those itself (`opencode_jupyter.mcp`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..core.errors import ToolError
+from ._foreign import foreign
+from ._schema_check import checker
+
+if TYPE_CHECKING:
+    from mcp import Client, ClientSession
+    from mcp.types import CallToolResult
+    from mcp.types import Tool as Listed
+
+    from ..core.context import ToolContext
+    from ..core.result import ToolResult
+    from ..core.tool import Tool
+
+T = TypeVar("T")
+ANSWER = 5.0
+"""Seconds that the session's event loop may take to answer at all."""
+
+
+def tool_of(given: Listed, session: Client | ClientSession | None = None) -> Tool:
+    """A listed tool, bound to the session it was listed by.
+
+    Args:
+        given: what ``list_tools`` gave.
+        session: stays open for as long as the tool is used. It is called on the event loop on which this runs.
+
+    Raises:
+        TypeError: the session is missing.
+    """
+    if not callable(getattr(session, "call_tool", None)):
+        raise TypeError(
+            f"the MCP tool {given.name} is only a description: register(tool, session=...) with the mcp.Client or "
+            "ClientSession it came from, or name its server under mcp in opencode.json"
+        )
+    schema = {"properties": {}, **(given.input_schema or {}), "type": "object"}
+    home = _running()
+
+    async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        from ..mcp.results import error_of, result_of
+
+        found: CallToolResult = await _on(home, session.call_tool(given.name, arguments))  # type: ignore[union-attr]
+        if found.is_error:
+            raise ToolError(error_of(found))
+        return result_of(found)
+
+    text = given.description or given.title or ""
+    return foreign(given.name, text, schema, run, source="mcp", check=checker(schema), external=True)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _on(home: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, T]) -> T:
+    """Await what belongs to another event loop.
+
+    Raises:
+        ToolError: that loop has ended, or a cell keeps it busy.
+    """
+    here = asyncio.get_running_loop()
+    if home is None or home is here:
+        return await work
+    if home.is_closed() or not home.is_running():
+        work.close()
+        raise ToolError("the event loop of this MCP session has ended; connect again and register the tool anew")
+    answered = asyncio.Event()
+    home.call_soon_threadsafe(here.call_soon_threadsafe, answered.set)
+    try:
+        await asyncio.wait_for(answered.wait(), ANSWER)
+    except TimeoutError:
+        work.close()
+        raise ToolError(
+            "this MCP session lives on the event loop that the cell blocks while it waits: await the call "
+            "(%tool at the top level of a cell does), or name the server under mcp in opencode.json"
+        ) from None
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))

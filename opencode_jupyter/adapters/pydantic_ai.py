@@ -1,0 +1,144 @@
+"""pydantic-ai's tools and toolsets, called as its agent would: its validators, its way of running them."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import BinaryContent, FileUrl, FunctionToolset, RunContext, ToolReturn
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.usage import RunUsage
+
+from ..core.errors import ToolError
+from ..core.result import Attachment, ToolResult
+from ._blocking import in_thread
+from ._foreign import foreign, plain, rows_of, text_of
+
+if TYPE_CHECKING:
+    from pydantic_ai.toolsets import ToolsetTool
+
+    from ..core.context import ToolContext
+    from ..core.tool import Tool
+
+LISTING = 30.0
+"""Seconds a toolset may take to list its tools."""
+
+
+class MissingDepsError(ToolError, AttributeError):
+    """A tool looked into ``ctx.deps``, and none were given."""
+
+
+class NoDeps:
+    """Stands for dependencies that nobody gave: false, and an error for who looks into it."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MissingDepsError(
+            f"this pydantic-ai tool uses ctx.deps.{name}, and there are no deps: registry.register(tool, deps=...)"
+        )
+
+
+def tools_of(given: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None) -> list[Tool]:
+    """A tool, or the tools that a toolset lists now.
+
+    Each gets a run context with `deps` and little else: there is no agent, no message history and a model that is
+    never asked.
+
+    Raises:
+        TypeError: a tool's work is done outside of pydantic-ai; there is nothing to call.
+        ToolError: the toolset did not list its tools in time.
+    """
+    toolset: AbstractToolset[Any] = FunctionToolset([given]) if isinstance(given, PydanticTool) else given
+    context = _context(NoDeps() if deps is None else deps)
+    listed = in_thread(_list(toolset, context), LISTING, "the toolset did not list its tools")
+    return [_tool(toolset, name, one, context) for name, one in listed.items()]
+
+
+async def _list(toolset: AbstractToolset[Any], context: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+    async with toolset:
+        return await toolset.get_tools(context)
+
+
+def _context(deps: Any) -> RunContext[Any]:
+    return RunContext(deps=deps, model=TestModel(), usage=RunUsage(), tool_call_approved=True)
+
+
+def _tool(toolset: AbstractToolset[Any], name: str, listed: ToolsetTool[Any], context: RunContext[Any]) -> Tool:
+    form = listed.tool_def
+    if form.kind not in ("function", "unapproved"):
+        raise TypeError(
+            f"the pydantic-ai tool {name} is of the kind {form.kind}: its work is done outside; nothing can be called"
+        )
+
+    def check(arguments: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = listed.args_validator.validate_python(arguments)
+        return found
+
+    async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        mine = replace(context, tool_name=name, tool_call_id=ctx.call_id, usage=RunUsage())
+        try:
+            if listed.args_validator_func is not None:
+                await _validated(listed, arguments, mine)
+            async with toolset:
+                outcome = await toolset.call_tool(name, arguments, mine, listed)
+        except (ModelRetry, ToolFailed) as error:
+            raise ToolError(error.message) from error
+        except (CallDeferred, ApprovalRequired) as error:
+            raise ToolError(
+                f"the tool {name} puts its work off ({type(error).__name__}), which only its own agent can wait for"
+            ) from error
+        return _result(outcome)
+
+    schema = {"properties": {}, **form.parameters_json_schema}
+    return foreign(name, form.description or "", schema, run, source="pydantic-ai", check=check)
+
+
+async def _validated(listed: ToolsetTool[Any], arguments: dict[str, Any], context: RunContext[Any]) -> None:
+    assert listed.args_validator_func is not None
+    outcome = listed.args_validator_func(context, **arguments)
+    if inspect.isawaitable(outcome):
+        await outcome
+
+
+def _result(outcome: Any) -> ToolResult:
+    metadata: dict[str, Any] = {}
+    extra: Any = None
+    if isinstance(outcome, ToolReturn):
+        if outcome.metadata is not None:
+            metadata["artifact"] = plain(outcome.metadata)
+        outcome, extra = outcome.return_value, outcome.content
+    texts, attachments = _content(outcome)
+    more, files = _content(extra)
+    return ToolResult(
+        output="\n\n".join(text for text in (*texts, *more) if text),
+        metadata=metadata,
+        attachments=[*attachments, *files],
+        records=rows_of(outcome),
+    )
+
+
+def _content(value: Any) -> tuple[list[str], list[Attachment]]:
+    """Texts and files; a list with files in it is taken item by item."""
+    file = _file(value)
+    if file is not None:
+        return [], [file]
+    if isinstance(value, (list, tuple)) and any(_file(item) is not None for item in value):
+        pieces = [_content(item) for item in value]
+        return [t for texts, _ in pieces for t in texts], [f for _, files in pieces for f in files]
+    return [text_of(value)], []
+
+
+def _file(value: Any) -> Attachment | None:
+    if isinstance(value, BinaryContent):
+        return Attachment.from_bytes(value.data, value.media_type)
+    if isinstance(value, FileUrl):
+        return Attachment(value.media_type, value.url)
+    return None
