@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.config.parse import display
-from ..core.errors import InvalidArgumentsError
+from ..core.errors import InvalidArgumentsError, ToolError
 from .arguments_words import Word, words
 from .help import summary
 from .magic_tools import unknown
@@ -144,6 +144,17 @@ class Request:
         """A server's configuration."""
         return self.servers.specs()[name]
 
+    def up(self, name: str) -> Status:
+        """How a server is, connected if it can be. One that was switched off stays so.
+
+        Raises:
+            ToolError: it is switched off.
+        """
+        status = self.servers.status()[name]
+        if status.state == "disabled" and not status.error:
+            raise ToolError(f"{name} is switched off; start it: %mcp connect {name}")
+        return status if status.state == "connected" else self.wait(self.servers.connect(name))
+
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the engine and wait for it; an interrupt ends both."""
         future = self.notebook.engine.submit(work)
@@ -229,9 +240,7 @@ def tools(request: Request) -> Table:
     usage = "%mcp tools NAME shows a server's tools."
     name = request.name(usage)
     request.end(usage)
-    status = request.servers.status()[name]
-    if status.state != "connected":
-        status = request.wait(request.servers.connect(name))
+    status = request.up(name)
     rows = [
         {"tool": tool.id, "description": summary(tool)}
         for tool in request.servers.tools()

@@ -23,7 +23,8 @@ def add(request: Request) -> Table:
     """``%mcp add NAME URL|-- COMMAND ...``: add a server, connect it, and keep it if that is asked for."""
     place = _place(request)
     name, entry = _entry(request)
-    notes: list[str] = []
+    before = request.servers.specs().get(name)
+    notes = [f"In place of the one of {shown_file(request.workspace, before.source)}."] if before is not None else []
     if place is None:
         # the session's entry is used as it is; a file's is filled in when it is read
         status = request.wait(request.servers.add(name, _filled(entry)))

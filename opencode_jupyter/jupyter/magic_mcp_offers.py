@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, ToolError
-from .magic_mcp import Request, said
+from .magic_mcp import Request, said, words_of
 from .tables import Message, Table
 
 if TYPE_CHECKING:
@@ -94,11 +94,17 @@ def read(request: Request) -> Content:
 
 
 def _one(request: Request, usage: str) -> str | None:
-    """The server that the line names, if it names one; it is connected if it can be."""
+    """The server that the line names, if it names one.
+
+    Raises:
+        ToolError: it can't be connected.
+    """
     server = request.name(usage) if request.rest else None
     request.end(usage)
-    if server is not None and request.servers.status()[server].state != "connected":
-        request.wait(request.servers.connect(server))
+    if server is not None:
+        status = request.up(server)
+        if status.state != "connected":
+            raise ToolError(words_of(status) or f"{server} is not connected.")
     return server
 
 

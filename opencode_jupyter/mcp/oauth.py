@@ -389,13 +389,13 @@ def _wire(model: BaseModel | None) -> dict[str, Any] | None:
     return model.model_dump(mode="json", exclude_none=True) if model is not None else None
 
 
-class _NoTrace(logging.Filter):
-    """Drops the library's trace of a failed login: the error is raised as well, and the trace repeats what it held."""
+class _Quiet(logging.Filter):
+    """Drops what the library logs of a failed login or renewal: it is raised or mended, and traces repeat secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.msg != "OAuth flow error"
+        return not str(record.msg).startswith(("OAuth flow error", "Token refresh failed", "Invalid refresh response"))
 
 
 _quiet = logging.getLogger("mcp.client.auth.oauth2")
-if not any(isinstance(found, _NoTrace) for found in _quiet.filters):
-    _quiet.addFilter(_NoTrace())
+if not any(isinstance(found, _Quiet) for found in _quiet.filters):
+    _quiet.addFilter(_Quiet())

@@ -103,7 +103,10 @@ class Redirect:
         try:
             return await asyncio.wait_for(asyncio.shield(self._answer), seconds)
         except TimeoutError:
-            raise LoginFailedError(f"No answer came in {seconds:g} s; the login was given up.") from None
+            raise LoginFailedError(
+                f"No answer came in {seconds:g} s; the login was given up. If the page did not know this program: "
+                "%mcp auth NAME --forget, then again"
+            ) from None
 
     async def close(self) -> None:
         """Stop listening. Twice is harmless."""

@@ -85,6 +85,9 @@ def test_a_program_from_its_addition_to_its_end(ip: Shell) -> None:
 
     assert row(ip.run("%mcp disconnect demo"))["status"] == "disabled"
     assert row(ip.run("%mcp"))["status"] == "disabled"
+    for line in ("%mcp tools demo", "%mcp prompts demo"):
+        with pytest.raises(ToolError, match="switched off; start it: %mcp connect demo"):
+            ip.run(line)
     assert row(ip.run("%mcp connect demo"))["status"] == "connected"
     assert ip.run("%mcp remove demo") == "demo is gone."
     assert ip.run("%mcp list").records == []
@@ -203,6 +206,8 @@ def test_what_is_saved(ip: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert rows["far"]["status"] == "failed"
     assert rows["far"]["trust"] == "yours"
     assert "hidden-value" not in repr(ip.run("%mcp"))
+    assert "In place of the one of" in repr(ip.run("%mcp add far http://127.0.0.1:9/sse --sse"))
+    assert "config_home/opencode/opencode.json has one" in ip.run("%mcp remove far")
     ip.run("%mcp remove far --save")
     assert json.loads(own.read_text())["mcp"] == {}
     ip.run("%mcp remove demo --save")
