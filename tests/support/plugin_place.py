@@ -67,6 +67,20 @@ class PluginPlace:
         return Workspace(self.project, data_dir=self.root / "data", **options)
 
 
+def keep(path: Path) -> str:
+    """Code of a function that adds what it is given to a file, one JSON text a line."""
+    return f"""
+import json
+def keep(*given):
+    with open({str(path)!r}, "a") as f:
+        print(json.dumps(given, default=str), file=f)
+"""
+
+
+def kept(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def plugins_of(ws: Workspace) -> PluginTools:
     return ws.service(PluginTools)
 

@@ -243,7 +243,9 @@ async def test_failing_plugins_are_kept_apart(plugin_place: PluginPlace) -> None
 
 async def test_many_first_calls_start_each_plugin_once(plugin_place: PluginPlace) -> None:
     count = plugin_place.root / "count"
-    plugin_place.mine("once", f"def plugin(input): open({str(count)!r}, 'a').write('x')\n")
+    plugin_place.write(count, "")
+    code = "from pathlib import Path\ndef plugin(input):\n    path = Path({!r})\n    path.write_text(path.read_text() + 'x')\n"
+    plugin_place.mine("once", code.format(str(count)))
     async with plugin_place.open() as ws:
         await asyncio.gather(*(ws.call("glob", {"pattern": f"*{i}"}) for i in range(8)))
         assert count.read_text() == "x"
@@ -345,3 +347,83 @@ async def test_packages_are_looked_up_once_per_process(
         async with plugin_place.open() as ws:
             await ws.registry.prepare()
     assert len(looks) == 1
+
+
+async def test_a_plugin_that_is_late_joins_when_it_is_ready(plugin_place: PluginPlace) -> None:
+    plugin_place.mine(
+        "late",
+        """
+        import asyncio
+        ready = asyncio.Event()
+        async def plugin(input):
+            await ready.wait()
+            def before(input, output): output["args"]["said"] = "joined"
+            return {"tool.execute.before": before}
+        """,
+    )
+    plugin_place.mine(
+        "echo",
+        "def plugin(input):\n    def echo(said: str = 'alone'): return said\n    return {'tool': {'echo': echo}}\n",
+    )
+    async with plugin_place.open() as ws:
+        plugins_of(ws).limit = 0.2
+        assert (await ws.call("echo", {})).output == "alone"
+        assert states(ws) == {"echo": "runs", "late": "failed"}
+        assert "join once it has" in ws.registry.why_not("late_x")
+        module = next(m for name, m in sys.modules.items() if name.endswith(".late") and hasattr(m, "ready"))
+        module.ready.set()
+        async with asyncio.timeout(20):
+            while plugins_of(ws).settled():
+                await asyncio.sleep(0.01)
+        assert (await ws.call("echo", {})).output == "joined"
+        assert running(ws) == ["echo", "late"]
+
+
+async def test_trust_that_is_taken_back_ends_a_plugin(plugin_place: PluginPlace) -> None:
+    plugin_place.local("here", SAYS.format(said="here"))
+    async with plugin_place.open() as ws:
+        (subject,) = plugins_of(ws).untrusted()
+        ws.trust.grant(subject)
+        assert (await ws.call("who", {})).output == "here"
+        ws.trust.revoke(subject)
+        with pytest.raises(UnknownToolError):
+            await ws.call("who", {})
+
+
+async def test_a_plugin_file_imports_from_beside_it_what_was_trusted_with_it(plugin_place: PluginPlace) -> None:
+    folder = plugin_place.project / ".opencode" / "plugin"
+    plugin_place.local("main", "from ._words import WORD\ndef plugin(input): return {'tool': {'who': lambda: WORD}}\n")
+    plugin_place.write(folder / "_words.py", "WORD = 'first'\n")
+    async with plugin_place.open() as ws:
+        (subject,) = plugins_of(ws).untrusted()
+        assert "WORD = 'first'" in subject.shown["content"]
+        assert subject.shown["label"] == ".opencode/plugin/main.py"
+        ws.trust.grant(subject)
+        assert (await ws.call("who", {})).output == "first"
+        plugin_place.write(folder / "_words.py", "WORD = 'another'\n")
+        with pytest.raises(UnknownToolError):
+            await ws.call("who", {})
+
+
+async def test_what_a_starting_plugin_prints_stays_out_of_the_cell(
+    plugin_place: PluginPlace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin_place.mine("loud", "print('importing')\ndef plugin(input): print('starting')\n")
+    async with plugin_place.open() as ws:
+        await ws.registry.prepare()
+        assert running(ws) == ["loud"]
+    assert capsys.readouterr().out == ""
+
+
+async def test_another_folder_has_its_own_plugins(plugin_place: PluginPlace) -> None:
+    plugin_place.mine("always", "def plugin(input): return {}\n")
+    plugin_place.local("here", SAYS.format(said="here"))
+    other = plugin_place.root / "other"
+    (other / ".git").mkdir(parents=True)
+    async with plugin_place.open() as ws:
+        ws.trust.grant(*plugins_of(ws).untrusted())
+        assert (await ws.call("who", {})).output == "here"
+        ws.change_directory(other)
+        with pytest.raises(UnknownToolError):
+            await ws.call("who", {})
+        assert running(ws) == ["always"]

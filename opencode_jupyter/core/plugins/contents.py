@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
-import sys
+import logging
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from ..discovery.importing import run_module
+from ..discovery.names import clean
+from ..discovery.output import kept
 from ..errors import ToolError
 from .found import Found
 
-PREFIX = "opencode_plugin_"
-"""Begins the module name of a plugin file."""
+T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class PluginError(ToolError):
     """A plugin can't be loaded, or gave something that is no plugin's."""
 
 
-def functions_of(found: Found) -> list[Callable[..., Any]]:
-    """Import a plugin and give its plugin functions, each once, in the order of their definition. Blocks.
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What importing a plugin gave.
 
-    Those are, of a module: the callables that ``__all__`` names; without it the public functions it defines that can be
-    called with one argument, or of these, if there are any, those whose argument is annotated `PluginInput`.
+    Attributes:
+        functions: its plugin functions, each once, in the order of their definition.
+        module: the module that a file became, to be forgotten with it; "" for a package's.
+    """
+
+    functions: list[Callable[..., Any]]
+    module: str = ""
+
+
+def exported(found: Found) -> Exported:
+    """Import a plugin. Blocks.
+
+    Its plugin functions are, of a module: the callables that ``__all__`` names; without it the public functions it
+    defines that can be called with one argument, or of these, if there are any, those whose argument is annotated
+    `PluginInput`.
 
     Raises:
         PluginError: it can't be imported, or there is no such function.
@@ -36,23 +53,35 @@ def functions_of(found: Found) -> list[Callable[..., Any]]:
         elif found.kind == "module":
             given = importlib.import_module(found.target)
         else:
-            given = _run_file(found)
+            assert found.content is not None
+            stem = clean(found.content.main.stem)
+            given = run_module(found.content, stem, closed=found.subject is not None)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise PluginError(f"importing it failed: {described(error)}") from error
     if not isinstance(given, types.ModuleType):
         if not callable(given):
             raise PluginError(f"its entry point gives {type(given).__name__}; it must name a function or a module")
-        return [given]
-    exported = list({id(fn): fn for fn in _exported(given)}.values())
-    if not exported:
+        return Exported([given])
+    functions = list({id(fn): fn for fn in _functions(given)}.values())
+    if not functions:
         raise PluginError(
             f"{given.__name__ if found.kind == 'module' else found.name} exports no plugin function: "
             "define one that takes a PluginInput and returns hooks"
         )
-    return exported
+    return Exported(functions, given.__name__ if found.kind == "file" else "")
 
 
-def _exported(module: types.ModuleType) -> Iterator[Callable[..., Any]]:
+def quietly(name: str, work: Callable[[], T]) -> T:
+    """Do `work` on this thread; what it prints goes to the log, and not into a cell."""
+    with kept() as pieces:
+        try:
+            return work()
+        finally:
+            if printed := "".join(pieces).strip():
+                log.info("plugin %s printed: %s", name, printed)
+
+
+def _functions(module: types.ModuleType) -> Iterator[Callable[..., Any]]:
     named = getattr(module, "__all__", None)
     if named is not None:
         for name in named:
@@ -89,22 +118,6 @@ def _annotated(fn: Callable[..., Any]) -> bool:
     annotation = parameters[0].annotation if parameters else None
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     return text.rpartition(".")[2].strip("\"'") == "PluginInput"
-
-
-def _run_file(found: Found) -> types.ModuleType:
-    """A module of exactly the bytes that were looked at (and trusted); the file may be another one by now."""
-    path = str(found.target)
-    name = PREFIX + hashlib.sha256(path.encode()).hexdigest()[:12]
-    module = types.ModuleType(name)
-    module.__file__ = path
-    code = compile(found.content, path, "exec", dont_inherit=True)
-    sys.modules[name] = module  # dataclasses and pydantic look a class's module up
-    try:
-        exec(code, module.__dict__)  # noqa: S102 - running the user's file is what a plugin is
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
-    return module
 
 
 def described(error: BaseException) -> str:

@@ -20,8 +20,10 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from ..config import Config
+from ..config.parse import display
+from ..discovery.content import Content, ContentError, read_content
 from ..permission import expand
-from ..trust import Subject, Trust, digest
+from ..trust import Subject, Trust
 from .installed import Installed, canonical
 from .packages import locate
 
@@ -45,7 +47,8 @@ class Found:
         kind: what `target` is.
         target: an entry point, a module's name, a file.
         source: where it comes from, in words.
-        content: what the file holds, as it was read when it was looked at; this is what runs.
+        digest: of the file and what it imports from beside it.
+        content: the same as it was read when it was looked at; this is what runs.
         subject: what a person has to trust first; None for what needs no trust.
         reason: why it can't run; "" if it can.
     """
@@ -54,7 +57,8 @@ class Found:
     kind: Literal["entry point", "module", "file", "none"]
     target: Any
     source: str
-    content: bytes = field(default=b"", repr=False)
+    digest: str = ""
+    content: Content | None = field(default=None, repr=False, compare=False)
     subject: Subject | None = None
     reason: str = ""
 
@@ -217,14 +221,16 @@ class Finder:
             return Found(name, "none", path, source, reason=f"{path} is no Python file (.py)")
         out.watched.append(path)
         try:
-            content = path.read_bytes()
-        except OSError as error:
-            return Found(name, "none", path, source, reason=f"{path} can't be read: {error.strerror or error}")
+            content = read_content(path)
+        except ContentError as error:
+            return Found(name, "none", path, source, reason=f"{error.path} {error}")
+        out.watched += content.stamps
+        found = Found(name, "file", path, source, content.digest, content)
         if own:
-            return Found(name, "file", path, source, content)
-        text = content.decode("utf-8", "replace")
-        subject = Subject(KIND, os.path.realpath(path), digest(content), {"content": text})
-        return self._judged(Found(name, "file", path, source, content, subject))
+            return found
+        shown = {"content": content.text, "label": display(path, self._project, self._config.home)}
+        subject = Subject(KIND, os.path.realpath(path), content.digest, shown)
+        return self._judged(replace(found, subject=subject))
 
     def _judged(self, found: Found) -> Found:
         if found.subject is None or self._trust.known(found.subject):

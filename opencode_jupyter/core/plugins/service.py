@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import copy
 import logging
 import os
 import sys
@@ -12,22 +10,24 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..config import Config
-from ..config.amend import amended
-from ..hooks import DEFINITION, Hook
+from ..discovery.importing import drop
 from ..sources import Rank, Unavailable
 from ..tool import Tool
 from ..trust import Subject
 from . import installed
-from .contents import PluginError, described, functions_of
+from .config_hooks import ConfigHooks
+from .contents import PluginError, described, exported, quietly
 from .context import PluginInput
 from .found import NOT_TRUSTED, Finder, Findings, Found
 from .listeners import Listener
 from .offer import Offer, take
-from .threads import apart, off_loop
+from .plugin import Plugin
+from .threads import apart
 
 if TYPE_CHECKING:
     from ..call import Call
@@ -40,23 +40,6 @@ LOAD_SECONDS = 10.0
 
 _loading: ContextVar[PluginTools | None] = ContextVar("opencode_plugins_loading", default=None)
 """Whose plugins this code is part of loading: a call that a starting plugin makes must not wait for it."""
-
-
-@dataclass(slots=True)
-class Plugin:
-    """A plugin that was started, or could not be.
-
-    Attributes:
-        found: where it was.
-        offer: what it gives; None if it failed.
-        error: why it failed.
-        listeners: its ``event`` hooks.
-    """
-
-    found: Found
-    offer: Offer | None = None
-    error: str = ""
-    listeners: list[Listener] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -89,9 +72,8 @@ class PluginTools:
         self._seen: _Seen | None = None
         self._round: Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._base: Config | None = None
-        self._own_config: Config | None = None
-        self._config_hooks: tuple[Config | None, list[Callable[..., Any]]] = (None, [])
+        self._late: set[asyncio.Task[None]] = set()
+        self._config_hooks = ConfigHooks(workspace)
         self._closed = False
         installed.installed()  # begun now, it is mostly done when the first call comes
 
@@ -181,13 +163,11 @@ class PluginTools:
 
     async def _round_of_changes(self) -> None:
         workspace = self._workspace
-        config, import_path = workspace.config, list(sys.path)
-        if config is not self._own_config:
-            self._base = config
+        import_path = list(sys.path)
         packages = await asyncio.shield(asyncio.wrap_future(installed.installed()))
         findings = await apart(self._look, packages)
         watched = [os.fspath(path) for path in findings.watched]
-        if any(found.reason == NOT_TRUSTED for found in findings.plugins):
+        if any(found.subject is not None for found in findings.plugins):
             watched.append(os.fspath(workspace.data_dir / "trust.json"))
         stamps = [(path, _stamp(path)) for path in dict.fromkeys(watched)]
         old = {plugin.found: plugin for plugin in self._plugins}
@@ -195,18 +175,17 @@ class PluginTools:
         new = [Plugin(found) for found in wanted if found not in old]
         if new:
             given = PluginInput.of(workspace)
-            await asyncio.gather(*(self._start(plugin, given) for plugin in new))
+            await self._start_all(new, given)
         started = {plugin.found: plugin for plugin in new}
         self._take_over(findings, [old.get(found) or started[found] for found in wanted])
-        await self._let_change_config()
+        await self._config_hooks.run(self._plugins, self.limit)
         self._seen = _Seen(workspace.config, import_path, stamps)
         workspace.registry.changed()
 
     def _look(self, packages: Sequence[installed.Installed]) -> Findings:
         workspace = self._workspace
-        config = workspace.config if workspace.config is not self._own_config else self._base or workspace.config
         finder = Finder(
-            config,
+            self._config_hooks.before(),
             workspace.directory,
             workspace.worktree,
             workspace.trust,
@@ -214,25 +193,45 @@ class PluginTools:
         )
         return finder.look(packages)
 
+    async def _start_all(self, new: list[Plugin], given: PluginInput) -> None:
+        """Start plugins side by side. One that takes too long goes on by itself and joins when it is done."""
+        tasks = {asyncio.create_task(self._start(plugin, given)): plugin for plugin in new}
+        try:
+            _, late = await asyncio.wait(tasks, timeout=self.limit)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            raise
+        for task in late:
+            plugin = tasks[task]
+            plugin.error = f"it did not start within {self.limit:g} s; its tools and hooks join once it has"
+            log.warning("plugin %s (%s): %s", plugin.name, plugin.found.source, plugin.error)
+            self._late.add(task)
+            task.add_done_callback(self._joins)
+
+    def _joins(self, task: asyncio.Task[None]) -> None:
+        self._late.discard(task)
+        if not task.cancelled():
+            self._seen = None  # the next call takes it in
+
     async def _start(self, plugin: Plugin, given: PluginInput) -> None:
         """Run a plugin's functions. What goes wrong is kept in `plugin`."""
-        offer = Offer()
-        name = plugin.found.name
+        offer, error = Offer(), ""
+        name = plugin.name
         try:
-            async with asyncio.timeout(self.limit) as limit:
-                for fn in await apart(functions_of, plugin.found):
-                    returned = await _called(fn, given)
-                    take(returned, fn, name, offer)
-        except PluginError as error:
-            plugin.error = str(error)
-        except Exception as error:
-            plugin.error = f"starting it failed: {described(error)}"
-            if limit.expired():
-                plugin.error = f"it did not start within {self.limit:g} s, so its tools and hooks are left out"
-        if plugin.error:
-            log.warning("plugin %s (%s): %s", name, plugin.found.source, plugin.error)
-            return
-        plugin.offer = offer
+            found = await apart(quietly, name, partial(exported, plugin.found))
+            plugin.module = found.module
+            for fn in found.functions:
+                take(await _called(fn, name, given), fn, name, offer)
+        except PluginError as raised:
+            error = str(raised)
+        except Exception as raised:
+            error = f"starting it failed: {described(raised)}"
+        if error:
+            log.warning("plugin %s (%s): %s", name, plugin.found.source, error)
+        else:
+            plugin.offer = offer
+        plugin.error = error
 
     def _take_over(self, findings: Findings, plugins: list[Plugin]) -> None:
         """Put the hooks of these plugins, in their order, in the place of those that were there."""
@@ -245,85 +244,44 @@ class PluginTools:
             if id(gone) not in kept:
                 for listener in gone.listeners:
                     listener.end()
+                if gone.module:
+                    drop(gone.module)
         loop = asyncio.get_running_loop()
         for plugin in plugins:
             if plugin.offer is None:
                 continue
             for name, fn in plugin.offer.hooks:
-                self._undo.append(workspace.hooks.add(name, _guarded(name, fn, plugin), plugin.found.name))
+                self._undo.append(workspace.hooks.add(name, plugin.guarded(name, fn), plugin.name))
             if not plugin.listeners:
-                plugin.listeners = [Listener(fn, plugin.found.name, loop) for fn in plugin.offer.events]
+                plugin.listeners = [Listener(fn, plugin.name, loop) for fn in plugin.offer.events]
             self._undo += [workspace.bus.subscribe("*", listener) for listener in plugin.listeners]
         self._findings, self._plugins = findings, plugins
-
-    # ------------------------------------------------------------------ config hooks
-
-    async def _let_change_config(self) -> None:
-        """Run the ``config`` hooks, if there are others than before or another config."""
-        hooks = [(p, fn) for p in self._plugins if p.offer for fn in p.offer.configs]
-        base = self._base
-        functions = [fn for _, fn in hooks]
-        done_for, done = self._config_hooks
-        if base is None or (base is done_for and functions == done) or not (hooks or self._own_config):
-            return
-        config = base
-        for plugin, fn in hooks:
-            data = copy.deepcopy(config.data)
-            try:
-                async with asyncio.timeout(self.limit):
-                    await off_loop(fn)(data)
-                if data != config.data:
-                    config = amended(config, data, f"plugin {plugin.found.name}")
-            except Exception as error:
-                said = f"its config hook failed: {described(error)}"
-                log.warning("plugin %s: %s", plugin.found.name, said)
-                if plugin.offer is not None and said not in plugin.offer.problems:
-                    plugin.offer.problems.append(said)
-        now = self._workspace.config
-        if now is base or now is self._own_config:  # else it was read again meanwhile, and comes with the next round
-            self._config_hooks = (base, functions)
-            self._own_config = config if config is not base else None
-            self._workspace.use_config(config)
 
     # ------------------------------------------------------------------ the end
 
     async def close(self) -> None:
         """Load nothing any more. Hooks stay until the workspace is closed; listeners end at its last event."""
         self._closed = True
-        task = self._task
-        if task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop():
+        here = asyncio.get_running_loop()
+        tasks = [*self._late, *([self._task] if self._task else [])]
+        mine = [task for task in tasks if not task.done() and task.get_loop() is here]
+        for task in mine:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*mine, return_exceptions=True)
+        for plugin in self._plugins:
+            if plugin.module:
+                drop(plugin.module)
 
 
-async def _called(fn: Callable[..., Any], given: PluginInput) -> Any:
+async def _called(fn: Callable[..., Any], name: str, given: PluginInput) -> Any:
     """A plugin function's hooks: sync ones run apart, async ones on this loop."""
-    returned = await apart(fn, given)
+    returned = await apart(quietly, name, partial(fn, given))
     if asyncio.iscoroutine(returned) or isinstance(returned, asyncio.Future):
         try:
             return await returned
         except (SystemExit, KeyboardInterrupt) as error:
             raise PluginError(f"it raised {described(error)}") from error
     return returned
-
-
-def _guarded(name: str, fn: Callable[..., Any], plugin: Plugin) -> Hook:
-    run = off_loop(fn)
-    if name != DEFINITION:
-        return run
-
-    async def describe(input: dict[str, Any], output: dict[str, Any]) -> None:
-        # One plugin's mistake must not take every tool from the model.
-        try:
-            await run(input, output)
-        except Exception as error:
-            said = f"its hook {name} failed: {described(error)}"
-            log.warning("plugin %s: %s", plugin.found.name, said)
-            if plugin.offer is not None and said not in plugin.offer.problems:
-                plugin.offer.problems.append(said)
-
-    return describe
 
 
 def _row(found: Found, state: str, gives: str, advice: str) -> dict[str, str]:
