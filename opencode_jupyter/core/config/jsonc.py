@@ -8,10 +8,16 @@ import json
 import re
 from collections.abc import Iterator
 
-_STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
-_COMMENTS = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+# A string or comment that is not closed goes on to the end of its line or of the text: so none of it is read twice, and
+# the time stays in proportion to the text.
+_STRING = r"\"(?:[^\"\\\n]|\\.)*+(?:\"|(?=\n)|\Z|\\)|'(?:[^'\\\n]|\\.)*+(?:'|(?=\n)|\Z|\\)"
+_COMMENTS = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TOML_COMMENTS = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""|' + r"'''.*?'''|" + r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*", re.DOTALL
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
+    r"|'''.*?(?:'''|\Z)"
+    r"|\"(?:[^\"\\\n]|\\.)*+(?:\"|(?=\n)|\Z|\\)|'[^'\n]*+(?:'|(?=\n)|\Z)"
+    r"|#[^\n]*",
+    re.DOTALL,
 )
 _COMMAS = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _TOKENS = re.compile(_STRING + r"|[{}\[\],:]|[^\s{}\[\],:\"']+", re.DOTALL)

@@ -122,7 +122,8 @@ class Loader:
     def _complete(self) -> None:
         """Tell of MCP servers that no file describes whole; each may be spread over several."""
         for name, server in (self.config.data.get("mcp") or {}).items():
-            lacks = incomplete(server)
+            said = any(warning.key.startswith(f"mcp.{name}.") for warning in self.config.warnings)
+            lacks = None if said else incomplete(server)
             if lacks:
                 label = next((self.config.origin("mcp", name, key) for key in server), "")
                 path, text = self._read.get(label, (label, None))

@@ -12,7 +12,7 @@ from .reading import Stamp, stamp
 from .warning import ConfigWarning, Keys
 
 
-@dataclass
+@dataclass(repr=False)
 class Config:
     """The merged configuration of one project.
 
@@ -27,15 +27,18 @@ class Config:
         stamps: the files that were looked for, and what marked their state then (None: there was none).
     """
 
-    # Not shown: they hold what {env:...} and {file:...} brought.
-    data: dict[str, Any] = field(default_factory=dict, repr=False)
-    sources: list[tuple[str, dict[str, Any]]] = field(default_factory=list, repr=False)
+    data: dict[str, Any] = field(default_factory=dict)
+    sources: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     permission_rules: list[Rule] = field(default_factory=list)
     directories: list[Path] = field(default_factory=list)
     warnings: list[ConfigWarning] = field(default_factory=list)
     home: Path = field(default_factory=Path.home)
-    stamps: dict[Path, Stamp | None] = field(default_factory=dict, repr=False)
-    _origins: dict[Keys, str] = field(default_factory=dict, repr=False)
+    stamps: dict[Path, Stamp | None] = field(default_factory=dict)
+    _origins: dict[Keys, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        # Nothing of what it holds: that may be what {env:...} and {file:...} brought.
+        return f"Config({len(self.sources)} sources, {len(self.permission_rules)} rules, {len(self.warnings)} warnings)"
 
     def changed(self) -> list[Path]:
         """The files that were written, made or taken away since; cheap enough to be asked before a call."""

@@ -13,12 +13,15 @@ from typing import Any
 
 from ..errors import ConfigError
 from . import jsonc
+from .plain import DEEPEST
 from .reading import read_text
 from .references import Filled, fill
 from .warning import Keys, shown
 
 _JSON5_ERROR = re.compile(r"^.*?:(\d+) (.*?) at column (\d+)$", re.DOTALL)
 _TOML_ERROR = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
+_DEEP_KEY = re.compile(r"(?<![\w-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*\.[ \t]*)" + f"{{{DEEPEST}}}")
+"""A dotted key that is nested too deeply; Python's reader of TOML takes time with the square of its length."""
 LARGEST_JSON5 = 20_000
 """Characters. The reader of JSON5 (names without quotes and the like) takes 30 µs for each; JSON has no such limit."""
 
@@ -151,6 +154,8 @@ def _json(filled: Filled, path: str, repeats: list[bool]) -> Any:
 
 
 def _toml(filled: Filled, path: str) -> Any:
+    if _DEEP_KEY.search(filled.text):
+        raise ConfigError("is nested too deeply", path=path)
     try:
         return tomllib.loads(filled.text)
     except RecursionError:

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import ConfigError
 from .reading import read
 
-_REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
+_REFERENCE = re.compile(r"\{(env|file):([^{}\n]+)\}")
 _SHORT = 4
 """Characters. A shorter value is hidden where it is the whole of an entry only: a "1" may stand anywhere."""
 
