@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp import types
 
-from ..core.context import InitContext
+from ..core.errors import UnknownToolError
 from ..core.permission import disabled
 from ..core.repair import INVALID
 from ..core.wildcard import match
@@ -72,9 +72,13 @@ class Offer:
         Args:
             questions: whether the client can put questions to its person.
         """
-        usual = {one.id: one for one in await self._workspace.registry.tools(self._model, self._current)}
-        context = InitContext(self._current, self._workspace)
-        return [usual.get(one.id) or await one.init(context) for one in self._chosen(questions)]
+        registry = self._workspace.registry
+        await registry.prepare()
+        while True:
+            try:
+                return await registry.described([one.id for one in self._chosen(questions)], self._current)
+            except UnknownToolError:  # one went away in between
+                continue
 
     def fingerprint(self) -> tuple[tuple[str, int], ...]:
         """Changes when the list a client has may be out of date."""
