@@ -258,6 +258,14 @@ class Registry:
         latest = {b.id: b for b in bound if b is not None}
         return list(latest.values())
 
+    def context(self, agent: str | None = None) -> InitContext:
+        """What a tool's `init` is given for an agent; the default one if left out.
+
+        Raises:
+            ToolError: there is none of that name.
+        """
+        return InitContext(self._workspace.agent(agent), self._workspace)
+
     def _offered(self, one: Tool, provider: str, model: str) -> bool:
         if not one.builtin:
             return True

@@ -16,7 +16,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Optional
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.errors import (
+    PydanticInvalidForJsonSchema,
+    PydanticSchemaGenerationError,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import PydanticJsonSchemaWarning
 
@@ -216,8 +221,8 @@ def _model(fn: Callable[..., Any], fields: dict[str, Any], names: dict[str, str]
                 kind = _type_name(field[0])
                 raise TypeError(
                     f"{_name(fn)}: the parameter {names[attribute]} has the type {kind}, which can't be given as an "
-                    f"argument ({_first_line(own)}). {_ADVICE}"
-                ) from own
+                    f"argument{_why(own)}. {_ADVICE}"
+                ) from None
         raise TypeError(f"{_name(fn)}: its parameters can't be described ({_first_line(error)})") from error
 
 
@@ -240,6 +245,13 @@ def _type_name(annotation: Any) -> str:
     while typing.get_origin(annotation) is Annotated:
         annotation = typing.get_args(annotation)[0]
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+def _why(error: Exception) -> str:
+    """Why a type can't be used; nothing where that is all that pydantic can say of it."""
+    if isinstance(error, (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema)):
+        return ""
+    return f" ({_first_line(error)})"
 
 
 def _first_line(error: Exception) -> str:

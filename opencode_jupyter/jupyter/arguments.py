@@ -134,7 +134,7 @@ class _Parser:
             raise UnknownToolError(wanted, self.registry.names(), self.registry.why_not(wanted))
         self.request.tool = wanted
         if not self.request.help:
-            self.spec = spec_of(tool)
+            self.spec = spec_of(tool, self.registry, self.request.agent)
             self._arguments()
         return self.request
 

@@ -8,13 +8,17 @@ import threading
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel, to_snake
 
+from ..core.context import InitContext
 from ..core.errors import ToolError
 from ..core.tool import Bound, Tool
+
+if TYPE_CHECKING:
+    from ..core.registry import Registry
 
 INIT_LIMIT = 30.0
 """Seconds a tool may take to describe itself."""
@@ -70,9 +74,9 @@ class Spec:
         fields: in the order they are declared.
     """
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, tool: Tool, context: InitContext | None = None) -> None:
         self.tool = tool
-        self.bound = bound_of(tool)
+        self.bound = bound_of(tool, context)
         schema = self.bound.parameters
         properties = schema.get("properties") or {}
         # OpenCode's schemas call some fields required that have a default; a person need not type those.
@@ -140,13 +144,19 @@ class Spec:
         return [lowered[k] for k in close[:3]]
 
 
-def spec_of(tool: Tool) -> Spec:
+def spec_of(tool: Tool, registry: Registry, agent: str | None = None) -> Spec:
     """A tool's parameters; kept for tools whose definition depends on nothing, since making a schema takes a while.
 
+    Args:
+        tool: the tool.
+        registry: where it is registered.
+        agent: for whom it describes itself; the default agent if left out.
+
     Raises:
-        ToolError: it does not describe itself in time.
+        ToolError: it does not describe itself in time, or there is no such agent.
+        Exception: what its `init` raises.
     """
-    return Spec(tool) if tool.static is None else _kept(tool)
+    return _kept(tool) if tool.static is not None else Spec(tool, registry.context(agent))
 
 
 @lru_cache(maxsize=256)
@@ -154,7 +164,7 @@ def _kept(tool: Tool) -> Spec:
     return Spec(tool)
 
 
-def bound_of(tool: Tool) -> Bound:
+def bound_of(tool: Tool, context: InitContext | None = None) -> Bound:
     """A tool's definition, also when only an async function gives it.
 
     Raises:
@@ -166,7 +176,7 @@ def bound_of(tool: Tool) -> Bound:
 
     def run() -> None:
         try:
-            outcome.append(asyncio.run(tool.init()))
+            outcome.append(asyncio.run(tool.init(context)))
         except BaseException as error:
             outcome.append(error)
 

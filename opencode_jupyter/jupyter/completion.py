@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion
 
-from ..core.errors import ToolError
 from ..core.permission import ACTIONS
 from ..core.repair import correct_name
 from .arguments import OPTIONS
@@ -119,8 +118,8 @@ class _Completer:
         if tool is None:
             return [], self.word
         try:
-            spec = spec_of(tool)
-        except ToolError:
+            spec = spec_of(tool, self.workspace.registry)
+        except Exception:  # it can't describe itself; its call says why
             return [], self.word
         return self._arguments(spec, given)
 

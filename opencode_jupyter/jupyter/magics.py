@@ -150,7 +150,9 @@ class ToolMagics(Magics):
                 from .help import ToolHelp, tool_list
 
                 found = workspace.registry.get(request.tool)
-                return None, ToolHelp(spec_of(found)) if found is not None else tool_list(workspace, request.agent)
+                if found is None:
+                    return None, tool_list(workspace, request.agent)
+                return None, ToolHelp(spec_of(found, workspace.registry, request.agent))
             if request.dry_run:
                 from . import magic_tools
 

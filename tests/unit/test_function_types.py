@@ -18,10 +18,11 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from opencode_jupyter import Tool, ToolContext, ToolResult, Workspace, tool
+from opencode_jupyter import Tool, ToolContext, ToolError, ToolResult, Workspace, tool
 from opencode_jupyter.core.context import InitContext
 from opencode_jupyter.core.errors import InvalidArgumentsError
 from opencode_jupyter.core.tool import Definition
+from opencode_jupyter.jupyter.arguments_schema import spec_of
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -401,6 +402,21 @@ async def test_a_definition_that_depends_on_the_agent(ws: Workspace) -> None:
     found = {agent: {b.id: b for b in await ws.registry.tools("a:b", agent)}["who"] for agent in ("build", "plan")}
     assert [b.description for b in found.values()] == ["for build", "for plan"]
     assert (await ws.call("who", {"x": 1}, agent="plan")).output == "1.0 plan"
+
+
+@pytest.mark.anyio
+async def test_its_help_is_made_for_the_agent_too(ws: Workspace) -> None:
+    async def init(ctx: InitContext) -> Definition:
+        """Says who asks."""
+        assert ctx.agent is not None
+        return Definition(f"for {ctx.agent.name}", Point, lambda args, ctx: "")
+
+    made = ws.registry.register(Tool.define("who", init))
+    assert spec_of(made, ws.registry).bound.description == "for build"
+    assert spec_of(made, ws.registry, "plan").bound.description == "for plan"
+    assert [field.name for field in spec_of(made, ws.registry).fields] == ["x", "y"]
+    with pytest.raises(ToolError, match="no agent"):
+        spec_of(made, ws.registry, "nobody")
 
 
 def test_what_defines_a_tool_is_known() -> None:
