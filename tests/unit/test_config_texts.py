@@ -256,7 +256,7 @@ def test_the_largest_file_is_read_in_a_moment(place: Place) -> None:
     config = place.load()
     assert len(config.data) == 20_000 and len(config.warnings) == 51
     assert "19950 more mistakes" in str(config.warnings[-1])
-    assert time.process_time() - began < 20  # the reader of JSON5 alone would take minutes
+    assert time.process_time() - began < 10  # the reader of JSON5 alone would take minutes
 
 
 @pytest.mark.parametrize("depth", [150, 1_000, 100_000])

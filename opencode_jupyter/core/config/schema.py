@@ -6,7 +6,7 @@ only its own entry, and a permission that can't be understood asks. What is righ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _TOLD_AGAIN = ("formatter", "lsp")
 """What reads these leaves wrong entries out by itself, and says so where they would have been used."""
+
+HINTS = 300
+"""Words of one file for which a likely other is looked for, which takes a millisecond each."""
 
 Show = Callable[[Any], str]
 """A wrong value as a warning shows it."""
@@ -114,13 +117,14 @@ class _Check:
         self.report = report
         self.explain = explain
         self.show = show or shown
+        self.hints = HINTS
 
     def file(self, data: dict[str, Any]) -> dict[str, Any]:
         known = known_keys()
         out: dict[str, Any] = {}
         for key, value in data.items():
             if key not in known:
-                self.report((key,), f'"{key}" is not a key of the configuration{self.explain.near(key, known)}')
+                self.report((key,), f'"{key}" is not a key of the configuration{self._near(key, known)}')
                 out[key] = value
                 continue
             box = {key: value}
@@ -164,7 +168,7 @@ class _Check:
         path = ".".join(where)
         section = where[2:] if where[0] in ("agent", "mode") else where
         should, words = self.explain.expected(error, element=element)
-        near = self.explain.near(value, words)
+        near = self._near(value, words)
         if section[:1] == ("permission",):
             holder[where[-1]] = "ask"
             self.report(where, f"{path} is {self.show(value)}; use allow, deny or ask{near}. Until then it asks")
@@ -178,6 +182,10 @@ class _Check:
                 del holder[where[-1]]
             be = "use" if words else "it should be"
             self.report(where, f"{path} is {self.show(value)}; {be} {should}{near}. Until then it is left out")
+
+    def _near(self, word: Any, known: Iterable[str]) -> str:
+        self.hints -= 1
+        return self.explain.near(word, known) if self.hints >= 0 else ""
 
     def _unknown(self, found: Any, where: Keys) -> None:
         """Tell of keys that no model has, where that is probably a mistake."""
@@ -199,7 +207,8 @@ class _Check:
     def _extra(self, section: BaseModel, key: str, where: Keys) -> None:
         known = type(section).model_fields
         policy = getattr(section, "unknown", "free")
-        meant = self.explain.slip(key, known) if policy != "free" else None
+        self.hints -= 1
+        meant = self.explain.slip(key, known) if policy != "free" and self.hints >= 0 else None
         path = ".".join((*where, key))
         if policy == "wrong":
             hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
