@@ -113,9 +113,12 @@ class Connection:
         self._on_change = on_change
         self._session: Session | None = None
         self._task: asyncio.Task[None] | None = None
-        self._changed = asyncio.Event()
+        self._tried = asyncio.Event()
+        """Set, and replaced, when an attempt to connect is over."""
         self._wake = asyncio.Event()
         self._stopping = False
+        self._pausing = False
+        self._lived = False
         self._failed_at = 0.0
         self._relist: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -126,7 +129,7 @@ class Connection:
     def due(self) -> bool:
         """Whether it should be tried (again): never tried, or a while ago. Any thread may ask."""
         if self.state == "connected" or self.connecting:
-            return self.connecting
+            return self.connecting and not self._pausing
         return self._failed_at == 0.0 or time.monotonic() >= self._failed_at + RETRY
 
     @property
@@ -169,15 +172,15 @@ class Connection:
             return
         if self._task is None or self._task.done():
             self.connecting = True
-            self._changed.clear()
+            self._tried = asyncio.Event()
             self._task = asyncio.create_task(self._own(), name=f"mcp {self.spec.name}")
         elif not self.connecting:
             if self._session is None or not self._session.ended.is_set():
                 return
             self.connecting = True  # it ended this moment; the owner task has not seen it yet
-            self._changed.clear()
+        tried = self._tried
         self._wake.set()  # somebody wants it: no waiting for the next restart
-        await self._changed.wait()
+        await tried.wait()
 
     async def stop(self) -> None:
         """End it; bounded."""
@@ -212,18 +215,21 @@ class Connection:
 
     async def _own(self) -> None:
         """Connect; when the server ends, connect again, later each time."""
-        ends, lived = 0, False
+        ends = 0
+        self._lived = False
         try:
             while True:
                 began = time.monotonic()
                 try:
                     reason = await self._live()
-                    lived = True
                 except Exception as error:
-                    if not lived or getattr(innermost(error), "state", "failed") != "failed":  # or it wants a login
+                    if (
+                        not self._lived or getattr(innermost(error), "state", "failed") != "failed"
+                    ):  # or it wants a login
                         self._failed(error)
                         return
                     reason = self._words(error)
+                    self._tell("failed", reason)
                 if self._over():
                     return
                 ends = 1 if time.monotonic() - began > STEADY else ends + 1
@@ -233,15 +239,14 @@ class Connection:
                     self._tell("failed", f"it ended {ends} times in a row: {reason}")
                     return
                 self.connecting = True
-                self._changed.clear()
-                self._tell("failed", f"it ended and is being started again: {reason}", settled=False)
+                self._tell("failed", f"it ended and is being started again: {reason}", tried=False)
                 await self._pause(RESTARTS[ends - 1])
                 if self._over():
                     return
         finally:
             self.connecting = False
             self._session = None
-            self._changed.set()
+            self._tried.set()
 
     def _over(self) -> bool:
         return self._stopping
@@ -257,6 +262,7 @@ class Connection:
                 self.log.add(words_of(error), "client")
                 raise McpError(self.spec.name, f"Failed to get tools: {words_of(error)}") from error
             self._failed_at = 0.0
+            self._lived = True
             self.connecting = False
             self._tell("connected", "")
             listener = asyncio.create_task(self._listen(session.client))
@@ -273,14 +279,15 @@ class Connection:
                     self._relist = None
                 if not self._stopping:
                     self.connecting = True  # who asks from now on waits for the next session
-                    self._changed.clear()
         return reason
 
     async def _pause(self, seconds: float) -> None:
         self._wake.clear()
-        if seconds:
+        self._pausing = seconds > 0
+        if self._pausing:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), seconds)
+        self._pausing = False
 
     def _failed(self, error: BaseException) -> None:
         found = innermost(error)
@@ -296,13 +303,14 @@ class Connection:
         found = innermost(error)
         return self.log.clean(str(found) if isinstance(found, McpError) else words_of(found))
 
-    def _tell(self, state: State, error: str, *, settled: bool = True) -> None:
+    def _tell(self, state: State, error: str, *, tried: bool = True) -> None:
         had = bool(self.tools)
         self.state, self.error = state, error
         if state != "connected":
             self.tools = []
-        if settled:
-            self._changed.set()
+        if tried:
+            self._tried.set()
+            self._tried = asyncio.Event()
         self._on_change(self, had or bool(self.tools))
 
     # ------------------------------------------------------------------ listing

@@ -33,4 +33,7 @@ def words_of(error: BaseException) -> str:
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     if isinstance(error, TimeoutError):
         return text or "it did not answer in time"
-    return text if text and type(error).__name__ in ("MCPError", "McpError") else f"{type(error).__name__}: {text}"
+    kind = type(error).__name__
+    if not text:
+        return kind
+    return text if kind in ("MCPError", "McpError") else f"{kind}: {text}"

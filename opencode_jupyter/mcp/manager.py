@@ -142,9 +142,7 @@ class McpServers:
         if not self.trusted(spec):
             return UNTRUSTED
         connection = self._connections.get(spec.name)
-        if connection is None or connection.connecting or connection.state == "connected":
-            return ""
-        return connection.error
+        return connection.error if connection is not None and connection.state != "connected" else ""
 
     # ------------------------------------------------------------------ changing them
 

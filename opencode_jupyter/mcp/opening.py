@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import sys
@@ -27,6 +28,9 @@ from .wire import MAX_MESSAGE, Wire
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
+
+# The SDK logs whole tracebacks of connections that close; without a handler they would stand in the notebook's cells.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 NAME = "opencode"
 """What we call ourselves (reference: core.md 19.2)."""

@@ -1,0 +1,85 @@
+"""Servers that others wrote, from PyPI and npm: both generations of the protocol, Python and Node.js."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import Workspace
+from opencode_jupyter.core.question_request import QuestionRequest
+from opencode_jupyter.mcp import McpServers
+from opencode_jupyter.mcp.errors import McpError
+
+from ..support.mcp import module, npm
+from .conftest import Approver
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture
+async def servers(project: Path, tmp_path: Path, approver: Approver) -> AsyncIterator[tuple[Workspace, McpServers]]:
+    (project / "notes.txt").write_text("one\ntwo\n")
+    mcp = {
+        "time": module("mcp_server_time", "--local-timezone", "UTC"),
+        "git": module("mcp_server_git", "--repository", str(project)),
+        "fetch": module("mcp_server_fetch"),
+        "everything": npm("mcp-server-everything"),
+        "files": npm("mcp-server-filesystem", str(project)),
+    }
+
+    def answer(request: QuestionRequest) -> Any:
+        return [[] if "may be left out" in question.question else ["Ada"] for question in request.questions]
+
+    config = {"mcp": mcp, "permission": {"*": "allow"}}
+    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver, answer=answer) as ws:
+        yield ws, ws.service(McpServers)
+
+
+async def test_servers_of_both_languages_and_generations(servers: tuple[Workspace, McpServers], project: Path) -> None:
+    ws, manager = servers
+    ids = await ws.registry.ids()
+    status = manager.status()
+    assert {name: one.state for name, one in status.items()} == dict.fromkeys(status, "connected"), status
+    assert {"time_convert_time", "git_git_status", "fetch_fetch", "files_read_text_file", "everything_echo"} <= set(ids)
+
+    said = json.loads((await ws.call("time_get_current_time", {"timezone": "Europe/Paris"})).output)
+    assert said["timezone"] == "Europe/Paris"
+
+    git = await ws.call("git_git_status", {"repo_path": str(project)})
+    assert "notes.txt" in git.output
+    subprocess.run(["git", "-C", str(project), "add", "notes.txt"], check=True)
+    assert "new file" in (await ws.call("git_git_status", {"repo_path": str(project)})).output
+
+    assert (await ws.call("files_read_text_file", {"path": str(project / "notes.txt")})).output == "one\ntwo\n"
+    with pytest.raises(McpError, match="outside allowed directories"):
+        await ws.call("files_read_text_file", {"path": "/etc/passwd"})
+
+    assert (await ws.call("everything_echo", {"message": "hi"})).output == "Echo: hi"
+    image = await ws.call("everything_get-tiny-image")
+    assert [a.mime for a in image.attachments] == ["image/png"]
+    assert image.attachments[0].data.startswith(b"\x89PNG")
+    structured = await ws.call("everything_get-structured-content", {"location": "Chicago"})
+    assert "temperature" in structured.metadata["structuredContent"]
+
+    seen: list[Any] = []
+
+    def note(part: Any) -> None:
+        seen.append((getattr(part.state, "metadata", None) or {}).get("progress"))
+
+    await ws.call("everything_trigger-long-running-operation", {"duration": 0.5, "steps": 5}, on_update=note)
+    assert any(one and one["total"] == 5 for one in seen)
+
+    roots = await ws.call("everything_get-roots-list")
+    assert project.as_uri() in roots.output
+    asked = await ws.call("everything_trigger-elicitation-request")
+    assert "Ada" in asked.output
+
+    prompts = await manager.prompts()
+    assert any(name.startswith("everything:") for name in prompts)
+    resources = [one for one in (await manager.resources()).values() if one.server == "everything"]
+    assert (await manager.read_resource("everything", resources[0].uri)).output
