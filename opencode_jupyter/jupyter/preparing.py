@@ -42,7 +42,7 @@ def ready(notebook: Notebook, line: str) -> None:
     future = _prepared(notebook, wanted)
     Waiter(lambda reason: _cancel(future), notebook.beat).wait(future)
     if may_ask and wanted is not None and unsettled(notebook, wanted):
-        notebook.run_sync(_asking(wanted))
+        notebook.run_sync(_asking(wanted, line))
 
 
 async def ready_async(notebook: Notebook, line: str) -> None:
@@ -57,7 +57,7 @@ async def ready_async(notebook: Notebook, line: str) -> None:
     future = _prepared(notebook, wanted)
     await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(future)
     if may_ask and wanted is not None and unsettled(notebook, wanted):
-        await notebook.run_async(_asking(wanted))
+        await notebook.run_async(_asking(wanted, line))
 
 
 def ready_all(notebook: Notebook) -> None:
@@ -99,8 +99,8 @@ def _cancel(future: concurrent.futures.Future[None]) -> None:
     future.cancel()
 
 
-def _asking(wanted: str) -> CallRequest:
-    """A call that asks for what a tool needs, and shows nothing if that turns out to be nothing."""
+def _asking(wanted: str, line: str) -> CallRequest:
+    """A call that asks for what a tool needs."""
 
     def make(workspace: Workspace, request: CallRequest) -> Call:
         call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user")
@@ -112,4 +112,4 @@ def _asking(wanted: str) -> CallRequest:
         call.tool = Tool(NAME, Definition("Asks before code of a project runs.", {}, execute), builtin=True)
         return call
 
-    return CallRequest(NAME, {"tool": wanted}, quiet=True, make=make)
+    return CallRequest(NAME, {"tool": wanted}, quiet=bool({"-q", "--quiet"} & set(line.split())), make=make)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, UnknownToolError
+from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, Tool, UnknownToolError
 from opencode_jupyter.core.discovery.content import read_content
 from opencode_jupyter.core.sources import Unavailable
+from opencode_jupyter.core.tool import Definition
 from tests.support.tool_files import Place, custom, files_of, said, write
 
 pytestmark = pytest.mark.anyio
@@ -282,3 +284,51 @@ async def test_a_folder_named_by_the_user_is_their_own_unless_it_is_the_projects
     async with place.open() as ws:
         assert await said(ws, "b_say") == "b"
     assert len(place.asked) == 1
+
+
+async def test_a_file_that_changes_while_it_is_asked_for(place: Place) -> None:
+    path = place.theirs("tool/t.py", plain("one"))
+
+    async def slow(request: Any) -> str:
+        place.asked.append(dict(request.metadata))
+        if len(place.asked) == 1:
+            path.write_text(plain("two, and longer"))
+        return "once"
+
+    async with place.open() as ws:
+        ws.permissions.approve = slow
+        assert await said(ws, "t_say") == "two, and longer"
+    assert [a["content"] for a in place.asked] == [plain("one"), plain("two, and longer")]
+
+
+class Missing:
+    """A loader whose program is installed later."""
+
+    suffixes = (".ts",)
+    reason = "Node.js is missing"
+
+    def why_not(self) -> str:
+        return self.reason
+
+    async def load(self, path: Path, namespace: str) -> list[Tool]:
+        async def execute(arguments: Any, ctx: Any) -> str:
+            return path.read_text()
+
+        return [Tool(f"{namespace}_x", Definition("X.", {}, execute))]
+
+    async def forget(self, path: Path) -> None:
+        return None
+
+
+async def test_what_runs_a_file_may_come_later(place: Place) -> None:
+    place.own("tool/a.ts", "export const x = 1")
+    place.own("tools.ts", "export const x = 2")
+    loader = Missing()
+    async with place.open() as ws:
+        files_of(ws)._scripts = lambda: loader
+        for _ in range(2):
+            with pytest.raises(UnknownToolError, match=r"The tool a_x can.t be called: Node\.js is missing"):
+                await said(ws, "a_x")
+        loader.reason = ""
+        assert await said(ws, "a_x") == "export const x = 1"
+        assert await said(ws, "x") == "export const x = 2"

@@ -16,7 +16,8 @@ KIND = "tool file"
 SHOWN = 200_000
 """Characters of a file's text that an ask carries."""
 
-State = Literal["new", "untrusted", "loaded", "failed"]
+State = Literal["new", "untrusted", "missing", "loaded", "failed"]
+"""``missing``: what would run it is not on this machine, yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,11 @@ class Entry:
 
     @property
     def ids(self) -> list[str]:
-        """The ids it gives, or seems to give; ``namespace_*`` where its text does not say."""
+        """The ids it gives, or seems to give; where its text does not say, all that it could."""
         if self.state == "loaded":
             return [one.id for one in self.tools]
-        return self.guess or ([f"{self.file.namespace}_*"] if self.file.namespace else [])
+        name = self.file.namespace
+        return self.guess or ([name, f"{name}_*"] if name else [])
 
     @property
     def subject(self) -> Subject:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NOT_TRUSTED = "not trusted yet; run %tools trust"
+WAITING = ("new", "untrusted", "missing")
+"""States of files that may give tools later."""
 _POLL = 0.005
 
 
@@ -73,7 +75,8 @@ class FileTools:
         """See `ToolSource.unavailable`."""
         found = []
         for entry in self._watch.entries:
-            reason = entry.failure if entry.state == "failed" else NOT_TRUSTED if entry.state == "untrusted" else ""
+            failed = entry.state in ("failed", "missing")
+            reason = entry.failure if failed else NOT_TRUSTED if entry.state == "untrusted" else ""
             if reason:
                 ids = entry.ids or [entry.file.path.stem]
                 found += [Unavailable(id, entry.label, reason) for id in ids]
@@ -100,7 +103,7 @@ class FileTools:
         async with self._turn():
             await self._forget_gone()
             for entry in near:
-                if entry.state in ("new", "untrusted"):
+                if entry.state in WAITING:
                     await self._advance(entry, wanted)
         self._publish()
         if wanted is None or call is None:
@@ -108,6 +111,9 @@ class FileTools:
         for entry in near:
             if entry.state == "untrusted" and self._may_give(entry, wanted):
                 await self._ask(entry, wanted, call)
+                if entry not in self._watch.entries:  # it was changed while it was asked for
+                    await self.prepare(wanted, call)
+                    return
 
     # ------------------------------------------------------------------ what a person asks
 
@@ -183,7 +189,7 @@ class FileTools:
         loader = self._scripts()
         missing = loader.why_not()
         if missing:
-            raise ToolFileError(missing, path)
+            raise _MissingError(missing, path)
         tools = await loader.load(path, entry.file.namespace or path.stem)
         if not entry.file.namespace:  # a single file's exports go by their own names
             head = f"{path.stem}_"
@@ -192,10 +198,11 @@ class FileTools:
 
     def _failed(self, entry: Entry, error: ToolFileError) -> None:
         problem = Problem(error.path, error.line, str(error))
-        entry.state, entry.problems, entry.tools = "failed", [problem], []
-        line = f" (line {error.line})" if error.line else ""
-        where = f" in {error.path.name}" if error.path != entry.file.path else ""
-        entry.failure = f"{error}{line}{where}"
+        entry.state = "missing" if isinstance(error, _MissingError) else "failed"
+        entry.problems, entry.tools = [problem], []
+        place = f"line {error.line}" if error.line and f":{error.line}" not in str(error) else ""
+        place += f" of {error.path.name}" if error.path != entry.file.path else ""
+        entry.failure = f"{error} ({place.strip()})" if place else str(error)
         log.info("tool file %s", problem)
 
     async def _ask(self, entry: Entry, wanted: str, call: Call) -> None:
@@ -218,8 +225,9 @@ class FileTools:
             finally:
                 entry.asking = False
             entry.refused = False
+            self._look()
             async with self._turn():
-                if entry.state == "untrusted":
+                if entry.state == "untrusted" and entry in self._watch.entries:
                     await self._load(entry)
             self._publish()
 
@@ -235,7 +243,7 @@ class FileTools:
             self._publish()
 
     def _may_stay(self, entry: Entry) -> bool:
-        if entry.file.own or entry.state in ("new", "failed"):
+        if entry.file.own or entry.state in ("new", "missing", "failed"):
             return True
         return self._workspace.trust.known(entry.subject) == (entry.state == "loaded")
 
@@ -264,7 +272,7 @@ class FileTools:
         by_id: dict[str, Entry] = {}
         hidden: list[Problem] = []
         for entry in self._watch.entries:
-            if entry.state in ("new", "untrusted"):
+            if entry.state in WAITING:
                 waiting.setdefault(entry.file.namespace.lower(), []).append(entry)
             for one in entry.tools:
                 before = by_id.get(one.id)
@@ -280,3 +288,7 @@ class FileTools:
         self._tools = tuple(tools)
         if changed:
             self._workspace.registry.changed()
+
+
+class _MissingError(ToolFileError):
+    """What would run a file is not there; once it is the file can be loaded."""

@@ -79,11 +79,6 @@ class Watch:
                 self._due = 0.0
         return changed
 
-    def forget(self) -> None:
-        """Have the next look examine every file."""
-        with self._lock:
-            self._config = None
-
     def _changed(self) -> bool:
         if any(stamp(path) != seen for path, seen in self._watched.items()):
             return True
