@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from ..core.discovery import FileTools
+from ..core.plugins import PluginTools
 from . import _kernel_compat
 from .card import ESM, widget_class
 
@@ -26,7 +27,7 @@ OLDEST_KERNEL = (6, 29)
 def examine(notebook: Notebook) -> list[Row]:
     """Rows of check, result and advice; an empty advice means that all is well."""
     rows: list[Row] = []
-    for check in (_versions, _routes, _cards, _engine, _search, _data, _config, _tools):
+    for check in (_versions, _routes, _cards, _engine, _search, _data, _config, _tools, _plugins):
         rows += [{"check": name, "result": result, "advice": advice} for name, result, advice in check(notebook)]
     return rows
 
@@ -133,3 +134,15 @@ def _tools(notebook: Notebook) -> Check:
         for problem in source.problems() if isinstance(source, FileTools) else ():
             line = f"line {problem.line}: " if problem.line else ""
             yield "tool file", str(problem.path), line + problem.message
+
+
+def _plugins(notebook: Notebook) -> Check:
+    """Plugins that run, that were switched off, and what is odd about them; those that do not run stand above."""
+    plugins = notebook.workspace.service(PluginTools)
+    for row in plugins.describe():
+        if row["state"] == "runs":
+            yield "plugin", f"{row['plugin']} ({row['source']}) gives {row['gives']}", row["advice"]
+        elif row["state"] == "switched off":
+            yield "plugin", f"{row['plugin']} is switched off in {row['source']}", ""
+    for problem in plugins.without_effect:
+        yield "plugin", "a line of a config has no effect", problem

@@ -162,7 +162,7 @@ def time_words(part: dict[str, Any]) -> str:
     time, ui = part["state"].get("time") or {}, part["ui"]
     waited = ui.get("waited") or 0
     words = []
-    if time.get("end") is not None and not str(ui.get("outcome", "")).startswith("denied"):
+    if time.get("end") is not None and not str(ui.get("outcome", "")).startswith(("denied", "refused")):
         words.append(duration(time["end"] - time.get("start", time["end"]) - waited))
     if waited >= 500:
         words.append(f"waited {clock(waited)}")

@@ -91,6 +91,14 @@ async def test_an_installed_plugin_can_be_switched_off(
     async with plugin_place.open(config={"plugin": ["-*", "beta"]}) as ws:
         await ws.registry.prepare()
         assert running(ws) == ["beta"]
+    plugin_place.mine("own", SAYS.format(said="own"))
+    async with plugin_place.open(config={"plugin": ["-own"]}) as ws:
+        await ws.registry.prepare()
+        assert states(ws) == {"acme": "runs", "more": "runs", "beta": "runs", "own": "switched off"}
+    async with plugin_place.open(config={"plugin": ["-own", "beta", "-beta", "beta"]}) as ws:
+        await ws.registry.prepare()
+        assert running(ws) == ["acme", "more", "beta"]
+    (plugin_place.own / "plugin" / "own.py").unlink()
     monkeypatch.setenv("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1")
     async with plugin_place.open(config={"plugin": ["acme"]}) as ws:
         await ws.registry.prepare()
@@ -99,16 +107,23 @@ async def test_an_installed_plugin_can_be_switched_off(
 
 async def test_a_project_can_neither_switch_off_nor_replace_a_plugin_of_the_user(plugin_place: PluginPlace) -> None:
     plugin_place.mine("guard", SAYS.format(said="mine"))
+    plugin_place.mine("second", "def plugin(input): pass")
     plugin_place.package("acme", SAYS.format(said="acme"), {"acme": "acme"})
-    plugin_place.config(plugin=["-acme", "-*"])
+    plugin_place.config(plugin=["-acme", "-*", "-second", "-other"])
+    plugin_place.local("other", "def plugin(input): pass")
     plugin_place.local("guard", SAYS.format(said="the project's"))
     async with plugin_place.open() as ws:
         assert (await ws.call("who", {})).output == "mine"
-        assert running(ws) == ["acme", "guard"]
-        assert any("a project can't switch your plugins off" in problem for problem in plugins_of(ws).problems)
+        assert running(ws) == ["acme", "guard", "second"]
+        problems = plugins_of(ws).without_effect
+        assert [
+            said for said in problems if said.startswith('"-second" in ') and "can't switch your plugins off" in said
+        ]
+        assert [said for said in problems if said.startswith('"-acme" in ')]
+        assert states(ws)["other"] == "switched off"
         ws.trust.grant(*plugins_of(ws).untrusted())
         assert (await ws.call("who", {})).output == "the project's"
-        assert running(ws) == ["acme", "guard"]
+        assert running(ws) == ["acme", "second", "guard"]
 
 
 # ---------------------------------------------------------------------- trust
@@ -244,8 +259,15 @@ async def test_failing_plugins_are_kept_apart(plugin_place: PluginPlace) -> None
 async def test_many_first_calls_start_each_plugin_once(plugin_place: PluginPlace) -> None:
     count = plugin_place.root / "count"
     plugin_place.write(count, "")
-    code = "from pathlib import Path\ndef plugin(input):\n    path = Path({!r})\n    path.write_text(path.read_text() + 'x')\n"
-    plugin_place.mine("once", code.format(str(count)))
+    plugin_place.mine(
+        "once",
+        f"""
+        from pathlib import Path
+        def plugin(input):
+            path = Path({str(count)!r})
+            path.write_text(path.read_text() + "x")
+        """,
+    )
     async with plugin_place.open() as ws:
         await asyncio.gather(*(ws.call("glob", {"pattern": f"*{i}"}) for i in range(8)))
         assert count.read_text() == "x"

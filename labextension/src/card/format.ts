@@ -196,6 +196,6 @@ export function timeWords(part: CardPart, now: number): string {
   if (!time || time.end === undefined) {
     return spent;
   }
-  const ran = part.ui.outcome?.startsWith('denied') ? '' : duration(time.end - time.start - waited);
+  const ran = /^(denied|refused)/.test(part.ui.outcome ?? '') ? '' : duration(time.end - time.start - waited);
   return [ran, spent].filter(Boolean).join(' · ');
 }

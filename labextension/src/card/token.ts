@@ -24,6 +24,8 @@ export type Outcome =
   | 'denied by you'
   /** Nobody was there to ask, and the policy for that case says no. */
   | 'denied by policy'
+  /** A plugin's hook raised before the tool ran, or answered the ask with no. */
+  | 'refused by a hook'
   /** The person did not want to answer a question. */
   | 'dismissed by you'
   /** Nobody was there to answer a question. */

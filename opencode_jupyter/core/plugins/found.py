@@ -3,10 +3,13 @@
 Plugins of installed packages come first, in the place of OpenCode's internal ones; then the ``plugin`` lists of the
 config files in load order; then the files of the config folders. Of equal names the last one counts, at its place.
 
-An installed package's plugin is switched off by ``"-name"`` in a ``plugin`` list (the entry point's or the package's
-name, ``"-*"`` for all), and all of them by ``OPENCODE_DISABLE_DEFAULT_PLUGINS``. Two things differ for what a project
-brings, since a project must not be able to take a guard of yours away: its ``"-name"`` reaches no further than its own
-plugins, and its plugin hides one of yours of the same name only once it is trusted.
+A plugin is switched off by ``"-name"`` in a ``plugin`` list: one that was found or named before, or a file of a config
+folder. The name may be an installed package's, for all its plugins; ``"-*"`` stands for all that were found or named
+before. ``OPENCODE_DISABLE_DEFAULT_PLUGINS`` switches off all installed ones that no config names.
+
+Two things differ for what a project brings, since a project must not be able to take a guard of yours away: its
+``"-name"`` reaches no further than its own plugins, and its plugin hides one of yours of the same name only once it is
+trusted.
 """
 
 from __future__ import annotations
@@ -109,12 +112,24 @@ class Finder:
         out = Findings()
         entries = [_entry_point(one) for one in packages]
         found: list[tuple[Found, bool]] = [(one, True) for one in entries] if self._defaults else []
+        switched: dict[str, tuple[str, bool]] = {}
         for text, source, base, own in self._named():
             if text.startswith("-"):
-                self._switch_off(text[1:].strip(), source, own, found, out, packages)
-            else:
-                found += [(one, own) for one in self._resolved(text, source, base, own, entries, packages, out)]
-        found += self._local(out)
+                name = text[1:].strip()
+                switched[canonical(name)] = (source, own)
+                self._switch_off(name, source, own, found, out, packages)
+                continue
+            for one in self._resolved(text, source, base, own, entries, packages, out):
+                found.append((one, own))
+                switched.pop(one.key, None)
+        for one, mine in self._local(out):
+            source, own = switched.get(one.key, ("", False))
+            if source and (own or not mine):
+                out.off.append((one.name, source))
+                continue
+            if source:
+                out.problems.append(_no_effect(one.name, source, one.name))
+            found.append((one, mine))
         out.plugins = _last_of_each([one for one, _ in found])
         return out
 
@@ -160,9 +175,7 @@ class Finder:
                 found.remove(pair)
                 out.off.append((pair[0].name, source))
         for pair in kept:
-            out.problems.append(
-                f'"-{name}" in {source} has no effect on {pair[0].name}: a project can\'t switch your plugins off'
-            )
+            out.problems.append(_no_effect(name, source, pair[0].name))
 
     def _resolved(
         self,
@@ -236,6 +249,10 @@ class Finder:
         if found.subject is None or self._trust.known(found.subject):
             return found
         return replace(found, reason=NOT_TRUSTED)
+
+
+def _no_effect(said: str, source: str, name: str) -> str:
+    return f'"-{said}" in {source} has no effect on {name}: a project can\'t switch your plugins off'
 
 
 def _entry_point(one: Installed) -> Found:

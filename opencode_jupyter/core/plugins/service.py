@@ -143,6 +143,11 @@ class PluginTools:
         own = [f"plugin {p.found.name}: {said}" for p in self._plugins if p.offer for said in p.offer.problems]
         return [*own, *self._findings.problems]
 
+    @property
+    def without_effect(self) -> list[str]:
+        """What configs say of plugins and has no effect, with the reason."""
+        return list(self._findings.problems)
+
     def _idle(self) -> list[tuple[Found, str]]:
         waiting = [(found, found.reason) for found in self._findings.plugins if found.reason]
         return [*waiting, *((p.found, p.error) for p in self._plugins if p.error)]
