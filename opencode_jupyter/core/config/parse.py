@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,7 @@ class Parsed:
     toml: bool = False
     repeated: list[tuple[Keys, int, int]] = field(default_factory=list)
     _lines: dict[Keys, int] | None = None
+    _breaks: list[int] | None = None
 
     def line(self, keys: Keys) -> int | None:
         """The line on which an entry stands, or the nearest one above it that does; None if none does."""
@@ -71,7 +73,9 @@ class Parsed:
         self.repeated = [(path, self._line_at(first[path]), self._line_at(at)) for path, at in again.items()]
 
     def _line_at(self, at: int) -> int:
-        return self.filled.written.count("\n", 0, self.filled.origin(at)[0]) + 1
+        if self._breaks is None:
+            self._breaks = [found.start() for found in re.finditer("\n", self.filled.written)]
+        return bisect_left(self._breaks, self.filled.origin(at)[0]) + 1
 
 
 def parse(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,14 +39,11 @@ class Filled:
 
     def origin(self, at: int) -> tuple[int, str]:
         """Where a place of `text` was written, and the reference that brought it ("" if it was written so)."""
-        shift = 0
-        for start, end, begun, reference in self._spans:
-            if at < start:
-                break
-            if at < end:
-                return begun, reference
-            shift = begun + len(reference) - end
-        return at + shift, ""
+        before = bisect_right(self._spans, at, key=lambda span: span[0]) - 1
+        if before < 0:
+            return at, ""
+        _, end, begun, reference = self._spans[before]
+        return (begun, reference) if at < end else (begun + len(reference) + at - end, "")
 
     def hidden(self, value: Any) -> Any:
         """A value, with the references in place of what they brought."""
