@@ -35,6 +35,7 @@ class Running:
         self.limit = limit
         self._scope = anyio.CancelScope()
         self._asked = 0
+        self._reached = ""
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
@@ -55,6 +56,8 @@ class Running:
             said["total"] = _number(total)
         if message:
             said["message"] = message
+        share = f"{said['value']} of {said['total']}" if "total" in said else str(said["value"])
+        self._reached = f"; it had come to {share}" + (f" ({message})" if message else "")
         self.ctx.metadata(metadata={"progress": said})
 
     async def run(self, connection: Connection, name: str, arguments: dict[str, Any]) -> CallToolResult:
@@ -79,7 +82,8 @@ class Running:
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 why = await connection.lost()
-                raise McpError(server, f"the MCP server {server} ended during the call ({why})") from error
+                text = f"the MCP server {server} ended during the call ({why}){self._reached}"
+                raise McpError(server, text) from error
             raise McpError(server, f"the MCP server {server} refused the call: {error.message}") from error
         except ValidationError as error:
             text = f"the MCP server {server} sent a result that does not fit the protocol"
@@ -91,7 +95,7 @@ class Running:
             running.reset(token)
         raise McpError(
             server,
-            f"the MCP server {server} did not answer within {self.limit:g} s; "
+            f"the MCP server {server} did not answer within {self.limit:g} s{self._reached}; "
             f'"timeout" (in ms) of its entry in the configuration gives it more',
         )
 

@@ -95,6 +95,17 @@ async def test_progress_is_shown_and_a_stopped_call_leaves_the_session_usable(de
     assert (await ws.call("demo_add", {"a": 1})).output == "2"
 
 
+async def test_progress_winds_the_clock_up_again(demo: Demo) -> None:
+    ws, _ = demo
+    ws.config.data["experimental"] = {"mcp_timeout": 600}
+    try:
+        assert (await ws.call("demo_steps", {"count": 5, "pause": 0.2})).output == "done"
+        with pytest.raises(McpError, match=r"within 0\.6 s; it had come to 1 of 1 \(step 1\)"):
+            await ws.call("demo_steps", {"count": 1, "pause": 5})
+    finally:
+        del ws.config.data["experimental"]
+
+
 async def test_fifty_calls_at_once(demo: Demo) -> None:
     ws, _ = demo
     results = await asyncio.gather(*(ws.call("demo_add", {"a": n, "b": n}) for n in range(50)))
@@ -105,13 +116,14 @@ async def test_nothing_is_started_for_a_built_in_tool(project: Path, approver: A
     (project / "a.txt").write_text("hello")
     config = {"mcp": {"odd": local("odd.py")}}
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
+        servers = ws.service(McpServers)
         assert not ws.registry.settled("odd_echo")
-        assert ws.registry.settled("read")
+        assert servers.behind("read") == []
         await ws.call("read", {"filePath": str(project / "a.txt")})
-        assert ws.service(McpServers).status()["odd"].state == "disabled"
+        assert servers.status()["odd"].state == "disabled"
         assert "odd_echo" in await ws.registry.ids()
-        assert ws.service(McpServers).status()["odd"].state == "connected"
-        assert ws.registry.settled()
+        assert servers.status()["odd"].state == "connected"
+        assert servers.behind(None) == []
 
 
 async def test_prompts_and_resources(demo: Demo) -> None:
