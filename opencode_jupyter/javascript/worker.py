@@ -35,11 +35,13 @@ class Worker:
     Attributes:
         runtime: the program it is.
         loaded: files it has loaded, with the hash of their content.
+        spoiled: it keeps a file that failed and would fail for ever (Bun keeps such a file's error).
     """
 
     def __init__(self, runtime: Runtime, directory: str, env: Mapping[str, str]) -> None:
         self.runtime = runtime
         self.loaded: dict[Path, str] = {}
+        self.spoiled = False
         self._directory = directory
         self._env = env
         self._program: Stdio | None = None
@@ -52,6 +54,11 @@ class Worker:
     def alive(self) -> bool:
         """Whether it can be given orders."""
         return self._program is not None and not self._program.exited and not self._why
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for it."""
+        return not self._waiting
 
     @property
     def pid(self) -> int:

@@ -1,24 +1,30 @@
 // Under Bun: only what OpenCode itself brings has to be found; the rest Bun does.
+import { dirname } from 'node:path';
 import { plugin } from 'bun';
 
-const OURS = new URL('../', import.meta.url).pathname;
-const PROVIDED = { '@opencode-ai/plugin': 'host/plugin.mjs', '@opencode-ai/plugin/tool': 'host/plugin.mjs' };
-for (const [name, file] of [['zod', 'zod'], ['zod/v4', 'zod'], ['zod/v3', 'zod-v3'], ['zod/mini', 'zod-mini']]) {
-  PROVIDED[name] = `vendor/${file}.mjs`;
-}
+const ours = () => import('./plugin.mjs');
+const PROVIDED = {
+  '@opencode-ai/plugin': ours,
+  '@opencode-ai/plugin/tool': ours,
+  zod: () => import('../vendor/zod.mjs'),
+  'zod/v4': () => import('../vendor/zod.mjs'),
+  'zod/v3': () => import('../vendor/zod-v3.mjs'),
+  'zod/mini': () => import('../vendor/zod-mini.mjs')
+};
+const provided = new Set();
 
-plugin({
-  name: 'opencode-jupyter',
-  setup(build) {
-    build.onResolve({ filter: /^(?:@opencode-ai\/plugin|zod)(?:\/|$)/ }, ({ path, importer }) => {
-      try {
-        return { path: Bun.resolveSync(path, importer.replace(/[^/]*$/, '')) };
-      } catch {
-        return Object.hasOwn(PROVIDED, path) ? { path: OURS + PROVIDED[path] } : undefined;
-      }
-    });
+/** Have ready what a file can't find by itself. */
+export function provide(path) {
+  for (const [name, load] of Object.entries(PROVIDED)) {
+    if (provided.has(name)) continue;
+    try {
+      Bun.resolveSync(name, dirname(path));
+    } catch {
+      provided.add(name);
+      plugin({
+        name,
+        setup: build => build.module(name, async () => ({ exports: { ...(await load()) }, loader: 'object' }))
+      });
+    }
   }
-});
-
-/** Nothing is refused here. */
-export function setRefuseBun() {}
+}

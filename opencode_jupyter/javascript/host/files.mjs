@@ -3,18 +3,21 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { marked, read, refresh, renew } from './generation.mjs';
-import { schemaOf, shapeOf } from './schema.mjs';
+import { marked, read, refresh, renew, trackLoaded } from './generation.mjs';
+import { prepareFor, schemaOf, shapeOf } from './schema.mjs';
 
 const bun = Boolean(process.versions.bun);
-const { setRefuseBun } = bun ? await import('./bun.mjs') : await import('./resolve.mjs');
+const { provide, setRefuseBun } = await import(bun ? './bun.mjs' : './resolve.mjs');
 const { compile, prepare } = await import('./source.mjs');
 const files = new Map();
 
-/** Run a file; its tools, the default export first in no way: in the order of the names, as OpenCode lists them. */
+/** Run a file; its tools in the order of their exports' names, as OpenCode lists them. */
 export async function load({ path, namespace, elsewhere }) {
-  await prepare();
-  setRefuseBun(elsewhere);
+  if (bun) provide(path);
+  else {
+    await prepare();
+    setRefuseBun(elsewhere);
+  }
   refresh();
   try {
     const exports = exportsOf(await import(marked(pathToFileURL(path).href)));
@@ -24,6 +27,7 @@ export async function load({ path, namespace, elsewhere }) {
       if (!isTool(definition)) continue;
       const id = name === 'default' ? namespace : `${namespace}_${name}`;
       const shape = shapeOf(definition.args);
+      await prepareFor(shape);
       let schema;
       try {
         schema = schemaOf(shape);
@@ -34,9 +38,10 @@ export async function load({ path, namespace, elsewhere }) {
       listed.push({ id, export: name, description: definition.description, schema });
     }
     files.set(path, tools);
+    if (bun) trackLoaded();
     return { tools: listed };
   } catch (error) {
-    if (error instanceof SyntaxError) error.at ??= syntaxPlaceOf(error);
+    if (!bun && error instanceof SyntaxError) error.at ??= syntaxPlaceOf(error);
     renew(); // a module that failed stays failed under its URL
     files.delete(path);
     throw error;
@@ -74,7 +79,7 @@ function isTool(value) {
 
 /** Where a syntax error is that V8 gave no place for: found by having it look at each file alone. */
 function syntaxPlaceOf(error) {
-  if (bun || placeOf(error).path) return undefined;
+  if (placeOf(error).path) return undefined;
   for (const path of read()) {
     if (!/\.[cm]?[jt]sx?$/.test(path)) continue;
     const compiled = compile(readFileSync(path, 'utf8'), path);
@@ -89,11 +94,14 @@ function syntaxPlaceOf(error) {
 /** Where an error of loading comes from: `{path, line}`, as far as that is known. */
 export function placeOf(error) {
   if (error?.at) return error.at;
+  if (error?.position?.file) return { path: error.position.file, line: error.position.line };
   const stack = String(error?.stack ?? '');
   const ours = new URL('../', import.meta.url).href;
-  for (const [, url, line] of stack.matchAll(/(file:\/\/[^\s()]+?):(\d+)(?::\d+)?(?=[\s)]|$)/gm)) {
+  const frame = bun ? /(?:\(|at )(\/[^()\n]+?):(\d+)(?::\d+)?(?=[\s)]|$)/gm : /(file:\/\/[^\s()]+?):(\d+)(?::\d+)?(?=[\s)]|$)/gm;
+  for (const [, place, line] of stack.matchAll(frame)) {
+    const url = (bun ? pathToFileURL(place).href : place).replace(/(?:\?|%3F).*/, '');
     if (url.startsWith(ours)) continue;
-    return { path: fileURLToPath(url.replace(/\?.*/, '')), line: Number(line) };
+    return { path: fileURLToPath(url), line: Number(line) };
   }
   return {};
 }

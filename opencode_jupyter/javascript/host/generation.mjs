@@ -3,7 +3,9 @@
 // they import.
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
+const OURS = fileURLToPath(new URL('../', import.meta.url));
 const MARK = 'oj';
 const seen = new Map();
 const { cache } = createRequire(import.meta.url);
@@ -31,8 +33,17 @@ export function read() {
 /** Let everything be loaded anew. */
 export function renew() {
   number += 1;
-  for (const path of seen.keys()) delete cache[path];
+  for (const key of Object.keys(cache)) if (isProjects(key)) delete cache[key];
   seen.clear();
+}
+
+/** Remember what was loaded: under Bun, which has no hook that tells. */
+export function trackLoaded() {
+  for (const key of Object.keys(cache)) if (isProjects(key)) track(key.replace(/\?.*/, ''));
+}
+
+function isProjects(path) {
+  return !/[\\/]node_modules[\\/]/.test(path) && !path.startsWith(OURS);
 }
 
 /** Let everything be loaded anew if a file is not what it was when it was read. */

@@ -21,12 +21,21 @@ async function take(order) {
   }
 }
 
-function told(error, loading) {
+function told(given, loading) {
+  const error = given instanceof AggregateError && loading ? (given.errors[0] ?? given) : given;
   if (!(error instanceof Error) && typeof error?.message !== 'string') {
     return { name: 'Error', message: `it threw ${typeof error === 'string' ? error : inspect(error)}` };
   }
-  const { name, message, stack, ojAsk } = error;
+  const { stack, ojAsk } = error;
+  const name = { BuildMessage: 'SyntaxError', ResolveMessage: 'Error' }[error.name] ?? error.name;
+  const message = withCause(error);
   return { name: String(name), message, stack: String(stack ?? ''), ask: ojAsk, at: loading ? placeOf(error) : undefined };
+}
+
+// What went wrong with a fetch stands in its cause alone.
+function withCause({ message, cause }) {
+  const why = cause instanceof Error ? cause.message || cause.code : '';
+  return why && !String(message).includes(why) ? `${message} (${why})` : message;
 }
 
 function inspect(value) {

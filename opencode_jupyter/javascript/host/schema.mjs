@@ -2,9 +2,14 @@
 // `args` maps names to types: of Zod 4 (ours or the file's own), of Zod 3, of another library that follows Standard Schema,
 // or plain JSON schemas, which are all required.
 import * as zod from '../vendor/zod.mjs';
-import { Ajv2020, zodToJsonSchema } from '../vendor/json-schema.mjs';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+let others;
+
+/** Load what knows the other kinds of types; once, and only if a tool has such. */
+export async function prepareFor(shape) {
+  if (!Object.values(shape).every(isZod4)) others ??= await import('../vendor/json-schema.mjs');
+}
 
 /** The map of names to types, also of a file that gave an object type in its place. */
 export function shapeOf(args) {
@@ -72,7 +77,7 @@ const checks = new WeakMap();
 
 function checkPlain(type, value) {
   if (value === undefined) return [{ code: 'invalid_type', path: [], message: 'Required' }];
-  if (!checks.has(type)) checks.set(type, new Ajv2020({ strict: false, allErrors: true, logger: false }).compile(type));
+  if (!checks.has(type)) checks.set(type, new others.Ajv2020({ strict: false, allErrors: true, logger: false }).compile(type));
   const fits = checks.get(type);
   if (fits(value)) return undefined;
   return fits.errors.map(({ keyword, message, instancePath }) => ({
@@ -85,7 +90,7 @@ function checkPlain(type, value) {
 function propertyOf(name, type) {
   if (type === null || typeof type !== 'object') throw new TypeError(`args.${name} is no type`);
   if (isZod4(type)) return fromZod4(type);
-  if (isZod3(type)) return zodToJsonSchema(type, { target: 'jsonSchema2019-09', $refStrategy: 'none' });
+  if (isZod3(type)) return others.zodToJsonSchema(type, { target: 'jsonSchema2019-09', $refStrategy: 'none' });
   if (type['~standard']) return type['~standard'].jsonSchema?.input?.({ target: 'draft-2020-12' }) ?? {};
   return type;
 }
@@ -121,8 +126,9 @@ function fromZod4(type) {
   }
 }
 
-// A description given through another copy of Zod is in that copy's registry.
+// A description given through another copy of Zod is in the registry of that copy.
 function describe({ zodSchema, jsonSchema }) {
-  const text = zodSchema.description;
-  if (text && jsonSchema.description === undefined && !jsonSchema.$ref) jsonSchema.description = text;
+  if (jsonSchema.$ref) return;
+  const { id, ...said } = zodSchema.meta?.() ?? {};
+  for (const [name, value] of Object.entries(said)) jsonSchema[name] ??= value;
 }
