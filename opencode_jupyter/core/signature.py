@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from .context import ToolContext
+from .docstring import parameter_texts
 from .schema import json_schema
 
 CONTEXT = "ctx"
@@ -71,6 +72,7 @@ def parameters_of(fn: Callable[..., Any]) -> Parameters:
     """
     signature = signature_of(fn)
     hints = _Hints(fn)
+    texts = parameter_texts(inspect.getdoc(inspect.unwrap(_inner(fn))) or "")
     fields: dict[str, Any] = {}
     attributes: dict[str, str] = {}
     context: list[str] = []
@@ -91,6 +93,7 @@ def parameters_of(fn: Callable[..., Any]) -> Parameters:
         if annotation is ToolContext:
             context.append(name)
             continue
+        annotation = _described(annotation, texts.get(name))
         if parameter.default is None:
             annotation = Optional[annotation]  # noqa: UP045 - it may be anything, a string among them
         attribute = name
@@ -138,9 +141,7 @@ class _Hints:
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self._fn = fn
-        target: Any = inspect.unwrap(fn)
-        while isinstance(target, functools.partial):
-            target = inspect.unwrap(target.func)
+        target: Any = inspect.unwrap(_inner(inspect.unwrap(fn)))
         target = getattr(target, "__func__", target)
         self._globals: dict[str, Any] = getattr(target, "__globals__", {})
         self._locals: dict[str, Any] | None = None
@@ -169,8 +170,6 @@ class _Hints:
             ) from error
         if found is ToolContext or ToolContext in typing.get_args(found):
             return ToolContext
-        if typing.get_origin(found) is Annotated:
-            return _described(found)
         return found
 
     def _resolved(self, name: str, annotation: Any) -> Any:
@@ -196,12 +195,20 @@ class _Hints:
         return found
 
 
-def _described(annotation: Any) -> Any:
-    """``Annotated[int, "how many"]``: a bare text describes the parameter, unless a Field does."""
-    extras = annotation.__metadata__
-    if any(isinstance(one, FieldInfo) and one.description for one in extras):
-        return annotation
-    text = next((one for one in extras if isinstance(one, str)), None)
+def _inner(fn: Any) -> Any:
+    """What a partial calls."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return fn
+
+
+def _described(annotation: Any, text: str | None) -> Any:
+    """An annotation with a description: that of its Field, else ``Annotated[int, "how many"]``'s, else `text`."""
+    if typing.get_origin(annotation) is Annotated:
+        extras = annotation.__metadata__
+        if any(isinstance(one, FieldInfo) and one.description for one in extras):
+            return annotation
+        text = next((one for one in extras if isinstance(one, str)), text)
     return annotation if text is None else Annotated[annotation, Field(description=text)]
 
 

@@ -7,13 +7,19 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, Tool, ToolContext, ToolResult, Workspace, tool
+from opencode_jupyter.core.context import AbortSignal
 from opencode_jupyter.core.errors import ToolAbortedError
 from opencode_jupyter.core.state import Completed, Failed, Running
+from opencode_jupyter.core.streaming import join
+from opencode_jupyter.core.truncation import Truncation
 
 pytestmark = pytest.mark.anyio
 
@@ -189,6 +195,20 @@ async def test_a_result_of_its_own_leaves_no_file_behind(ws: Workspace) -> None:
     ws.registry.register(flood)
     assert (await ws.call("flood")).output == "short"
     assert list(ws.truncation.directory.glob("*")) == []
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=30), st.booleans())
+@settings(deadline=None)
+def test_any_cutting_gives_the_same_text(pieces: list[str], final: bool) -> None:
+    def cut() -> Iterator[str]:
+        yield from pieces
+        return "end" if final else None
+
+    workspace = SimpleNamespace(truncation=Truncation("/nonexistent"), agents={})
+    context: Any = SimpleNamespace(workspace=workspace, agent="", abort=AbortSignal(), _loop=None, _metadata=None)
+    result = join(cut(), context)
+    assert result.output == "".join(pieces) + ("end" if final else "")
+    assert result.metadata == {"truncated": False}
 
 
 async def test_text_that_has_no_utf8(ws: Workspace) -> None:
