@@ -298,7 +298,7 @@ async def test_modules_are_private(place: Place) -> None:
 async def test_an_unreadable_or_huge_file_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from opencode_jupyter.core.discovery import content
 
-    monkeypatch.setattr(content, "MAX_BYTES", 1000)
+    monkeypatch.setattr(content, "PYTHON_BYTES", 1000)
     place.own("tool/huge.py", "#" * 2000)
     path = place.own("tool/locked.py", one("x"))
     path.chmod(0)

@@ -19,13 +19,15 @@ from pathlib import Path
 
 from .find import PYTHON, Stamp, stamp
 
-MAX_BYTES = 5_000_000
-"""Size of a file that is taken for code."""
+PYTHON_BYTES = 1_000_000
+SCRIPT_BYTES = 10_000_000
+"""Bytes that a tool file and what it imports from beside it may have together. Reading the structure of Python code
+holds everything else up meanwhile, about a second for each million."""
 MAX_FILES = 200
 """Files that one tool file may import from beside it."""
 FRESH = 0.1
 """Seconds. A change this soon after another may leave the file's stamp as it was: so coarse are clocks of files."""
-_SCRIPT_IMPORT = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*(['"])(\.{1,2}/[^'"\n]*)\1""")
+_SCRIPT_IMPORT = re.compile(r"""\b(?:from|import|require)\s{0,20}\(?\s{0,20}(['"])(\.{1,2}/[^'"\n]{0,500})\1""")
 _SCRIPT_ENDINGS = ("", ".ts", ".js", ".mjs", ".mts", ".cjs", ".cts", ".json", ".tsx", ".jsx",
                    "/index.ts", "/index.js", "/index.mjs")  # fmt: skip
 
@@ -101,6 +103,7 @@ def read_content(main: Path) -> Content:
     """
     content = Content(main)
     waiting = [main]
+    room = PYTHON_BYTES if main.suffix == PYTHON else SCRIPT_BYTES
     newest = 0
     while waiting:
         path = waiting.pop(0)
@@ -109,7 +112,8 @@ def read_content(main: Path) -> Content:
         if len(content.files) > MAX_FILES:
             raise ContentError(f"imports more than {MAX_FILES} files from beside it", main)
         seen = stamp(path)
-        data = _read(path, seen)
+        data = _read(path, seen, room)
+        room -= len(data)
         content.files[path] = data
         content.stamps[path] = seen
         newest = max(newest, seen[0] if seen else 0)
@@ -123,11 +127,12 @@ def read_content(main: Path) -> Content:
     return content
 
 
-def _read(path: Path, seen: Stamp | None) -> bytes:
-    if seen is not None and seen[1] > MAX_BYTES:
-        raise ContentError(f"is {seen[1]:,} bytes long; a file of code has at most {MAX_BYTES:,}", path)
+def _read(path: Path, seen: Stamp | None, room: int) -> bytes:
+    if seen is not None and seen[1] > room:
+        raise ContentError(f"is {seen[1]:,} bytes long, which is too much code for tools; {room:,} were left", path)
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(room)
     except OSError as error:
         raise ContentError(f"can't be read: {error.strerror or error}", path) from error
 

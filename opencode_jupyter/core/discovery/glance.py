@@ -13,16 +13,21 @@ from .find import ToolFile
 from .names import DEFAULT, tool_id
 
 _MAKERS = frozenset({"tool", "Tool"})
-_SCRIPT_DEFAULT = re.compile(r"^\s*export\s+default\b|\bmodule\.exports\s*=", re.MULTILINE)
+_MOST = 200_000
+"""Characters of a script that are looked at; the patterns below take time in proportion to them at most."""
+_SCRIPT_DEFAULT = re.compile(r"^[ \t]*export[ \t]+default\b|\bmodule\.exports[ \t]*=", re.MULTILINE)
 _SCRIPT_NAMED = re.compile(
-    r"^\s*export\s+(?:declare\s+)?(?:const|let|var|class|async\s+function|function)\s*\*?\s*([A-Za-z_$][\w$]*)"
-    r"|^\s*(?:module\.)?exports\.([A-Za-z_$][\w$]*)\s*=",
+    r"^[ \t]*export[ \t]+(?:declare[ \t]+)?(?:const|let|var|class|async[ \t]+function|function)\b[ \t*]*"
+    r"([A-Za-z_$][\w$]*)"
+    r"|^[ \t]*(?:module\.)?exports\.([A-Za-z_$][\w$]*)[ \t]*=",
     re.MULTILINE,
 )
-_SCRIPT_LIST = re.compile(r"^\s*export\s*\{([^}]*)\}", re.MULTILINE)
-_SCRIPT_OBJECT = re.compile(r"\bmodule\.exports\s*=\s*\{")
+_SCRIPT_LIST = re.compile(r"^[ \t]*export[ \t]*\{([^{}]{0,5000})\}", re.MULTILINE)
+_SCRIPT_OBJECT = re.compile(r"\bmodule\.exports[ \t]*=[ \t\n]{0,50}\{")
 _KEY = re.compile(r"\s*(?:async\s+)?([A-Za-z_$][\w$]*)\s*(?=[:,(}])")
-_NO_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL)
+_NO_TEXT = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL
+)
 
 
 def glance(file: ToolFile, text: bytes) -> list[str]:
@@ -94,7 +99,7 @@ def _texts(node: ast.expr) -> list[str] | None:
 
 def script_exports(text: str) -> list[str]:
     """The names that a JavaScript or TypeScript module seems to export."""
-    plain = _NO_TEXT.sub(lambda found: " " if found.group()[0] == "/" else "''", text)
+    plain = _NO_TEXT.sub(lambda found: " " if found.group()[0] == "/" else "''", text[:_MOST])
     found: list[str] = []
     whole = _SCRIPT_OBJECT.search(plain)
     if whole is not None:  # CommonJS: the object's keys are the exports

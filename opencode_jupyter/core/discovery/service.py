@@ -16,15 +16,17 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from ..errors import PermissionRejectedError
 from ..sources import Rank, Unavailable
 from ..tool import Tool
 from ..tool_files import Loader, ToolFileError
 from ..trust import Subject
-from .content import ContentError, read_content
+from .content import Content, ContentError, read_content
 from .entry import Entry, Problem
 from .exports import Exports, named
+from .find import ToolFile
 from .glance import glance
 from .python_files import PythonFiles
 from .watch import Watch
@@ -152,11 +154,10 @@ class FileTools:
         """Read a file, and load it if it may be."""
         if entry.content is None:
             try:
-                entry.content = read_content(entry.file.path)
+                entry.guess, entry.content = await anyio.to_thread.run_sync(_read, entry.file)
             except ContentError as error:
                 self._failed(entry, ToolFileError(str(error), error.path))
                 return
-            entry.guess = glance(entry.file, entry.content.files[entry.file.path])
             self._watch.add(entry)
         if not entry.file.own and not self._workspace.trust.known(entry.subject):
             entry.state = "untrusted"
@@ -288,6 +289,11 @@ class FileTools:
         self._tools = tuple(tools)
         if changed:
             self._workspace.registry.changed()
+
+
+def _read(file: ToolFile) -> tuple[list[str], Content]:
+    content = read_content(file.path)
+    return glance(file, content.files[file.path]), content
 
 
 class _MissingError(ToolFileError):
