@@ -40,8 +40,14 @@ async def plugin(input: PluginInput):
         "bare": {"description": "b", "execute": lambda args, ctx: f"{args} {ctx.session_id[:4]} {ctx.directory.name}"},
         "model": {"description": "m", "parameters": Both, "execute": lambda args, ctx: str(args.a + args.b)},
         "rich": {"description": "x", "execute": lambda args, ctx: {"title": "T", "output": "O", "metadata": {"k": 1}}},
+        "stream": {"description": "s", "args": {"n": int}, "execute": stream},
+        "args_model": {"description": "s", "args": Both, "execute": lambda args, ctx: str(sorted(args.items()))},
         "asks": {"description": "a", "execute": asks},
     }}
+
+def stream(args, context):
+    for i in range(args["n"]):
+        yield f"{i} {context.agent};"
 
 async def asks(args, ctx):
     await ctx.ask("own_permission", ["this"])
@@ -66,6 +72,8 @@ async def tools(plugin_place: PluginPlace) -> Any:
         ("bare", {}, "{} ses_ project"),
         ("model", {"a": 3}, "5"),
         ("rich", {}, "O"),
+        ("stream", {"n": 2}, "0 build;1 build;"),
+        ("args_model", {"a": 1}, "[('a', 1), ('b', 2)]"),
     ],
 )
 async def test_a_tool_in_each_form(tools: Workspace, name: str, arguments: dict[str, Any], output: str) -> None:

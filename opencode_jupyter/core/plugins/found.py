@@ -190,7 +190,7 @@ class Finder:
         if _is_path(text):
             return [self._file(_path(text, base, self._config.home), source, own, out)]
         package = text.removeprefix("npm:")
-        name = package if text.startswith("@") else package.partition("@")[0].strip()
+        name = (package[:1] + package[1:].partition("@")[0]).strip()  # without its version
         key = canonical(name)
         offered = [e for e, one in zip(entries, packages, strict=True) if key in (e.key, canonical(one.package))]
         if offered:

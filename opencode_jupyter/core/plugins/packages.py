@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.util
 import os
 import sys
 from dataclasses import dataclass
@@ -42,14 +43,13 @@ def locate(name: str, project: Path) -> Located | None:
     parts = written.split(".")
     if not all(part.isidentifier() for part in parts):
         return None
-    places: list[str] | None = None
-    spec = None
-    for i in range(len(parts)):
-        # `find_spec` of importlib would import the parents of a dotted name
-        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[: i + 1]), places)
+    top = spec = _top(parts[0])
+    for i in range(1, len(parts)):
         if spec is None:
             return None
+        # importlib's own `find_spec` would import the parents of a dotted name
         places = list(spec.submodule_search_locations or ())
+        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[: i + 1]), places)
     if spec is None or spec.origin is None or not spec.has_location:
         return None
     path = Path(os.path.realpath(spec.origin))
@@ -57,11 +57,18 @@ def locate(name: str, project: Path) -> Located | None:
         own = path.read_bytes()
         content = own
         if path.is_relative_to(project) and not _installed(path):
-            top = importlib.machinery.PathFinder.find_spec(parts[0])
             content = _whole(Path(os.path.realpath(top.origin)), own) if top and top.origin else own
     except OSError:
         return None
     return Located(written, path, digest(content), own.decode("utf-8", "replace"))
+
+
+def _top(name: str) -> importlib.machinery.ModuleSpec | None:
+    """Also a package that is installed for editing, which no folder of ``sys.path`` holds."""
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
 
 
 def _installed(path: Path) -> bool:

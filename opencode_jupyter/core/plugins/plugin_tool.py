@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
-from ..context import ToolContext
+from ..function import execute_of
 from ..tool import Definition, Tool, tool
-from .threads import off_loop
 
 
 def made_tool(id: str, given: Any, source: str) -> Tool:
@@ -59,8 +58,9 @@ def _definition(id: str, given: Mapping[str, Any]) -> Definition:
         raise TypeError(f"execute must be a function, not {type(execute).__name__}")
     description = str(given.get("description") or "")
     args = given.get("args") or {}
+    run = execute_of(execute, {})[1]
     if isinstance(args, type) and issubclass(args, BaseModel):
-        return Definition(description, args, _with_dict(execute))
+        return Definition(description, args, run, check=_as_dict(args))
     if not isinstance(args, Mapping):
         raise TypeError(f"args must be a dict of name and type, not {type(args).__name__}")
     if args and all(isinstance(value, Mapping) for value in args.values()):
@@ -69,10 +69,11 @@ def _definition(id: str, given: Mapping[str, Any]) -> Definition:
             "properties": {str(name): dict(value) for name, value in args.items()},
             "required": [str(name) for name in args],
         }
-        return Definition(description, schema, off_loop(execute), check=_checker(schema))
+        return Definition(description, schema, run, check=_checker(schema))
     config = ConfigDict(extra="ignore")
     fields: dict[str, Any] = {str(name): _field(value) for name, value in args.items()}
-    return Definition(description, create_model(id, __config__=config, **fields), _with_dict(execute))
+    model = create_model(id, __config__=config, **fields)
+    return Definition(description, model, run, check=_as_dict(model))
 
 
 def _field(value: Any) -> Any:
@@ -83,15 +84,14 @@ def _field(value: Any) -> Any:
     return (value, ...)
 
 
-def _with_dict(execute: Callable[..., Any]) -> Callable[..., Any]:
-    """`execute` called with a dict, as plugins expect, of the validated arguments."""
-    run = off_loop(execute)
+def _as_dict(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A check by a model that gives a dict, as plugins expect."""
 
-    async def called(arguments: BaseModel, ctx: ToolContext) -> Any:
-        values = {name: getattr(arguments, name) for name in type(arguments).model_fields}
-        return await run(values, ctx)
+    def check(arguments: dict[str, Any]) -> dict[str, Any]:
+        valid = model.model_validate(arguments)
+        return {name: getattr(valid, name) for name in model.model_fields}
 
-    return called
+    return check
 
 
 def _checker(schema: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
