@@ -158,7 +158,10 @@ class Request:
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the engine and wait for it; an interrupt ends both."""
         future = self.notebook.engine.submit(work)
-        return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
+        try:
+            return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
+        except KeyboardInterrupt as error:
+            raise self.notebook.for_cell(error) from None
 
 
 def run(notebook: Notebook, line: str) -> Any:

@@ -119,6 +119,10 @@ def _waited(request: Request, login: Login, link: LoginLink) -> Any:
     except ToolError as error:
         _settle(handle, f"{error}")
         raise
+    except KeyboardInterrupt:
+        if handle is not None:
+            handle.update(LoginLink(login.server, login.url, waits=False, listening=login.redirect.listening))
+        raise
     _settle(handle, text)
     return one(request, login.server, request.servers.status()[login.server], (text,))
 
