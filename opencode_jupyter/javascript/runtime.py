@@ -22,6 +22,8 @@ BUN_NEEDED = (1, 2)
 CHOICE = "OPENCODE_JUPYTER_JAVASCRIPT"
 """Environment variable: ``node``, ``bun``, or the path of either, to use that one and no other."""
 INSTALL = 'pip install "opencode-jupyter[javascript]" (or install Node.js 22.18 or later)'
+LIBRARIES = Path(__file__).parent / "vendor" / "zod.mjs"
+"""One of the libraries that the build puts there (labextension/vendor.mjs)."""
 _ASKING = 10.0
 """Seconds a program has to tell its version."""
 
@@ -39,13 +41,15 @@ class Runtime:
         """What runs a script."""
         if self.kind == "bun":
             return [self.program, "run", "--no-install", str(script)]
-        return [self.program, "--disable-warning=ExperimentalWarning", "--enable-source-maps", str(script)]
+        return [self.program, "--disable-warning=ExperimentalWarning", str(script)]
 
 
 def find(environment: dict[str, str] | None = None) -> tuple[Runtime | None, str]:
     """The program for tool files; None and the reason, in one line with what to do, if there is none."""
     env = dict(os.environ) if environment is None else environment
     choice = env.get(CHOICE, "").strip()
+    if not LIBRARIES.is_file():
+        return None, f"this checkout has no {LIBRARIES.name}: build it with pip install -e ."
     found: list[str] = []
     for kind, program in _candidates(choice, env.get("PATH", "")):
         version = _version(program, _stamp(program))

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 SCRIPT = Path(__file__).parent / "host" / "main.mjs"
 MAX_LINE = 512 << 20
-"""Bytes of one message; V8 makes no longer string."""
+"""Bytes of one message; after more of them the process is taken for broken. A tool may return a quarter of that."""
 _REDIRECT = 'exec "$0" "$@" 4<&0 3>&1 0</dev/null 1>&2'
 """Orders on descriptor 4, replies on 3. What tools and programs they start print goes to stderr; they read nothing."""
 
@@ -49,6 +49,7 @@ class Worker:
         self._next = 0
         self._line = bytearray()
         self._why = ""
+        self._stopping: asyncio.Task[None] | None = None
 
     @property
     def alive(self) -> bool:
@@ -138,8 +139,9 @@ class Worker:
             whole, self._line = self._line, bytearray()
             self._heard(whole)
         self._line += rest
-        if len(self._line) > MAX_LINE:
+        if len(self._line) > MAX_LINE and not self._stopping:
             self._line.clear()
+            self._stopping = asyncio.ensure_future(self.stop(f"a JavaScript tool sent more than {MAX_LINE >> 20} MiB"))
 
     def _heard(self, line: bytearray) -> None:
         try:

@@ -101,6 +101,8 @@ def test_the_wheel_carries_the_front_end_and_no_sources_of_it(wheel: Path) -> No
     assert not [
         name for name in names if name.startswith(("tests/", "labextension/", "opencode_jupyter/labextension/"))
     ]
+    for wanted in ("host/main.mjs", "vendor/zod.mjs", "vendor/typescript.mjs", "vendor/LICENSES.txt"):
+        assert f"opencode_jupyter/javascript/{wanted}" in inside
     assert "Allow for this session" in card
     assert len(packed(card)) < 32_000, "every live card carries this text to the page"
 
@@ -111,7 +113,12 @@ def test_the_source_distribution_carries_sources_only(built: Path) -> None:
         names = [name.split("/", 1)[1] for name in archive.getnames() if "/" in name]
     for wanted in ("pyproject.toml", "README.md", "labextension/src/widget.ts", "labextension/package-lock.json"):
         assert wanted in names
-    built_files = ("opencode_jupyter/static/", "opencode_jupyter/labextension/", "labextension/node_modules/")
+    built_files = (
+        "opencode_jupyter/static/",
+        "opencode_jupyter/labextension/",
+        "opencode_jupyter/javascript/vendor/",
+        "labextension/node_modules/",
+    )
     assert not [name for name in names if name.startswith(built_files)]
 
 

@@ -315,6 +315,40 @@ async def test_many_calls_at_once(files: ToolFiles) -> None:
     assert len(files.service.pids) == 1
 
 
+async def test_many_updates_are_few_messages(files: ToolFiles) -> None:
+    body = "for (let n = 0; n < 200000; n++) ctx.metadata({ title: `${n}`, metadata: { n } }); return 'done'"
+    await files.tool(body)
+    titles: list[str | None] = []
+    call = files.workspace.start("t", {})
+    call.on_update = lambda part: titles.append(getattr(part.state, "title", None))
+    assert (await call.run()).output == "done"
+    assert "0" in titles
+    assert len(titles) < 1000
+    await files.tool("ctx.metadata({ metadata: { n: 1n } }); return 'never'")
+    with pytest.raises(JavaScriptError, match="BigInt"):
+        await files.call()
+
+
+async def test_a_tool_file_of_a_project_is_found_trusted_and_run(
+    workspace: Workspace, approver: Approver, project: Path
+) -> None:
+    """The whole way: `core.discovery` finds the file, a person trusts what it holds, a call reaches it."""
+    path = project / ".opencode" / "tool" / "greet.ts"
+    path.parent.mkdir(parents=True)
+    text = f'{HEAD}export default tool({{ description: "d", args: {{ name: z.string().default("you") }}, '
+    path.write_text(text + "async execute(args) { return `hello ${args.name}` } })")
+    assert (await workspace.call("greet", {})).output == "hello you"
+    assert [ask.permission for ask in approver.asks] == ["trust"]
+    assert (await workspace.call("greet", {"name": "a"})).output == "hello a"
+    path.write_text(text + "async execute(args) { return `goodbye ${args.name}` } })")
+    approver.reply = "reject"
+    with pytest.raises(PermissionRejectedError):
+        await workspace.call("greet", {})
+    approver.reply = "once"
+    assert (await workspace.call("greet", {})).output == "goodbye you"
+    assert [ask.permission for ask in approver.asks] == ["trust"] * 3
+
+
 async def test_it_works_from_code_that_cannot_await(project: Path, tmp_path: Path) -> None:
     def plain() -> list[str]:
         with Workspace(project, data_dir=tmp_path / "data") as workspace:

@@ -101,3 +101,8 @@ async def test_a_program_that_does_not_start(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ToolFileError, match=r"t\.ts can't be loaded: the process that runs JavaScript tools ended"):
         await ToolFiles(workspace).load("t.ts", "export default 1")
+
+
+def test_a_checkout_that_was_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "LIBRARIES", tmp_path / "zod.mjs")
+    assert runtime.find() == (None, "this checkout has no zod.mjs: build it with pip install -e .")

@@ -15,7 +15,7 @@ import pytest
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.tool_files import ToolFileError
 from opencode_jupyter.core.workspace import Workspace
-from opencode_jupyter.javascript import service
+from opencode_jupyter.javascript import JavaScriptError, service, worker
 from opencode_jupyter.javascript.errors import WorkerEndedError
 
 from ..support.javascript import HEAD, ToolFiles
@@ -201,6 +201,17 @@ return "fine"
 async def test_printing_a_lot(files: ToolFiles) -> None:
     await files.tool("const row = 'x'.repeat(1 << 20); for (let i = 0; i < 100; i++) console.log(row); return 'fine'")
     assert await files.call() == "fine"
+
+
+async def test_too_much(files: ToolFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MAX_LINE", 2 << 20)
+    await files.tool("return 'x'.repeat(args.n)", "{ n: z.number() }")
+    assert len((await files.workspace.call("t", {"n": 1000})).output) == 1000
+    with pytest.raises(JavaScriptError, match="the t tool returned more than 128 Mi characters"):
+        await files.call(n=129 << 20)
+    with pytest.raises(WorkerEndedError, match="sent more than 2 MiB"):
+        await files.call(n=8 << 20)
+    assert await files.call(n=1) == "x"
 
 
 # ---------------------------------------------------------------------- files that do not load

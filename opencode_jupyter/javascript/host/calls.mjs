@@ -4,6 +4,8 @@ import { current } from './guard.mjs';
 import { parse } from './schema.mjs';
 import { send } from './wire.mjs';
 
+const MAX_OUTPUT = 128 * 2 ** 20; // characters
+const UPDATE = 50; // milliseconds between two updates of a running call; Python shows no more
 const running = new Map();
 
 /** Run a tool. */
@@ -18,12 +20,13 @@ export async function call(order) {
   const asks = new Map();
   try {
     return await new Promise((resolve, fail) => {
-      const entry = { controller, asks, fail };
+      const entry = { controller, asks, fail, updates: updatesOf(id, fail) };
       running.set(id, entry);
       const { definition } = tool;
       current.run(entry, async () => definition.execute(value, contextOf(id, context, entry))).then(resolve, fail);
     }).then(outcome => ({ result: resultOf(tool.id, outcome) }));
   } finally {
+    running.get(id).updates.flush();
     running.delete(id);
   }
 }
@@ -48,13 +51,38 @@ export function answer({ call: id, ask, error }) {
 
 let asked = 0;
 
-function contextOf(id, given, { controller, asks }) {
+/** What a tool shows while it runs: at most one message each `UPDATE`, the last one always. */
+function updatesOf(id, fail) {
+  let latest, timer;
+  let sent = 0;
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (!latest) return;
+    const message = { id, say: 'metadata', title: latest.title, metadata: latest.metadata };
+    latest = undefined;
+    sent = performance.now();
+    try {
+      send(message);
+    } catch (error) {
+      fail(error);
+    }
+  };
+  const put = update => {
+    latest = update;
+    const wait = sent + UPDATE - performance.now();
+    if (wait <= 0) flush();
+    else timer ??= setTimeout(flush, wait);
+  };
+  return { flush, put };
+}
+
+function contextOf(id, given, { controller, asks, updates }) {
   return {
     ...given,
     abort: controller.signal,
     metadata(input) {
-      const { title, metadata } = input ?? {};
-      send({ id, say: 'metadata', title, metadata });
+      updates.put({ title: input?.title, metadata: input?.metadata });
     },
     ask(input) {
       const { permission, patterns, always, metadata } = input ?? {};
@@ -63,6 +91,7 @@ function contextOf(id, given, { controller, asks }) {
           throw new TypeError('ask() needs a permission and a list of patterns');
         }
         if (controller.signal.aborted) throw controller.signal.reason;
+        updates.flush();
         const ask = (asked += 1);
         asks.set(ask, { resolve, reject });
         send({ id, say: 'ask', ask, permission, patterns, always: always ?? [], metadata: metadata ?? {} });
@@ -72,9 +101,10 @@ function contextOf(id, given, { controller, asks }) {
 }
 
 function resultOf(id, outcome) {
-  if (typeof outcome === 'string') return { output: outcome };
+  if (typeof outcome === 'string') return resultOf(id, { output: outcome });
   if (outcome && typeof outcome === 'object' && typeof outcome.output === 'string') {
     const { title, output, metadata, attachments } = outcome;
+    if (output.length > MAX_OUTPUT) throw new RangeError(`the ${id} tool returned more than 128 Mi characters`);
     return { title, output, metadata, attachments };
   }
   const kind = outcome === null ? 'null' : Array.isArray(outcome) ? 'an array' : typeof outcome;
