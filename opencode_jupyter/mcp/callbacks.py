@@ -1,6 +1,7 @@
 """What a server may ask of us while it works: the project's folder, and a few answers of a person.
 
-Models are not lent to servers, and no address is opened for them: such requests are refused.
+Models are not lent to servers. That a person opens a page is refused too, unless the configuration allows to ask; no
+page is ever opened by itself.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 running: ContextVar[Running | None] = ContextVar("mcp_call", default=None)
 """The call in whose task this code runs: newer servers ask within it, older ones out of nowhere."""
+PAGES = "mcp_pages"
+"""Key under ``experimental``: a server may ask a person to open a page."""
 TRIES = 3
 """Times a question is put again because the answer does not fit."""
 
@@ -52,23 +55,28 @@ class Callbacks:
 
         async def answer(context: Any, params: ElicitRequestParams) -> ElicitResult | ErrorData:
             call = running.get() or self._newest(connection.spec.name)
-            if not isinstance(params, ElicitRequestFormParams):
+            page = not isinstance(params, ElicitRequestFormParams)
+            if page and self._workspace.config.get("experimental", PAGES) is not True:
                 connection.log.add(f"wanted a page opened and was refused: {params.message}", "client")
                 return ElicitResult(action="decline")
             if call is None:
                 return ErrorData(code=INVALID_REQUEST, message="there is no call in which a person could be asked")
-            return await self._form(connection.spec.name, params, call)
+            if isinstance(params, ElicitRequestFormParams):
+                return await self._form(
+                    connection.spec.name, params.message, forms.fields(params.requested_schema), call
+                )
+            words = f"{params.message}\nIt wants this page opened: {params.url}"
+            return await self._form(connection.spec.name, words, [], call)
 
         return answer
 
-    async def _form(self, server: str, params: ElicitRequestFormParams, call: Running) -> ElicitResult:
-        """Put a form's fields as questions on the card of the call."""
-        fields = forms.fields(params.requested_schema)
+    async def _form(self, server: str, message: str, fields: list[forms.Field], call: Running) -> ElicitResult:
+        """Put a form's fields as questions on the card of the call; one without fields is a yes or no."""
         content: dict[str, Any] = {}
         left, notes = list(fields), dict[str, str]()
         with call.waiting():
             for _ in range(TRIES):
-                questions = forms.questions(server, params.message, left, notes)
+                questions = forms.questions(server, message, left, notes)
                 try:
                     answers = await call.ctx.question(questions)
                 except QuestionRejectedError:

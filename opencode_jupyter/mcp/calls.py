@@ -13,7 +13,7 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from .callbacks import running
-from .errors import McpError
+from .errors import McpError, words_of
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -88,8 +88,12 @@ class Running:
         except ValidationError as error:
             text = f"the MCP server {server} sent a result that does not fit the protocol"
             raise McpError(server, f"{text}: {error.errors(include_url=False)[0]['msg']}") from error
+        except McpError:
+            raise
         except RuntimeError as error:  # the SDK's word for a result that does not fit the tool's own output schema
             raise McpError(server, f"the MCP server {server}: {error}") from error
+        except Exception as error:
+            raise McpError(server, f"the MCP server {server} could not be asked: {words_of(error)}") from error
         finally:
             connection.running.remove(self)
             running.reset(token)

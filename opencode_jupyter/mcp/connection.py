@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .errors import McpError, innermost, words_of
@@ -86,11 +87,13 @@ class Connection:
 
     Args:
         spec: what it is.
+        folder: where a local server runs.
         open_session: opens a session; raises what went wrong.
         on_change: told when `status` or `tools` are not what they were.
 
     Attributes:
         spec: what it is.
+        folder: where a local server runs.
         log: its last lines; any thread may read them.
         state: OpenCode's word for how it is; any thread may read it.
         error: why it failed.
@@ -100,9 +103,14 @@ class Connection:
     """
 
     def __init__(
-        self, spec: ServerSpec, open_session: OpenSession, on_change: Callable[[Connection, bool], None]
+        self,
+        spec: ServerSpec,
+        folder: Path,
+        open_session: OpenSession,
+        on_change: Callable[[Connection, bool], None],
     ) -> None:
         self.spec = spec
+        self.folder = folder
         self.log = Log(spec.secrets)
         self.state: State = "disabled"
         self.error = ""

@@ -223,7 +223,7 @@ class McpServers:
         """Whether a server runs that is configured otherwise now, or no more; `wanted` as in `behind`."""
         specs, lowered = self.specs(), (wanted or "").lower()
         return any(
-            specs.get(name) != one.spec and (wanted is None or lowered.startswith(prefix(name).lower()))
+            not self._current(one, specs) and (wanted is None or lowered.startswith(prefix(name).lower()))
             for name, one in list(self._connections.items())
         )
 
@@ -287,7 +287,7 @@ class McpServers:
 
     async def _bring_up(self, names: list[str]) -> None:
         specs = self.specs()
-        old = [name for name, one in self._connections.items() if specs.get(name) != one.spec]
+        old = [name for name, one in self._connections.items() if not self._current(one, specs)]
         if old:  # the configuration is not what it was
             await self._end(old)
         wanted = [self._connection(specs[name]) for name in names if name in specs]
@@ -307,7 +307,8 @@ class McpServers:
         if found is None:
             if self._closing:
                 raise McpError(spec.name, "the workspace is closing")
-            found = self._connections[spec.name] = Connection(spec, self._opening(), self._changed)
+            folder = self._workspace.directory
+            found = self._connections[spec.name] = Connection(spec, folder, self._opening(), self._changed)
         return found
 
     def _opening(self) -> Opener:
@@ -416,12 +417,16 @@ class McpServers:
             self._prints[name, tool] = print_
             if old is None or old == print_:
                 continue
-            for made in self._tools:
-                if made.id.startswith(prefix(name) + sanitise(tool)):
-                    for rule in [r for r in self._workspace.permissions.approved if r.permission == made.id]:
-                        self._workspace.permissions.revoke(rule)
+            permissions = self._workspace.permissions
+            for rule in [r for r in permissions.approved if r.permission.startswith(prefix(name) + sanitise(tool))]:
+                permissions.revoke(rule)
 
     # ------------------------------------------------------------------ small
+
+    def _current(self, connection: Connection, specs: Mapping[str, ServerSpec]) -> bool:
+        """Whether a server runs as it is configured now, in the workspace's folder."""
+        moved = connection.spec.local and connection.folder != self._workspace.directory
+        return specs.get(connection.spec.name) == connection.spec and not moved
 
     def _login(self, connection: Connection) -> Any:
         from .oauth import auth_for  # here: it imports the SDK
@@ -454,7 +459,7 @@ class McpServers:
         if not self._startable(spec):
             return False
         connection = self._connections.get(spec.name)
-        if connection is not None and connection.spec == spec:
+        if connection is not None and self._current(connection, {spec.name: spec}):
             return connection.state != "connected" if asked else connection.due
         return asked or self.trusted(spec)
 

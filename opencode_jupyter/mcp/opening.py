@@ -103,8 +103,7 @@ class Opener:
         experimental = self._workspace.config.data.get("experimental") or {}
         keep = experimental.get("shell_env_keep", ())
         env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=spec.environment)
-        folder = self._workspace.directory
-        cwd = _folder(folder, spec.cwd)
+        cwd = _folder(connection.folder, spec.cwd)
         argv = [program(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
         most = experimental.get("mcp_max_message_bytes")
         wire = Wire(
@@ -160,7 +159,10 @@ class Opener:
                     text = f"no answer within {connection.limit:g} s" if timed_out else words_of(error)
                     failures.append(f"{way}: {text}")
                     continue
-                yield Session(client, asyncio.Event(), partial(_closed, auth))
+                ended = asyncio.Event()
+                if auth is not None:
+                    auth.on_problem = ended.set  # the older transport loses the error, and its request would wait
+                yield Session(client, ended, partial(_closed, auth))
                 return
         raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
 

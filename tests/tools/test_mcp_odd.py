@@ -223,6 +223,36 @@ async def test_servers_start_side_by_side(opened: Opened) -> None:
         assert took < 6 * slow, "one after the other would take that long"
 
 
+async def test_a_server_follows_the_workspace_into_another_folder(opened: Opened, project: Path) -> None:
+    async with opened({"odd": local("odd.py")}) as ws:
+        (project / "sub").mkdir()
+        await ws.call("odd_echo")
+        servers = ws.service(McpServers)
+        first = servers.status()["odd"].pid
+        assert Path(f"/proc/{first}/cwd").readlink() == project
+        ws.change_directory(project / "sub")
+        await ws.call("odd_echo")
+        assert Path(f"/proc/{servers.status()['odd'].pid}/cwd").readlink() == project / "sub"
+        assert not alive(first)
+
+
+async def test_a_grant_does_not_outlive_the_description_it_was_given_for(
+    opened: Opened, approver: Approver, tmp_path: Path
+) -> None:
+    said = tmp_path / "said"
+    said.write_text("as it was")
+    async with opened({"odd": local("odd.py", f"says={said}")}, permission={"*": "ask"}) as ws:
+        approver.reply = "always"
+        await ws.call("odd_echo")
+        await ws.call("odd_echo")
+        assert len(approver.named("odd_echo")) == 1
+        said.write_text("another thing altogether")
+        os.kill(ws.service(McpServers).status()["odd"].pid, signal.SIGKILL)
+        await until(lambda: "another" in (ws.registry.get("odd_echo") or ws.registry.get("read")).static.description)  # type: ignore[union-attr]
+        await ws.call("odd_echo")
+        assert len(approver.named("odd_echo")) == 2
+
+
 async def test_servers_come_and_go_at_run_time(opened: Opened) -> None:
     async with opened({}) as ws:
         servers = ws.service(McpServers)

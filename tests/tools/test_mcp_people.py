@@ -97,6 +97,14 @@ async def test_pages_and_models_are_refused_and_roots_are_told(opened: Opened, p
         assert not asked
 
 
+async def test_a_page_is_shown_where_the_configuration_allows_it(opened: Opened) -> None:
+    answer, asked = answering([["Accept"]])
+    async with opened({"it": local("odd.py")}, answer=answer) as ws:
+        ws.config.data["experimental"] = {"mcp_pages": True}
+        assert json.loads((await ws.call("it_page")).output)["action"] == "accept"
+        assert "https://evil.test/" in asked[0].questions[0].question
+
+
 # ---------------------------------------------------------------------- trust
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import sys
 import time
 from typing import Any
@@ -84,6 +85,8 @@ def main(mode: str) -> None:
         raise SystemExit(4)
     if mode == "mute":
         time.sleep(600)
+    if mode.startswith("says="):
+        TOOLS["echo"]["description"] = pathlib.Path(mode.removeprefix("says=")).read_text()
     slow = float(mode) if mode.replace(".", "").isdigit() else 0.0
     for line in sys.stdin:
         message = json.loads(line)
