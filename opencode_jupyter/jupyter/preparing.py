@@ -7,7 +7,9 @@ the history like any other. Then the line is read and its call made.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import logging
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 
 NAME = "trust"
 """The name of the call that asks."""
+LISTING = 5.0
+"""Seconds that a list of the tools waits for those that are not ready."""
 
 _background: weakref.WeakKeyDictionary[Notebook, concurrent.futures.Future[None]] = weakref.WeakKeyDictionary()
 
@@ -40,7 +44,7 @@ def ready(notebook: Notebook, line: str) -> None:
     if not unsettled(notebook, wanted):
         return
     future = _prepared(notebook, wanted)
-    Waiter(lambda reason: _cancel(future), notebook.beat).wait(future)
+    Waiter(lambda reason: _cancel(future), notebook.beat).wait(_bounded(future, wanted))
     if may_ask and wanted is not None and unsettled(notebook, wanted):
         notebook.run_sync(_asking(wanted, line))
 
@@ -55,7 +59,7 @@ async def ready_async(notebook: Notebook, line: str) -> None:
     if not unsettled(notebook, wanted):
         return
     future = _prepared(notebook, wanted)
-    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(future)
+    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(_bounded(future, wanted))
     if may_ask and wanted is not None and unsettled(notebook, wanted):
         await notebook.run_async(_asking(wanted, line))
 
@@ -93,6 +97,28 @@ def _wanted(line: str) -> tuple[str | None, bool]:
 
 def _prepared(notebook: Notebook, wanted: str | None) -> concurrent.futures.Future[None]:
     return notebook.engine.submit(notebook.workspace.registry.prepare(wanted))
+
+
+def _bounded(future: concurrent.futures.Future[None], wanted: str | None) -> concurrent.futures.Future[None]:
+    """The same, or for a list at most `LISTING` of it: what takes longer goes on, and the list says what is missing."""
+    if wanted is not None:
+        return future
+    ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+    def finish(done: concurrent.futures.Future[None] | None = None) -> None:
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            error = None if done is None or done.cancelled() else done.exception()
+            if error is not None:
+                ended.set_exception(error)
+            else:
+                ended.set_result(None)
+
+    clock = threading.Timer(LISTING, finish)
+    clock.daemon = True
+    clock.start()
+    ended.add_done_callback(lambda _: clock.cancel())
+    future.add_done_callback(finish)
+    return ended
 
 
 def _cancel(future: concurrent.futures.Future[None]) -> None:

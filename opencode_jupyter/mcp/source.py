@@ -11,6 +11,7 @@ from .tools import prefix
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.tool import Tool
+    from ..core.trust import Subject
     from ..core.workspace import Workspace
     from .manager import McpServers
 
@@ -45,6 +46,10 @@ class McpTools:
             if reason:
                 found.append(Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason))
         return found
+
+    def untrusted(self) -> Sequence[Subject]:
+        """The servers that wait for a person's trust."""
+        return self.servers.untrusted()
 
     def settled(self, wanted: str | None) -> bool:
         """Whether every server that a tool of this id may come from is connected, or can't be."""

@@ -72,7 +72,11 @@ def _kind(value: Any) -> str:
 @builtin("batch", Parameters, body="tool_calls", format_validation_error=format_validation_error)
 async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run several calls at once."""
-    names = [one.id for one in ctx.workspace.registry.offered() if not one.external]
+    registry = ctx.workspace.registry
+    for wanted in dict.fromkeys(one.tool for one in args.tool_calls):
+        if not registry.settled(wanted):  # a tool of a file, say, that was not called before
+            await registry.prepare(wanted)
+    names = [one.id for one in registry.offered() if not one.external]
     calls: list[Call] = []
     for index, one in enumerate(args.tool_calls):
         call = ctx.child(one.tool, one.parameters)

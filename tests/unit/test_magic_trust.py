@@ -209,3 +209,21 @@ def test_the_prompt_shows_its_beginning() -> None:
     assert text.startswith("Allow trust of /p/.opencode/tool/x.py?\ntool file, gives x, x_y\n\nline\n")
     assert "more lines" in text
     assert "permission" not in nobody(request())
+
+
+def test_a_list_does_not_wait_for_ever(ip: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencode_jupyter.jupyter import preparing
+
+    monkeypatch.setattr(preparing, "LISTING", 0.3)
+    own(ip, "tool/slow.py", "import threading\nthreading.Event().wait(3)\n" + WEATHER)
+    assert "read" in [row["tool"] for row in ip.run("%tool").records]
+    assert ip.run("%tool slow_weather Bonn").output == "Bonn 1 sunny"  # a call waits as long as it takes
+
+
+def test_a_batch_finds_tools_of_files(ip: Shell) -> None:
+    own(ip, "tool/weather.py", WEATHER)
+    result = ip.run(
+        'r = %tool batch tool_calls:=[{"tool": "weather", "parameters": {"city": "Bonn"}},'
+        ' {"tool": "nothing", "parameters": {}}]\nr'
+    )
+    assert [row["success"] for row in result.records] == [True, False]
