@@ -103,8 +103,8 @@ class Auth(OAuthClientProvider):
     """The login of one server.
 
     Attributes:
-        problem: what the last login or renewal failed with; None after one that went well. A transport may lose the
-            error itself.
+        problem: what the last login or renewal failed with; None after one that went well.
+        on_problem: called when there is one. A transport may lose the error itself; its request then waits for ever.
     """
 
     def __init__(
@@ -117,6 +117,7 @@ class Auth(OAuthClientProvider):
     ) -> None:
         self.name = name
         self.problem: AuthError | None = None
+        self.on_problem: Callable[[], None] | None = None
         self._interactive = interactive
         self._renewed = False
         self._code = ""
@@ -182,6 +183,8 @@ class Auth(OAuthClientProvider):
                 await flow.aclose()
         except Exception as error:
             self.problem = auth_error(error, self.name, self._secrets())
+            if self.problem is not None and self.on_problem is not None:
+                self.on_problem()
             if self.problem is None or self.problem is error:
                 raise
             raise self.problem from None  # the library's text may repeat what must not be seen
@@ -393,9 +396,11 @@ class _Quiet(logging.Filter):
     """Drops what the library logs of a failed login or renewal: it is raised or mended, and traces repeat secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith(("OAuth flow error", "Token refresh failed", "Invalid refresh response"))
+        own = record.exc_info is not None and isinstance(record.exc_info[1], AuthError)
+        said = str(record.msg).startswith(("OAuth flow error", "Token refresh failed", "Invalid refresh response"))
+        return not own and not said
 
 
-_quiet = logging.getLogger("mcp.client.auth.oauth2")
-if not any(isinstance(found, _Quiet) for found in _quiet.filters):
-    _quiet.addFilter(_Quiet())
+for _name in ("mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.streamable_http"):
+    if not any(type(found).__name__ == _Quiet.__name__ for found in logging.getLogger(_name).filters):
+        logging.getLogger(_name).addFilter(_Quiet())

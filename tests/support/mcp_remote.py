@@ -28,14 +28,15 @@ class _Verifier:
 
 
 @contextmanager
-def mcp_remote(authorization: AuthServer) -> Iterator[str]:
-    """Its address."""
+def mcp_remote(authorization: AuthServer, *, older: bool = False) -> Iterator[str]:
+    """Its address; `older`: it speaks the older transport, with server-sent events."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     root = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    address = f"{root}/sse" if older else f"{root}/mcp"
     settings = AuthSettings(
         issuer_url=AnyHttpUrl(f"{authorization.url}/as"),
-        resource_server_url=AnyHttpUrl(f"{root}/mcp"),
+        resource_server_url=AnyHttpUrl(address),
         validate_token_resource=False,
     )
     server = MCPServer("remote", token_verifier=_Verifier(authorization), auth=settings)
@@ -45,17 +46,16 @@ def mcp_remote(authorization: AuthServer) -> Iterator[str]:
         """Twice a number."""
         return n * 2
 
-    authorization.resource = f"{root}/mcp"
-    running = uvicorn.Server(
-        uvicorn.Config(server.streamable_http_app(), log_level="error", timeout_graceful_shutdown=1)
-    )
+    authorization.resource = address
+    app = server.sse_app() if older else server.streamable_http_app()
+    running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not running.started:
         assert thread.is_alive()
         time.sleep(0.01)
     try:
-        yield f"{root}/mcp"
+        yield address
     finally:
         running.should_exit = True
         thread.join(10)

@@ -14,7 +14,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from opencode_jupyter import Workspace
+from opencode_jupyter import Rule, ToolError, Workspace
+from opencode_jupyter.mcp import McpServers
 from opencode_jupyter.mcp.auth_errors import (
     AuthError,
     LoginFailedError,
@@ -26,6 +27,7 @@ from opencode_jupyter.mcp.logins import Login, Logins
 from opencode_jupyter.mcp.oauth import auth_for, token_store
 from opencode_jupyter.mcp.servers import ServerSpec
 from tests.support.auth_server import AuthServer, auth_server, browse
+from tests.support.mcp_remote import mcp_remote
 
 pytestmark = pytest.mark.anyio
 
@@ -310,6 +312,29 @@ async def test_no_secret_is_shown(
     for text in shown:
         for secret in [*server.secrets(), "other-secret"]:
             assert secret not in text, text
+
+
+@pytest.mark.parametrize("older", [False, True])
+async def test_a_connection_from_its_login_to_the_end_of_it(ws: Workspace, server: AuthServer, older: bool) -> None:
+    with mcp_remote(server, older=older) as url:
+        servers = ws.service(McpServers)
+        ws.rules.append(Rule("far_*", "*", "allow"))
+        assert (await servers.add("far", {"type": "remote", "url": url})).state == "needs_auth"
+        login = await ws.service(Logins).begin(servers.specs()["far"], lambda: servers.connect("far"))
+        await asyncio.to_thread(browse, await login.known())
+        assert await login.done() == "Logged in at far."
+        assert servers.status()["far"].state == "connected"
+        assert (await ws.call("far_double", {"n": 21})).output == "42"
+        server.expire()
+        assert (await ws.call("far_double", {"n": 2})).output == "4"
+        server.expire()
+        server.refresh.clear()
+        with pytest.raises(ToolError, match="%mcp auth far"):
+            await ws.call("far_double", {"n": 3})
+        with pytest.raises(ToolError, match="%mcp auth far"):
+            await ws.call("far_double", {"n": 3})
+        assert servers.status()["far"].state == "needs_auth"
+        await servers.disconnect("far")
 
 
 def test_errors_are_found_in_groups() -> None:
