@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.discovery.watch import label_of
 from ..core.errors import InvalidArgumentsError
 from ..core.trust import Subject
+from ..text.visible import visible
 from . import preparing
 from .tables import Table
 
@@ -21,10 +23,25 @@ USAGE = (
     "%tools trust --all           trust all that waits",
     "%tools trust --list          what was trusted; --revoke NAME|PATH takes it back",
 )
-LINES = 8
-"""Lines of a file's beginning that are shown."""
-CHARS = 400
-_COLUMNS = ("trust", "kind", "gives", "size", "begins")
+LINES = 20
+"""Lines of the beginning of each thing that are shown."""
+CHARS = 2000
+_COLUMNS = ("trust", "kind", "gives", "size")
+
+
+class CodeTable(Table):
+    """Things to trust, and below them how each begins."""
+
+    def __repr__(self) -> str:
+        return "\n\n".join([super().__repr__(), *(f"{row['trust']}\n{row['begins']}" for row in self.records)])
+
+    def _repr_html_(self) -> str:
+        blocks = (
+            f"<details open><summary><code>{escape(row['trust'])}</code></summary>"
+            f'<pre style="text-align:left">{escape(row["begins"])}</pre></details>'
+            for row in self.records
+        )
+        return super()._repr_html_() + "".join(blocks)
 
 
 def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
@@ -53,14 +70,14 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
     elif not words:
         rows = [_row(notebook, subject) for subject in waiting]
         title = f"{_counted(len(rows))} for your trust." if rows else ""
-        return Table(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing waits for your trust.")
+        return CodeTable(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing waits for your trust.")
     else:
         chosen = [_one(word, waiting, notebook) for word in words]
     notebook.workspace.trust.grant(*chosen)
     preparing.ready_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
     notes = [f"{one.id} of {one.source}: {one.reason}" for one in notebook.workspace.registry.unavailable()]
-    return Table(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing waited for your trust.")
+    return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing waited for your trust.")
 
 
 def _waiting(notebook: Notebook) -> list[Subject]:
@@ -77,14 +94,17 @@ def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
     shown = subject.shown
     text = shown.get("content") or shown.get("command") or ""
     text = text if isinstance(text, str) else " ".join(map(str, text))
-    begins = "\n".join([line for line in text.splitlines() if line.strip()][:LINES])[:CHARS]
+    lines = text.splitlines()
+    begins = "\n".join(lines[:LINES])[:CHARS]
+    if len(begins) < len(text.rstrip()):
+        begins += f"\n… {len(lines)} lines in all"
     size = shown.get("size", len(text.encode()))
     return {
         "trust": shown.get("label") or subject.name,
         "kind": subject.kind,
         "gives": ", ".join(shown.get("ids") or []),
         "size": f"{size:,} bytes" if size else "",
-        "begins": begins,
+        "begins": visible(begins),
         "name": subject.name,
     }
 
