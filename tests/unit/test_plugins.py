@@ -290,6 +290,20 @@ def test_calls_without_a_loop_of_their_own_have_plugins_too(plugin_place: Plugin
         assert ws.call_sync("who", {}).output == "sync"
 
 
+def test_a_loop_that_stands_still_while_it_starts_plugins_holds_no_other_up(plugin_place: PluginPlace) -> None:
+    plugin_place.mine("slow", "import asyncio\nasync def plugin(input): await asyncio.sleep(0.2)\n")
+    plugin_place.mine("who", SAYS.format(said="here"))
+    loop = asyncio.new_event_loop()
+    with plugin_place.open() as ws:
+        with pytest.raises(Exception, match="longer than its limit"):
+            loop.run_until_complete(ws.call("who", {}, timeout=0.05))
+        assert ws.call_sync("who", {}).output == "here"
+        assert loop.run_until_complete(ws.call("who", {})).output == "here"
+        loop.run_until_complete(asyncio.sleep(0.3))
+        assert running(ws) == ["slow", "who"]
+    loop.close()
+
+
 async def test_a_starting_plugin_may_call_tools(plugin_place: PluginPlace) -> None:
     plugin_place.write(plugin_place.project / "a.txt", "in the file")
     plugin_place.mine(

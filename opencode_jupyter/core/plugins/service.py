@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..config import Config
 from ..discovery.importing import drop
 from ..sources import Rank, Unavailable
 from ..tool import Tool
@@ -27,6 +25,7 @@ from .found import NOT_TRUSTED, Finder, Findings, Found
 from .listeners import Listener
 from .offer import Offer, take
 from .plugin import Plugin
+from .seen import Seen
 from .threads import apart
 
 if TYPE_CHECKING:
@@ -38,17 +37,11 @@ log = logging.getLogger(__name__)
 LOAD_SECONDS = 10.0
 """A plugin may take this long to start, and as long again for its ``config`` hook."""
 
+STANDSTILL = 0.5
+"""Seconds between two looks at whether the loop still runs on which plugins are being started."""
+
 _loading: ContextVar[PluginTools | None] = ContextVar("opencode_plugins_loading", default=None)
 """Whose plugins this code is part of loading: a call that a starting plugin makes must not wait for it."""
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What the plugins were looked for in, to notice that it changed."""
-
-    config: Config
-    path: list[str]
-    stamps: list[tuple[str, tuple[int, int] | None]]
 
 
 class PluginTools:
@@ -69,7 +62,7 @@ class PluginTools:
         self._findings = Findings()
         self._plugins: list[Plugin] = []
         self._undo: list[Callable[[], None]] = []
-        self._seen: _Seen | None = None
+        self._seen: Seen | None = None
         self._round: Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._late: set[asyncio.Task[None]] = set()
@@ -92,12 +85,7 @@ class PluginTools:
         if self._closed or _loading.get() is self:
             return True
         seen = self._seen
-        return (
-            seen is not None
-            and seen.config is self._workspace.config
-            and seen.path == sys.path
-            and all(_stamp(path) == stamp for path, stamp in seen.stamps)
-        )
+        return seen is not None and seen.holds(self._workspace.config)
 
     async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
         """Start what is new, forget what is gone or was changed. Nobody is asked."""
@@ -110,7 +98,18 @@ class PluginTools:
                     future = self._round = Future()
                     future.set_running_or_notify_cancel()  # a waiter that is cancelled takes nobody along
                     self._task = asyncio.create_task(self._bring_up_to_date(future))
-            await asyncio.shield(asyncio.wrap_future(future))
+            await self._wait(future)
+
+    async def _wait(self, future: Future[None]) -> None:
+        """Wait for a round that may run on another loop; if that loop stands still, let a new round begin."""
+        waiting = asyncio.wrap_future(future)
+        while not (await asyncio.wait({waiting}, timeout=STANDSTILL))[0]:
+            task = self._task
+            if task is None or not task.get_loop().is_running():
+                with self._lock:
+                    if self._round is future:
+                        self._round = None
+                return
 
     # ------------------------------------------------------------------ for lists and magics
 
@@ -163,7 +162,8 @@ class PluginTools:
         finally:
             _loading.reset(token)
             with self._lock:
-                self._round = None
+                if self._round is future:
+                    self._round = None
             future.set_result(None)
 
     async def _round_of_changes(self) -> None:
@@ -171,10 +171,9 @@ class PluginTools:
         import_path = list(sys.path)
         packages = await asyncio.shield(asyncio.wrap_future(installed.installed()))
         findings = await apart(self._look, packages)
-        watched = [os.fspath(path) for path in findings.watched]
         if any(found.subject is not None for found in findings.plugins):
-            watched.append(os.fspath(workspace.data_dir / "trust.json"))
-        stamps = [(path, _stamp(path)) for path in dict.fromkeys(watched)]
+            findings.watched.append(workspace.data_dir / "trust.json")
+        seen = Seen.now(findings.watched)
         old = {plugin.found: plugin for plugin in self._plugins}
         wanted = [found for found in findings.plugins if not found.reason]
         new = [Plugin(found) for found in wanted if found not in old]
@@ -184,7 +183,7 @@ class PluginTools:
         started = {plugin.found: plugin for plugin in new}
         self._take_over(findings, [old.get(found) or started[found] for found in wanted])
         await self._config_hooks.run(self._plugins, self.limit)
-        self._seen = _Seen(workspace.config, import_path, stamps)
+        self._seen = replace(seen, config=workspace.config, path=import_path)
         workspace.registry.changed()
 
     def _look(self, packages: Sequence[installed.Installed]) -> Findings:
@@ -291,11 +290,3 @@ async def _called(fn: Callable[..., Any], name: str, given: PluginInput) -> Any:
 
 def _row(found: Found, state: str, gives: str, advice: str) -> dict[str, str]:
     return {"plugin": found.name, "source": found.source, "state": state, "gives": gives, "advice": advice}
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
