@@ -161,12 +161,13 @@ async def test_what_bun_gives_a_module(files: ToolFiles) -> None:
     files.write("lib/index.ts", 'export { half } from "./half.js"; export interface Shape { a: number }')
     files.write("lib/half.ts", "export const half = (n: number) => n / 2")
     files.write("lib/data.json", '{"name": "json", "default": 1, "a-b": 2}')
+    files.write("lib/more.json", '{"name": "more"}')
     files.write("lib/prompt.txt", "a prompt")
     text = """#!/usr/bin/env bun
 import { tool, ToolContext, Plugin } from "@opencode-ai/plugin"
 import { half, Shape } from "./lib"
 import data, { name } from "./lib/data.json"
-import again from "./lib/data.json" with { type: "json" }
+import again from "./lib/more.json" with { type: "json" }
 import prompt from "./lib/prompt.txt"
 enum Level { Low = 1, High }
 namespace Extra { export const value = 3 }
@@ -178,7 +179,7 @@ export default tool({ description: "d", args: {}, async execute(_: Shape, ctx: T
 } })
 """
     await files.load("t.ts", text)
-    assert json.loads(await files.call()) == [4, 2, "json", "json", "a prompt", 2, 3, "tool", "t.ts", "tool", "t.ts"]
+    assert json.loads(await files.call()) == [4, 2, "json", "more", "a prompt", 2, 3, "tool", "t.ts", "tool", "t.ts"]
 
 
 async def test_a_project_s_own_library_goes_first(files: ToolFiles, project: Path) -> None:
