@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .core.result import Attachment, ToolResult
     from .core.tool import Definition, Tool, tool
     from .core.workspace import Workspace
+    from .jupyter.loaded import current
 
 _HOMES = {
     "Workspace": "core.workspace",
@@ -42,6 +43,7 @@ _HOMES = {
     "PermissionRequest": "core.permission",
     "Reply": "core.permission",
     "Rule": "core.permission",
+    "current": "jupyter.loaded",
     **dict.fromkeys(
         (
             "ToolError",
@@ -81,6 +83,7 @@ __all__ = [
     "UnknownToolError",
     "Workspace",
     "__version__",
+    "current",
     "load_ipython_extension",
     "tool",
     "unload_ipython_extension",
