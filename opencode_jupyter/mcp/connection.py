@@ -38,6 +38,8 @@ STEADY = 30.0
 """Seconds after which a server that runs has its earlier ends forgiven."""
 RETRY = 30.0
 """Seconds in which a server that could not be connected is left alone, unless somebody calls one of its tools."""
+JUST = 3.0
+"""Seconds after an attempt that failed in which a call does not make another: looking a tool up takes several steps."""
 PAGES = 100
 """Most pages of one listing."""
 SETTLE = 0.1
@@ -128,6 +130,7 @@ class Connection:
         self._pausing = False
         self._lived = False
         self._failed_at = 0.0
+        self._tried_at = -JUST
         self._relist: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -139,6 +142,11 @@ class Connection:
         if self.state == "connected" or self.connecting:
             return self.connecting and not self._pausing
         return self._failed_at == 0.0 or time.monotonic() >= self._failed_at + RETRY
+
+    @property
+    def just_tried(self) -> bool:
+        """Whether an attempt to connect failed this moment. Any thread may ask."""
+        return self.state != "connected" and time.monotonic() < self._tried_at + JUST
 
     @property
     def limit(self) -> float:
@@ -231,9 +239,9 @@ class Connection:
                 try:
                     reason = await self._live()
                 except Exception as error:
-                    if (
-                        not self._lived or getattr(innermost(error), "state", "failed") != "failed"
-                    ):  # or it wants a login
+                    self._tried_at = time.monotonic()
+                    wants_login = getattr(innermost(error), "state", "failed") != "failed"
+                    if not self._lived or wants_login:
                         self._failed(error)
                         return
                     reason = self._words(error)

@@ -460,7 +460,7 @@ class McpServers:
             return False
         connection = self._connections.get(spec.name)
         if connection is not None and self._current(connection, {spec.name: spec}):
-            return connection.state != "connected" if asked else connection.due
+            return connection.state != "connected" and not connection.just_tried if asked else connection.due
         return asked or self.trusted(spec)
 
     def _limit(self, spec: ServerSpec) -> float:
