@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..tool import Tool
 from ..trust import Subject
-from .content import Content
 from .find import ToolFile, stamp
+
+if TYPE_CHECKING:
+    from .content import Content
 
 KIND = "tool file"
 """`Subject.kind` of these files."""

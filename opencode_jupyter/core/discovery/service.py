@@ -9,33 +9,26 @@ What has changed on disk is read again at the next call.
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from ..errors import PermissionRejectedError
 from ..sources import Rank, Unavailable
 from ..tool import Tool
-from ..tool_files import Loader, ToolFileError
+from ..tool_files import Loader
 from ..trust import Subject
-from .content import Content, ContentError, read_content
 from .entry import Entry, Problem
-from .exports import Exports, named
-from .find import ToolFile
-from .glance import glance
-from .python_files import PythonFiles
 from .watch import Watch
 
 if TYPE_CHECKING:
     from ..call import Call
     from ..workspace import Workspace
-
-log = logging.getLogger(__name__)
+    from .loading import Loading
 
 NOT_TRUSTED = "not trusted yet; run %tools trust"
 WAITING = ("new", "untrusted", "missing")
@@ -56,7 +49,6 @@ class FileTools:
     def __init__(self, workspace: Workspace, scripts: Callable[[], Loader] | None = None) -> None:
         self._workspace = workspace
         self._scripts = scripts
-        self._python = PythonFiles()
         self._busy = threading.Lock()
         self._gone: list[Entry] = []
         self._tools: tuple[Tool, ...] = ()
@@ -65,7 +57,6 @@ class FileTools:
         self._waiting: dict[str, list[Entry]] = {}
         """Entries that were not loaded, by their file's name in lower case."""
         self._watch = Watch(workspace, self._may_stay, self._gone.append, workspace.data_dir / "trust.json")
-        weakref.finalize(self, self._python.close)
 
     # ------------------------------------------------------------------ what the registry asks
 
@@ -148,63 +139,27 @@ class FileTools:
         # Its text does not say so, but may not say all: tools can be made by any code.
         return bool(entry.file.namespace) and self._workspace.registry.get(wanted) is None
 
-    # ------------------------------------------------------------------ loading
+    # ------------------------------------------------------------------ loading, and asking before
+
+    @cached_property
+    def _loading(self) -> Loading:
+        """What reads and runs files: made when there is one."""
+        from .loading import Loading
+
+        made = Loading(self._scripts)
+        weakref.finalize(self, made.close)
+        return made
 
     async def _advance(self, entry: Entry, wanted: str | None) -> None:
         """Read a file, and load it if it may be."""
         if entry.content is None:
-            try:
-                entry.guess, entry.content = await anyio.to_thread.run_sync(_read, entry.file)
-            except ContentError as error:
-                self._failed(entry, ToolFileError(str(error), error.path))
+            if not await self._loading.read(entry):
                 return
             self._watch.add(entry)
         if not entry.file.own and not self._workspace.trust.known(entry.subject):
             entry.state = "untrusted"
         elif wanted is None or self._may_give(entry, wanted):
-            await self._load(entry)
-
-    async def _load(self, entry: Entry) -> None:
-        file, content = entry.file, entry.content
-        assert content is not None
-        try:
-            if file.python:
-                exports = await self._python.load_content(content, file.namespace, entry.label, closed=not file.own)
-            else:
-                exports = await self._load_script(entry)
-        except ToolFileError as error:
-            self._failed(entry, error)
-            return
-        except Exception as error:
-            log.exception("%s could not be loaded", entry.label)
-            self._failed(entry, ToolFileError(f"{type(error).__name__}: {error}", file.path))
-            return
-        entry.tools, entry.module = exports.tools, exports.module
-        entry.problems = [Problem(file.path, line, said) for line, said in exports.problems]
-        entry.state = "loaded"
-
-    async def _load_script(self, entry: Entry) -> Exports:
-        path = entry.file.path
-        if self._scripts is None:
-            raise ToolFileError("JavaScript and TypeScript files can't be loaded here", path)
-        loader = self._scripts()
-        missing = loader.why_not()
-        if missing:
-            raise _MissingError(missing, path)
-        tools = await loader.load(path, entry.file.namespace or path.stem)
-        if not entry.file.namespace:  # a single file's exports go by their own names
-            head = f"{path.stem}_"
-            return Exports([named(one, one.id.removeprefix(head), entry.label) for one in tools])
-        return Exports([named(one, one.id, entry.label) for one in tools])
-
-    def _failed(self, entry: Entry, error: ToolFileError) -> None:
-        problem = Problem(error.path, error.line, str(error))
-        entry.state = "missing" if isinstance(error, _MissingError) else "failed"
-        entry.problems, entry.tools = [problem], []
-        place = f"line {error.line}" if error.line and f":{error.line}" not in str(error) else ""
-        place += f" of {error.path.name}" if error.path != entry.file.path else ""
-        entry.failure = f"{error} ({place.strip()})" if place else str(error)
-        log.info("tool file %s", problem)
+            await self._loading.load(entry)
 
     async def _ask(self, entry: Entry, wanted: str, call: Call) -> None:
         """Ask a person for a file, once however many calls want it, and load it."""
@@ -229,7 +184,7 @@ class FileTools:
             self._look()
             async with self._turn():
                 if entry.state == "untrusted" and entry in self._watch.entries:
-                    await self._load(entry)
+                    await self._loading.load(entry)
             self._publish()
 
     # ------------------------------------------------------------------ keeping up
@@ -250,11 +205,7 @@ class FileTools:
 
     async def _forget_gone(self) -> None:
         while self._gone:
-            entry = self._gone.pop()
-            if entry.file.python:
-                self._python.drop(entry.module)
-            elif self._scripts is not None and entry.state == "loaded":
-                await self._scripts().forget(entry.file.path)
+            await self._loading.forget(self._gone.pop())
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -289,12 +240,3 @@ class FileTools:
         self._tools = tuple(tools)
         if changed:
             self._workspace.registry.changed()
-
-
-def _read(file: ToolFile) -> tuple[list[str], Content]:
-    content = read_content(file.path)
-    return glance(file, content.files[file.path]), content
-
-
-class _MissingError(ToolFileError):
-    """What would run a file is not there; once it is the file can be loaded."""
