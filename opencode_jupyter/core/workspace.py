@@ -39,6 +39,7 @@ from .trust import Trust
 
 if TYPE_CHECKING:
     from ..adapters.exports import Exports
+    from .presenter import Presenter
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -89,6 +90,8 @@ class Workspace:
         """Rules a person added while the workspace is open; after the agent's, before a session's."""
         self.execute: Executor | None = None
         """Runs a tool in place of `Bound.execute`: the notebook's engine puts user code on a thread of its own."""
+        self.present: Presenter | None = None
+        """Shows the calls of other libraries' agents: a notebook gives them cards."""
         self.calls: dict[str, Call] = {}
         self.permissions = PermissionService(self.bus, approve, self.hooks)
         self.questions = QuestionService(self.bus, answer)
@@ -106,7 +109,9 @@ class Workspace:
         self._sweeper: asyncio.Task[None] | None = None
         self._services: dict[Callable[[Workspace], Any], Any] = {}
         self._closed = False
-        _attach_sources(self)
+        from ..sources import attach  # here, so that core's modules do not depend on the places that give tools
+
+        attach(self)
 
     def _load_config(self) -> None:
         self.use_config(load_config(self.directory, self.worktree, overrides=self.overrides))
@@ -143,12 +148,15 @@ class Workspace:
 
         Raises:
             NotADirectoryError: it is no folder.
+            ConfigError: its configuration can't be read; the workspace stays where it was.
         """
-        self.directory, self.worktree = _folders(directory)
-        self._load_config()
+        folder, worktree = _folders(directory)
+        config = load_config(folder, worktree, overrides=self.overrides)  # first: no call there by another's rules
+        self.directory, self.worktree = folder, worktree
+        self.use_config(config)
 
     def reload_config(self) -> None:
-        """Read the config files again; running calls keep the rules they began with."""
+        """Read the config files again; if they can't be read (ConfigError), what was read before stays in force."""
         self._load_config()
 
     def save_rules(
@@ -239,6 +247,8 @@ class Workspace:
         Raises:
             ToolError: see `core.errors`. What the tool itself raises passes through.
         """
+        if agent is not None and agent not in self.agents and not self.registry.settled():
+            await self.registry.prepare()  # it may be a plugin's
         return await self.start(name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options).run()
 
     def call_sync(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> ToolResult:
@@ -461,12 +471,6 @@ def _builtins() -> list[Any]:
     from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
 
     return builtin_tools()
-
-
-def _attach_sources(workspace: Workspace) -> None:
-    from ..sources import attach  # here, as above
-
-    attach(workspace)
 
 
 def _running_here(loop: asyncio.AbstractEventLoop) -> bool:

@@ -63,9 +63,17 @@ class Broker:
         workspace: whose permissions are asked.
         fallbacks: where an ask goes that no card can show or nobody sees, in this order (prompt, policy).
         attended: whether somebody may be there, for a card's call; False sends its asks to the fallbacks at once.
+        wait: seconds a card has to say that somebody sees it.
     """
 
-    def __init__(self, workspace: Workspace, fallbacks: list[AskChannel], attended: Callable[[Card], bool]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        fallbacks: list[AskChannel],
+        attended: Callable[[Card], bool],
+        wait: Callable[[], float] = lambda: HELLO_WAIT,
+    ) -> None:
+        self._wait = wait
         self._workspace = workspace
         self._fallbacks = fallbacks
         self._attended = attended
@@ -115,7 +123,9 @@ class Broker:
             self._fall_back(ask)
             return
         self._show(card)
-        seconds = HELLO_WAIT_SILENT if self.unheard and not self.heard_ever else HELLO_WAIT
+        seconds = self._wait()
+        if self.unheard and not self.heard_ever:
+            seconds = min(seconds, HELLO_WAIT_SILENT)
         ask.loop.call_later(seconds, self._unseen, ask)
 
     def _card_of(self, call_id: str) -> Card | None:

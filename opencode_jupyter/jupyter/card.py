@@ -99,6 +99,7 @@ class Card:
         quiet: bool = False,
         kernel_id: str = "",
         live: bool = True,
+        live_after: float = LIVE_AFTER,
     ) -> None:
         self.call = call
         self.waiter = waiter
@@ -110,6 +111,7 @@ class Card:
         self.heard: float | None = None
         """Seconds until a front end first said that it shows the card; None while none has."""
         self.can_live = live
+        self._live_after = live_after
         self._on_message = on_message
         self._kernel_id = kernel_id
         self._widget: Any = None
@@ -128,7 +130,7 @@ class Card:
     def begin(self) -> None:
         """The call has begun: go live in a moment, unless it is over by then."""
         if not self.quiet:
-            asyncio.get_running_loop().call_later(LIVE_AFTER, self.go_live)
+            asyncio.get_running_loop().call_later(self._live_after, self.go_live)
 
     def go_live(self) -> None:
         """Show the live widget, if the call still runs and none is shown."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean", "trust")
+TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean", "trust", "reload")
 PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test", "history")
 MODES = ("default", "accept-edits", "plan", "ask", "bypass")
 PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "external_directory", "doom_loop", "task")

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from ..core.discovery import FileTools
+from ..core.flags import describe
 from ..core.plugins import PluginTools
 from . import _kernel_compat
 from .card import ESM, widget_class
@@ -121,6 +122,10 @@ def _config(notebook: Notebook) -> Check:
     yield "config files", sources, ""
     for warning in workspace.config.warnings:
         yield "config", "a part is left out", str(warning)
+    for path in workspace.config.changed():
+        yield "config", f"{path} changed since it was read", "%tools reload"
+    for name, state, does in describe():
+        yield f"${name}", f"{state}: {does}", ""
 
 
 def _tools(notebook: Notebook) -> Check:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from .settings import Settings
 
 if TYPE_CHECKING:
     from ..core.tool import Tool
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
 _ATTRIBUTE = "_opencode_jupyter"
 WARM_UP_AFTER = 0.5
 """Seconds after loading, when the notebook is built in the background if no cell has needed it by then."""
-
-
-@dataclass(slots=True)
-class Settings:
-    """What a notebook can be told (``%config ToolMagics``)."""
-
-    on_ask: str = "deny"
-    """What an ask gets when nobody is there: ``deny`` or ``allow``."""
-    cards: bool = True
-    """Show live cards; False leaves the settled ones."""
 
 
 class Loaded:
@@ -47,7 +38,7 @@ class Loaded:
         self._notebook: Notebook | None = None
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
-        self._told = 0
+        self._told: set[str] = set()
 
     @property
     def built(self) -> Notebook | None:
@@ -66,17 +57,27 @@ class Loaded:
                 from .notebook import Notebook
 
                 self._notebook = Notebook(self.shell, self.settings)
-                self._told = 0
+                self._told = set()
             if self.active:
                 self._notebook.connect()
             return self._notebook
 
     def tell_problems(self) -> None:
-        """Warn once of what is wrong in the config files; on the thread of a cell, whose output it becomes."""
-        problems = self.notebook.workspace.config.warnings
-        for problem in problems[self._told :]:
-            warnings.warn(str(problem), UserWarning, stacklevel=4)
-        self._told = len(problems)
+        """Warn once of what is wrong in the config files, and of files that were written since they were read.
+
+        On the thread of a cell, whose output it becomes. They are not read again by themselves: a call that may write
+        files could otherwise give the next one its permissions.
+        """
+        config = self.notebook.workspace.config
+        problems = [str(problem) for problem in config.warnings]
+        changed = config.changed()
+        if changed:
+            names = ", ".join(map(str, changed[:3])) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+            problems.append(f"{names} changed since the configuration was read; %tools reload reads it again")
+        for problem in problems:
+            if problem not in self._told:
+                warnings.warn(problem, UserWarning, stacklevel=4)
+        self._told = set(problems)
 
     def on_define(self, made: Tool) -> None:
         """Take a tool that a cell made with ``@tool``; a library's are registered by whoever wants them."""

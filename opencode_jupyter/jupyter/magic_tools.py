@@ -34,6 +34,7 @@ USAGE = (
     "%tools doctor                    what works here and what does not",
     "%tools undo [N] [--force]        take back the last file changes",
     "%tools clean [--days N] [--all]  delete old files of cut outputs",
+    "%tools reload                    read the config files again",
     "%tools trust [NAME|PATH ...]     code of projects that waits for your trust; gives it",
 )
 
@@ -59,6 +60,7 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
         "undo": undo,
         "clean": clean,
         "trust": trust,
+        "reload": reload,
     }
     if command not in commands:
         raise unknown("%tools", command, ["list", *commands])
@@ -91,6 +93,14 @@ def doctor(notebook: Notebook, rest: list[str]) -> Table:
     _none_left("%tools doctor", rest)
     ready_all(notebook)
     return Table(notebook.doctor(), ("check", "result", "advice"))
+
+
+def reload(notebook: Notebook, rest: list[str]) -> Table:
+    """``%tools reload``."""
+    from .magic_reload import reload as read_again
+
+    _none_left("%tools reload", rest)
+    return read_again(notebook)
 
 
 def undo(notebook: Notebook, rest: list[str]) -> Table:

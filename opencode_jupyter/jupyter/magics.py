@@ -18,10 +18,10 @@ from IPython.core.magic import (
     needs_local_scope,
     no_var_expand,
 )
-from traitlets import Bool, Enum, Unicode, observe
 
-from ..core.errors import ToolError
+from ..core.errors import ConfigError, ToolError
 from .questions import ToolQuestion
+from .settings import NotebookSettings
 
 if TYPE_CHECKING:
     from .arguments import CallRequest
@@ -30,39 +30,30 @@ if TYPE_CHECKING:
 
 _LINE = ("tool", "tool_awaited", "tools", "permissions", "mcp")
 _CELL = ("tool", "tool_awaited")
+MEND = (
+    "Mend it and run the cell again; no restart is needed. "
+    "Until then nothing is called there, since what it permits is not known."
+)
 
 
 @magics_class
-class ToolMagics(Magics):
+class ToolMagics(NotebookSettings, Magics):
     """The magics of one shell. ``%config ToolMagics`` shows and sets what can be set."""
-
-    on_ask = Enum(
-        ("deny", "allow"), "deny", help="What an ask gets when nobody is there to answer (nbclient, papermill)."
-    ).tag(config=True)
-    cards = Bool(True, help="Show live cards while calls run; False leaves the finished ones.").tag(config=True)
-    agent = Unicode("", help="Whose rules apply when a line names no --agent; empty for the default agent.").tag(
-        config=True
-    )
 
     def __init__(self, shell: Any, state: Loaded, **options: Any) -> None:
         super().__init__(shell, **options)
         self._shell = shell
         self._state = state
-        self._apply()
+        self._settings = state.settings
+        self.apply()
+
+    def _in_use(self) -> bool:
+        return hasattr(self, "_state") and self._state.built is not None
 
     @property
     def notebook(self) -> Notebook:
         """The notebook, built at the first use."""
         return self._state.notebook
-
-    @observe("on_ask", "cards")
-    def _changed(self, _: Any) -> None:
-        if hasattr(self, "_state"):
-            self._apply()
-
-    def _apply(self) -> None:
-        self._state.settings.on_ask = self.on_ask
-        self._state.settings.cards = self.cards
 
     # ------------------------------------------------------------------ magics
 
@@ -145,6 +136,8 @@ class ToolMagics(Magics):
                 show_refusal(workspace, line, error)
                 raise
             request.agent = request.agent or self.agent or None
+            request.timeout = request.timeout if request.timeout is not None else self.timeout or None
+            request.quiet = request.quiet or self.quiet
             if request.help:
                 from .arguments_schema import spec_of
                 from .help import ToolHelp, tool_list
@@ -174,6 +167,8 @@ def plain_errors() -> Iterator[None]:
         yield
     except ToolError as error:
         text = f"{type(error).__name__}: {error}"
+        if isinstance(error, ConfigError) and error.path:
+            text += f"\n{MEND}"
         error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look
         raise
 

@@ -28,9 +28,11 @@ from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine
 from .lab import SpillPages
-from .loaded import Settings, current
+from .loaded import current
 from .open_notebooks import NotebookPages
+from .presenting import Cards
 from .result import CellResult
+from .settings import Settings
 from .settled import SettledCards
 from .tools import kernel_tools
 from .tools.capture import outside
@@ -133,6 +135,7 @@ class Notebook:
             self.engine.close()  # a config file that can't be read must not leave threads behind
             raise
         self.workspace.execute = self.engine.execute
+        self.workspace.present = Cards(self)
         for made in kernel_tools(self):
             self.workspace.registry.add_builtin(made)
         self.spills = SpillPages(self.workspace.truncation.directory)
@@ -140,7 +143,9 @@ class Notebook:
         self.settled = SettledCards()
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
-        self.broker = Broker(self.workspace, [self.prompt, self.policy], self._attended)
+        self.broker = Broker(
+            self.workspace, [self.prompt, self.policy], self._attended, lambda: self.settings.prompt_after
+        )
         self.prompt.broker = self.policy.broker = self.broker
         self._pump: Callable[[], None] | None = None
         self._cards: dict[str, Card] = {}
@@ -152,7 +157,7 @@ class Notebook:
         atexit.register(self.close)
 
     async def _open_workspace(self) -> Workspace:
-        return await Workspace(working_folder()).__aenter__()
+        return await Workspace(working_folder(), data_dir=self.settings.data_dir or None).__aenter__()
 
     # ------------------------------------------------------------------ laying and taking back the routes
 
@@ -294,6 +299,7 @@ class Notebook:
             quiet=request.quiet,
             kernel_id=kernel_id(self.kernel),
             live=False,
+            live_after=self.settings.card_after,
         )
         card.can_live = self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
         call.on_update = card.update

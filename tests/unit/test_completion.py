@@ -119,7 +119,7 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%tool grep --from ar", [f"%tool grep --from {name}" for name in ("arg_text", "args", "argument_model")]),
         ("%tool -o ar", [f"%tool -o {name}" for name in ("arg_text", "argh", "args", "argument_model")]),
         ("%tool grep --from O", ["%tool grep --from O"]),
-        ("%tools ", ["list", "history", "doctor", "undo", "clean", "trust"]),
+        ("%tools ", ["list", "history", "doctor", "undo", "clean", "trust", "reload"]),
         ("%tools undo --", ["%tools undo --force"]),
         ("%permissions a", ["%permissions allow", "%permissions ask"]),
         ("%permissions mode a", ["%permissions mode accept-edits", "%permissions mode ask"]),

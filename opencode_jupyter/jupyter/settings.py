@@ -1,0 +1,92 @@
+"""What a person can set for the notebook's own face: ``%config ToolMagics``, or ``c.ToolMagics`` in ipython_config.py.
+
+(What tools may do is no matter of these: that is the configuration of the project, see `core.config`.)
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from typing import Any
+
+from traitlets import Bool, Enum, Float, TraitError, Unicode, observe, validate
+from traitlets.config import Configurable
+
+
+@dataclass(slots=True)
+class Settings:
+    """The settings as they stand; read anew at each use."""
+
+    on_ask: str = "deny"
+    cards: bool = True
+    agent: str = ""
+    card_after: float = 0.15
+    prompt_after: float = 2.0
+    timeout: float = 0.0
+    quiet: bool = False
+    data_dir: str = ""
+
+
+class NotebookSettings(Configurable):
+    """The settings with their kinds, limits and help."""
+
+    on_ask = Enum(
+        ("deny", "allow"), "deny", help="What an ask gets when nobody is there to answer (nbclient, papermill)."
+    ).tag(config=True)
+    cards = Bool(True, help="Show live cards while calls run; False leaves the finished ones.").tag(config=True)
+    agent = Unicode("", help="Whose rules apply when a line names no --agent; empty for the default agent.").tag(
+        config=True
+    )
+    card_after = Float(
+        0.15, min=0, max=3600, help="Seconds a call may take before its card goes live. An ask shows it at once."
+    ).tag(config=True)
+    prompt_after = Float(
+        2.0,
+        min=0,
+        max=60,
+        help="Seconds a card that asks has to be seen by a page, before the question is put by a prompt instead.",
+    ).tag(config=True)
+    timeout = Float(
+        0,
+        min=0,
+        help="Seconds a call may take if its line has no --timeout, not counting your answers; 0: no limit.",
+    ).tag(config=True)
+    quiet = Bool(False, help="Show no cards of %tool lines, as -q does; an ask is still shown.").tag(config=True)
+    data_dir = Unicode(
+        "",
+        help="Folder for whole outputs, history and undo; empty for the user's data folder. "
+        "For ipython_config.py: it can't be changed once the tools are in use.",
+    ).tag(config=True)
+
+    _settings: Settings | None = None
+    """Where they are applied."""
+
+    def _in_use(self) -> bool:
+        """Whether the notebook was built."""
+        return False
+
+    @validate("data_dir")
+    def _folder(self, proposal: dict[str, Any]) -> str:
+        given: str = proposal["value"]
+        if given == (self._settings.data_dir if self._settings is not None else ""):
+            return given
+        if self._in_use():
+            raise TraitError(
+                "data_dir can't be changed once the tools are in use; put c.ToolMagics.data_dir into ipython_config.py"
+            )
+        folder = os.path.expanduser(given)
+        if given and not os.path.isabs(folder):
+            raise TraitError(f"data_dir is {given!r}; it should be a whole path, such as ~/opencode-data")
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise TraitError(f"data_dir: {folder} is no folder")
+        return folder
+
+    @observe(*(field.name for field in fields(Settings)))
+    def _changed(self, _: Any) -> None:
+        self.apply()
+
+    def apply(self) -> None:
+        """Let the notebook go by them."""
+        if self._settings is not None:
+            for field in fields(Settings):
+                setattr(self._settings, field.name, getattr(self, field.name))
