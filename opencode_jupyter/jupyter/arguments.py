@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, UnknownToolError
 from ..core.repair import correct_name
-from .arguments_schema import Field, spec_of
+from .arguments_schema import Field, Spec, spec_of
 from .arguments_values import checked, from_text
 from .arguments_variables import evaluate, fill, lookup, mapping_of, value_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
@@ -100,6 +100,8 @@ def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str,
 
 class _Parser:
     registry: Registry
+    spec: Spec
+    """Known once the tool's name was read."""
 
     def __init__(self, line: str, cell: str | None, registry: Registry | None, user_ns: Mapping[str, Any]) -> None:
         self.line = line
@@ -165,6 +167,7 @@ class _Parser:
             return
         name = _LONG.get(name, name)
         if name not in OPTIONS or (has_value and name not in _VALUED):
+            self._not_a_field(name, inline, begin)
             near = get_close_matches(name, OPTIONS, n=1, cutoff=0.5) if len(name) > 2 else []
             hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
             said = f"{name} takes no value." if name in OPTIONS else f"There is no option {name}.{hint}"
@@ -180,6 +183,15 @@ class _Parser:
             raise line_error(f"{name} wants a value: {name} {OPTIONS[name].split('  ')[0]}.", self.line, begin)
         self.at = word.end
         self._set(name, self.line[word.start : word.end] if word.key else word.text, word.start)
+
+    def _not_a_field(self, name: str, value: str, begin: int) -> None:
+        """Say how a parameter is written that somebody wrote like an option."""
+        known = bool(self.request.tool) and not self.request.help
+        field = self.spec.find(name.lstrip("-")) if known and name not in OPTIONS else None
+        if field is None:
+            return
+        example = value or ("true" if field.schema.get("type") == "boolean" else "VALUE")
+        raise line_error(f"{field.name} is a parameter, not an option: {field.name}={example}", self.line, begin)
 
     def _flag(self, name: str) -> None:
         attribute = {"-q": "quiet", "--dry-run": "dry_run", "--bg": "background", "--help": "help"}[name]
