@@ -12,6 +12,7 @@ import sys
 import threading
 from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from . import _kernel_compat
@@ -37,14 +38,18 @@ class LoginLink:
     def __init__(self, server: str, url: str, waits: bool, listening: bool) -> None:
         self.server = server
         self.url = url
+        parts = urlsplit(url)
+        self.host = parts.hostname or ""
         self.lines = _advice(server, waits, listening)
+        if parts.scheme == "http" and self.host not in ("127.0.0.1", "localhost", "::1"):
+            self.lines.append("This address is not encrypted: others on the way can read along.")
 
     def __repr__(self) -> str:
-        return "\n".join([f"Log in at {self.server}:", self.url, *self.lines])
+        return "\n".join([f"Log in at {self.server} (on {self.host}):", self.url, *self.lines])
 
     def _repr_html_(self) -> str:
         link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener noreferrer">'
-        lines = [f"{link}Log in at {escape(self.server)}</a>", *map(escape, self.lines)]
+        lines = [f"{link}Log in at {escape(self.server)}</a> (on {escape(self.host)})", *map(escape, self.lines)]
         return "".join(f"<div>{line}</div>" for line in lines)
 
 

@@ -45,6 +45,17 @@ class NeedsAuthError(AuthError):
         super().__init__(f"{server} wants you to log in: %mcp auth {server}", server=server)
 
 
+class NeedsScopeError(AuthError):
+    """A person is logged in, and has not given leave for what was asked now."""
+
+    def __init__(self, server: str, scope: str) -> None:
+        super().__init__(
+            f'{server} wants leave for more than was given ({scope}). Put "oauth": {{"scope": "{scope}"}} into its '
+            f"config, then log in anew: %mcp auth {server} --forget, %mcp auth {server}",
+            server=server,
+        )
+
+
 class NeedsRegistrationError(AuthError):
     """The authorization server knows no way to make this program known to it by itself."""
 

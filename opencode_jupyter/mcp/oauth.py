@@ -25,7 +25,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, PrivateAttr, ValidationError
 
-from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, auth_error
+from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
 from .redirect import Redirect, default_uri
 from .tokens import Entry, TokenStore
 
@@ -211,6 +211,8 @@ class Auth(OAuthClientProvider):
 
     async def _perform_authorization(self) -> httpx2.Request:
         if self._interactive is None:
+            if self._metadata.growing:
+                raise NeedsScopeError(self.name, self._metadata.scope or "")
             raise NeedsAuthError(self.name)
         self._choose_method()
         return await super()._perform_authorization()
@@ -280,6 +282,11 @@ class _ClientMetadata(OAuthClientMetadata):
     def grow(self, growing: bool) -> None:
         """Whether what comes next is a scope that was asked in addition."""
         self._growing = growing
+
+    @property
+    def growing(self) -> bool:
+        """Whether a scope was asked in addition."""
+        return self._growing
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "scope" and self._kept and not self._growing:

@@ -23,6 +23,7 @@ class AuthServer:
     Attributes:
         requests: method and path of each request, in order.
         lifetime: seconds an access token lives; None: it does not say, and tokens live until `expire`.
+        wants: a scope that nobody has.
         resource: the address that logins are for, if it is another server's.
         registration: whether programs may register themselves.
         methods: how a client may show its secret.
@@ -44,6 +45,7 @@ class AuthServer:
         self.url = ""
         self.needed = True
         self.resource = ""
+        self.wants = ""
 
     @property
     def mcp(self) -> str:
@@ -135,6 +137,15 @@ class AuthServer:
         token = (authorization or "").removeprefix("Bearer ")
         return not self.needed or self.access.get(token, 0) > time.time()
 
+    def answer(self, authorization: str | None) -> tuple[int, dict[str, Any], str]:
+        """The MCP server's status, answer and challenge."""
+        if not self.allowed(authorization):
+            where = f"{self.url}/.well-known/oauth-protected-resource/mcp"
+            return 401, {"error": "invalid_token"}, f'Bearer resource_metadata="{where}"'
+        if self.wants:
+            return 403, {"error": "insufficient_scope"}, f'Bearer error="insufficient_scope", scope="{self.wants}"'
+        return 200, {"jsonrpc": "2.0", "id": 1, "result": {}}, ""
+
 
 @contextmanager
 def auth_server() -> Iterator[AuthServer]:
@@ -185,11 +196,9 @@ def auth_server() -> Iterator[AuthServer]:
                 self.reply(*server.token(form, self.headers.get("Authorization")))
             elif self.path != "/mcp":
                 self.reply(404, {"error": "not_found"})
-            elif server.allowed(self.headers.get("Authorization")):
-                self.reply(200, {"jsonrpc": "2.0", "id": 1, "result": {}})
             else:
-                where = f'Bearer resource_metadata="{server.url}/.well-known/oauth-protected-resource/mcp"'
-                self.reply(401, {"error": "invalid_token"}, WWW_Authenticate=where)
+                status, data, challenge = server.answer(self.headers.get("Authorization"))
+                self.reply(status, data, **({"WWW_Authenticate": challenge} if challenge else {}))
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listening.daemon_threads = True

@@ -247,6 +247,10 @@ def test_a_login_without_a_browser_here(ip: Shell, remote: tuple[AuthServer, str
     link = ip.run("link = %mcp auth far\nlink")
     assert link.url in repr(link)
     assert 'rel="noopener noreferrer"' in link._repr_html_()
+    assert "(on 127.0.0.1)" in repr(link)
+    assert "not encrypted" not in repr(link)
+    assert "not encrypted" in repr(magic_mcp_auth.LoginLink("far", "http://example.org/<x>", False, False))
+    assert "<x>" not in magic_mcp_auth.LoginLink("<far>", "http://example.org/<x>", False, False)._repr_html_()
     back = browse(link.url, follow=False)
     with pytest.raises(ToolError, match="another login"):
         ip.run(f"%mcp auth far --code {back}x")

@@ -192,6 +192,16 @@ async def test_scopes(ws: Workspace, server: AuthServer) -> None:
     assert re.search(r"scope=read(&|$)", await login.known())
 
 
+async def test_a_scope_that_was_not_given(ws: Workspace, server: AuthServer) -> None:
+    server.scopes = ["read"]
+    await log_in(ws, spec(server))
+    server.wants = "admin"
+    with pytest.raises(AuthError, match=r'"oauth": \{"scope": "read admin"\}'):
+        await ping(ws, spec(server))
+    server.wants = ""
+    assert await ping(ws, spec(server)) == 200
+
+
 async def test_no_login_where_none_is_wanted(ws: Workspace, server: AuthServer) -> None:
     assert auth_for(ws, spec(server, oauth=False)) is None
     assert auth_for(ws, ServerSpec("here", command=("x",))) is None
