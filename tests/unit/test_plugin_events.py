@@ -120,6 +120,9 @@ async def test_a_config_hook_changes_rules_and_agents_for_the_first_call_already
         with pytest.raises(PermissionDeniedError):
             await ws.call("write", {"filePath": "a", "content": "b"})
 
+    async with plugin_place.open() as ws:
+        await ws.call("list", {}, agent="mine")  # an agent that only the plugin knows
+
         plugin_place.config(username="me", permission={"edit": "allow"})
         ws.reload_config()
         await ws.call("write", {"filePath": "a", "content": "b"})
