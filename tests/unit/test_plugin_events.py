@@ -160,7 +160,7 @@ async def test_config_hooks_that_fail_or_hang_are_passed_over(plugin_place: Plug
         "def plugin(input): return {'config': lambda config: config.update(username=config.get('username', 'c'))}\n",
     )
     async with plugin_place.open() as ws:
-        plugins_of(ws).limit = 0.5
+        plugins_of(ws).limit = 1
         await ws.registry.prepare()
         assert ws.config.get("username") == "c"
         assert running(ws) == ["a", "b", "c"]

@@ -146,6 +146,7 @@ async def test_a_hook_that_never_ends_can_be_stopped(plugin_place: PluginPlace) 
         """,
     )
     async with plugin_place.open() as ws:
+        await ws.registry.prepare()
         with pytest.raises(ToolError, match="longer than its limit"):
             await ws.call("list", {}, timeout=0.3)
         fn = plugins_of(ws)._plugins[0].offer.hooks[0][1]  # type: ignore[union-attr]
