@@ -91,9 +91,18 @@ function load(url, context, next) {
   if (kind === '.json') return wanted || required ? next(url, context) : made(jsonModule(readFileSync(path, 'utf8')));
   if (!TYPESCRIPT.has(kind) && !(projects && ['.js', '.mjs'].includes(kind))) return next(url, context);
   const text = readFileSync(path, 'utf8');
-  if (projects && refuseBun && needsBun(text)) throw Object.assign(new Error('it needs Bun'), { name: 'BunError' });
-  const compiled = compile(text, path);
+  if (projects && refuseBun && needsBun(text)) throw needed();
+  let compiled;
+  try {
+    compiled = compile(text, path);
+  } catch (error) {
+    throw error.bun && refuseBun ? needed() : error;
+  }
   return compiled ? { ...compiled, shortCircuit: true } : next(url, context);
+}
+
+function needed() {
+  return Object.assign(new Error('it needs Bun'), { name: 'BunError' });
 }
 
 function made(source) {

@@ -122,7 +122,9 @@ function fromZod4(type) {
   try {
     return zod.toJSONSchema(type, { override: describe });
   } catch {
-    return zod.toJSONSchema(type, { io: 'input', unrepresentable: 'any', override: describe });
+    const schema = zod.toJSONSchema(type, { io: 'input', unrepresentable: 'any', override: describe });
+    if (schema.type === 'object' && schema.properties) schema.additionalProperties ??= false;
+    return schema;
   }
 }
 

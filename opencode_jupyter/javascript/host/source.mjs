@@ -48,7 +48,9 @@ function byNode(text, path) {
     return node.stripTypeScriptTypes(text, { mode: 'transform', sourceUrl: path });
   } catch (error) {
     const line = text.slice(0, text.search(NAMESPACE)).split('\n').length;
-    throw Object.assign(new SyntaxError(`a namespace that can't be run here: ${error.message}`), { at: { path, line } });
+    const gone = error.code === 'ERR_INVALID_ARG_VALUE'; // from release 26 on
+    const why = gone ? 'use a module or an object in its place, or Bun or Node.js 24' : error.message;
+    throw Object.assign(new SyntaxError(`a namespace with values can't be run here: ${why}`), { at: { path, line }, bun: gone });
   }
 }
 
