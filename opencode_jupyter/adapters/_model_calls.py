@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from ..core.endings import error_text
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
-from ._blocking import go_home
+from ._blocking import go_home, runs_here
 from ._names import wire_names
 
 if TYPE_CHECKING:
+    from ..core.call import Call
     from ..core.sessions import Session
     from ..core.workspace import Workspace
 
@@ -74,7 +74,11 @@ class Caller:
             ToolError: no such agent, or the workspace is closed. What goes wrong in a call is in its answer.
         """
         self.workspace.agent(self.agent)
-        return await go_home(self.workspace, self._run(asked))
+        ids = await go_home(self.workspace, self._ids(asked))
+        if len(asked) == 1:  # in the caller's own task, which a cell's interrupt reaches
+            return [await self._answer(asked[0], ids)]
+        # Not anyio's task group: it cancels again and again, and a call has a moment to end its children.
+        return list(await asyncio.gather(*(self._answer(call, ids) for call in asked)))
 
     async def call(self, id: str, arguments: dict[str, Any], call_id: str | None = None) -> ToolResult:
         """Make one call of a tool.
@@ -82,43 +86,53 @@ class Caller:
         Raises:
             ToolError: see `Workspace.call`; or what the tool itself raises.
         """
-        work = self.workspace.call(id, arguments, by="model", agent=self.agent, session=self.session, call_id=call_id)
-        return await go_home(self.workspace, work)
+        return (await self._made(id, arguments, call_id))[0]
 
     def call_sync(self, id: str, arguments: dict[str, Any]) -> ToolResult:
         """`call`, from code that can't await."""
-        return self.workspace.call_sync(id, arguments, by="model", agent=self.agent, session=self.session)
+        workspace = self.workspace
+        if workspace.present is None or (workspace.loop is not None and runs_here(workspace.loop)):
+            return workspace.call_sync(id, arguments, by="model", agent=self.agent, session=self.session)
+        return workspace.present.run_sync(id, lambda: self._start(id, arguments, None))
 
-    async def _run(self, asked: Sequence[Asked]) -> list[Answer]:
+    def _start(self, id: str, arguments: Any, call_id: str | None) -> Call:
+        return self.workspace.start(id, arguments, by="model", agent=self.agent, session=self.session, call_id=call_id)
+
+    async def _made(self, id: str, arguments: Any, call_id: str | None) -> tuple[ToolResult, Call]:
+        """Make a call where a person sees it, if there is such a place; it runs on the workspace's loop anyway."""
+        workspace = self.workspace
+        made: list[Call] = []
+
+        def make() -> Call:
+            made.append(self._start(id, arguments, call_id))
+            return made[0]
+
+        async def run() -> ToolResult:
+            return await make().run()
+
+        if workspace.present is None:
+            result = await go_home(workspace, run())
+        else:
+            result = await workspace.present.run(id, make)
+        return result, made[0]
+
+    async def _ids(self, asked: Sequence[Asked]) -> dict[str, str]:
+        """Names on the wire to ids."""
         registry = self.workspace.registry
-        ids = self._ids()
-        if any(one.name not in ids for one in asked) and not registry.settled():
+        names = wire_names(registry.names())
+        if any(one.name not in names.values() for one in asked) and not registry.settled():
             await registry.prepare()
-            ids = self._ids()
-        answers: list[Answer | None] = [None] * len(asked)
+            names = wire_names(registry.names())
+        return {name: id for id, name in names.items()}
 
-        async def one(i: int, call: Asked) -> None:
-            answers[i] = await self._answer(call, ids.get(call.name, call.name))
-
-        async with anyio.create_task_group() as group:
-            for i, call in enumerate(asked):
-                group.start_soon(one, i, call)
-        return [answer for answer in answers if answer is not None]
-
-    def _ids(self) -> dict[str, str]:
-        return {name: id for id, name in wire_names(self.workspace.registry.names()).items()}
-
-    async def _answer(self, asked: Asked, id: str) -> Answer:
-        arguments = asked.arguments
+    async def _answer(self, asked: Asked, ids: dict[str, str]) -> Answer:
+        id, arguments = ids.get(asked.name, asked.name), asked.arguments
         if self.names is not None and id not in self.names:
             known = ", ".join(sorted(self.names))
             said = f"Model tried to call unavailable tool '{asked.name}'. Available tools: {known}."
             id, arguments = invalid_call(asked.name, said)
-        call = self.workspace.start(
-            id, arguments, agent=self.agent, session=self.session, by="model", call_id=asked.id or None
-        )
         try:
-            result = await call.run()
+            result, call = await self._made(id, arguments, asked.id or None)
         except Exception as error:
             return Answer(asked, ToolResult(output=error_text(error)), failed=True)
         return Answer(asked, result, failed=call.part.tool == INVALID)
