@@ -17,7 +17,7 @@ import httpx2
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import Implementation, LoggingMessageNotificationParams, ToolListChangedNotification
+from mcp_types import CallToolResult, Implementation, LoggingMessageNotificationParams, ToolListChangedNotification
 
 from ..tools.process import clean_environment
 from .auth_errors import auth_error
@@ -124,6 +124,7 @@ class Opener:
             try:
                 async with asyncio.timeout(connection.limit):
                     await stack.enter_async_context(client)
+                    _take_any_result(client)
             except TimeoutError as error:
                 said = connection.log.last()
                 text = f"it did not answer within {connection.limit:g} s" + (f"; it said: {said}" if said else "")
@@ -152,6 +153,7 @@ class Opener:
                         transport = await self._transport(stack, connection, way, refused, auth)
                         client = self._client(connection, transport)
                         await stack.enter_async_context(client)
+                        _take_any_result(client)
                 except Exception as error:
                     if refused or auth_error(error, spec.name) is not None:
                         raise _refusal(spec.name, error) from error
@@ -193,6 +195,19 @@ class Opener:
             return sse_client(spec.url, timeout=_WAIT, httpx_client_factory=make, auth=auth)
         http = await stack.enter_async_context(make(auth=auth))
         return streamable_http_client(spec.url, http_client=http, max_sse_event_size=MAX_MESSAGE)
+
+
+def _take_any_result(client: Client) -> None:
+    """Keep the SDK from checking results against the tools' output schemas.
+
+    A result that does not fit would be lost to the person who waits for it; and the check imports jsonschema, whose
+    formats (which Jupyter installs) take seconds to load.
+    """
+
+    async def taken(name: str, result: CallToolResult) -> None:
+        pass
+
+    client.session.validate_tool_result = taken  # type: ignore[method-assign]
 
 
 def program(command: str, cwd: str, env: dict[str, str], server: str) -> str:
