@@ -58,12 +58,11 @@ def load_config(
         if not loader.file(path):
             loader.warn(f"OPENCODE_CONFIG names {path}, which does not exist", "OPENCODE_CONFIG")
     use_project = not flag("OPENCODE_DISABLE_PROJECT_CONFIG", variables)
-    if use_project:
-        for name in PROJECT_FILES:
-            for folder in reversed(list(upwards(here, top))):
-                loader.file(folder / name)
-    own_folder = variables.get("OPENCODE_CONFIG_DIR")
     project = list(upwards(here, top)) if use_project else []
+    for name in PROJECT_FILES:
+        for folder in reversed(project):
+            loader.file(folder / name)
+    own_folder = variables.get("OPENCODE_CONFIG_DIR")
     loader.config.directories = _directories(global_folder, project, base, own_folder, loader.texts)
     for folder in loader.config.directories:
         if folder.name == ".opencode" or (own_folder and folder == Path(os.path.abspath(own_folder))):

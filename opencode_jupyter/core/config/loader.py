@@ -81,8 +81,10 @@ class Loader:
 
     def agents(self, folder: Path) -> None:
         """Add the agents written as Markdown files."""
-        for name in AGENT_FOLDERS:
-            self.config.stamps[folder / name] = stamp(folder / name)
+        stamps = {path: stamp(path) for path in (folder / name for name in AGENT_FOLDERS)}
+        self.config.stamps |= stamps
+        if not any(stamps.values()):
+            return
         for path, section, name, entry in markdown_agents(folder):
             self.config.stamps[path] = stamp(path)
             self.add({section: {name: entry}}, display(path, self.project, self.config.home), str(path))
