@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.config.parse import display
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..text.visible import visible
 from .arguments_words import Word, words
 from .help import summary
 from .magic_tools import unknown
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .notebook import Notebook
 
 T = TypeVar("T")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 LINES = 50
 """Lines that ``%mcp logs`` shows if it is not told how many."""
@@ -230,7 +233,7 @@ def logs(request: Request) -> Message:
     name = request.name(usage)
     request.end(usage)
     limit = _number(count) if count is not None else LINES
-    lines = request.servers.logs(name)
+    lines = [visible(_COLOURS.sub("", line)) for line in request.servers.logs(name)]
     if not lines:
         return Message(f"{name} has written nothing.")
     left = len(lines) - limit

@@ -45,6 +45,7 @@ def remove(request: Request) -> Message:
     name = request.name(usage)
     request.end(usage)
     spec = request.spec(name)
+    request.wait(_end_login(request, name))
     if request.wait(request.servers.remove(name)):
         left = request.servers.specs().get(name)
         if left is None:
@@ -68,6 +69,13 @@ def remove(request: Request) -> Message:
     left = request.servers.specs().get(name)
     more = f" {shown_file(request.workspace, left.source)} has one too." if left is not None else ""
     return Message(f"{name} is gone, and out of {source}.{more}")
+
+
+async def _end_login(request: Request, name: str) -> None:
+    if request.spec(name).url:
+        from ..mcp.logins import Logins
+
+        await request.workspace.service(Logins).give_up(name)
 
 
 def _place(request: Request) -> Place | None:

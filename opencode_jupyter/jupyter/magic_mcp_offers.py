@@ -6,12 +6,16 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..text.visible import visible
 from .magic_mcp import Request, said, words_of
 from .tables import Message, Table
 
 if TYPE_CHECKING:
     from ..core.result import Attachment, ToolResult
     from ..mcp.manager import Prompt
+
+SHOWN = 20_000
+"""Characters of a resource that a cell shows."""
 
 
 class Content:
@@ -26,8 +30,11 @@ class Content:
         return self.text
 
     def __repr__(self) -> str:
+        text = self.text
+        if len(text) > SHOWN:
+            text = f"{text[:SHOWN]}…\n[{len(self.text):,} characters; .text has all of them]"
         others = [f"[{one.mime}: .attachments[{place}].data]" for place, one in enumerate(self.attachments)]
-        return "\n".join([*([self.text] if self.text else []), *others]) or f"{self.uri} is empty."
+        return "\n".join([*([visible(text)] if text else []), *others]) or f"{self.uri} is empty."
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": repr(self)}

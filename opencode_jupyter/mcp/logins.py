@@ -171,7 +171,11 @@ class Logins:
         await self.give_up(spec.name)
         store = token_store(self._workspace)
         redirect = await self._redirect(spec, store)
-        login = Login(spec, store, redirect, _own_headers(spec))
+        try:
+            login = Login(spec, store, redirect, _own_headers(spec))
+        except AuthError:
+            await redirect.close()
+            raise
         self._under_way[spec.name] = login
         login.start(then)
         return login

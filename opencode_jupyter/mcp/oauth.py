@@ -123,8 +123,12 @@ class Auth(OAuthClientProvider):
         self._code = ""
         self._memory = _Memory(name, url, settings, store, keep=interactive is None)
         uri = interactive.redirect.uri if interactive is not None else str(settings.get("redirectUri") or default_uri())
-        scope = settings.get("scope") or None
-        metadata = _ClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=scope)
+        scope = _scope(settings.get("scope"))
+        try:
+            metadata = _ClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=scope)
+        except ValidationError:
+            text = f'the "redirectUri" of {name} is no address: {uri}'
+            raise LoginFailedError(text, server=name, state="failed") from None
         metadata.keep_scope(scope is not None)
         self._memory.uri = uri
         super().__init__(
@@ -371,6 +375,11 @@ class _Memory:
 
     async def _write(self) -> None:
         await _in_thread(self._store.save, self._name, self._url, self.entry)
+
+
+def _scope(given: Any) -> str | None:
+    words = given if isinstance(given, list) else [given]
+    return " ".join(str(word) for word in words if word) or None
 
 
 async def _in_thread(fn: Callable[..., T], *args: Any) -> T:

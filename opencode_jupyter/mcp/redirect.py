@@ -178,11 +178,14 @@ async def open_redirect(wanted: str | None = None, *, fixed: bool = False) -> Re
         fixed: it must be that address; if its port is taken, the answer has to be pasted.
     """
     uri = wanted or default_uri()
-    parts = urlsplit(uri)
     redirect = Redirect(uri)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # no address at all; whoever uses it says so
+        return redirect
     if host in _LOOPBACK and parts.scheme == "http":
-        if await redirect.listen("::1" if host == "::1" else HOST, parts.port or 80) or fixed:
+        if await redirect.listen("::1" if host == "::1" else HOST, 80 if port is None else port) or fixed:
             return redirect
         if await redirect.listen(HOST, 0):
             redirect.uri = f"http://{HOST}:{redirect.port}{PATH}"

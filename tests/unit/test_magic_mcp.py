@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter import InvalidArgumentsError, ToolError
+from opencode_jupyter import Attachment, InvalidArgumentsError, ToolError, ToolResult
 from opencode_jupyter.jupyter import magic_mcp_auth
+from opencode_jupyter.jupyter.magic_mcp_offers import Content
 from opencode_jupyter.mcp import McpServers
 from tests.support.auth_server import AuthServer, auth_server, browse
 from tests.support.mcp import local
@@ -80,6 +81,7 @@ def test_a_program_from_its_addition_to_its_end(ip: Shell) -> None:
     resources = ip.run("%mcp resources")
     assert [(r["server"], r["uri"]) for r in resources] == [("demo", "demo://motto")]
     assert str(ip.run("%mcp read demo demo://motto")) == "Slow and steady."
+    assert repr(ip.run("%mcp read demo demo://motto")) == "Slow and steady."
     with pytest.raises(ToolError):
         ip.run("%mcp read demo demo://other")
 
@@ -149,6 +151,20 @@ def test_errors_are_one_clear_sentence(one: Shell, line: str, said: str) -> None
         one.run(line)
     assert said in str(caught.value)
     assert "Traceback" not in one.printed
+
+
+def test_what_a_resource_holds_is_shown_in_measure() -> None:
+    result = ToolResult(
+        output="\x1b]0;x\x07" + "é" * 30_000, attachments=[Attachment.from_bytes(b"\x89PNG", "image/png")]
+    )
+    content = Content("demo://x", result)
+    assert len(repr(content)) < 21_000
+    assert "30,006 characters; .text has all of them" in repr(content)
+    assert "\x1b" not in repr(content)
+    assert "[image/png: .attachments[0].data]" in repr(content)
+    assert content._repr_mimebundle_()["image/png"] == "iVBORw=="
+    assert content.attachments[0].data == b"\x89PNG"
+    assert repr(Content("demo://x", ToolResult())) == "demo://x is empty."
 
 
 def test_names_that_are_nearly_right(ip: Shell) -> None:

@@ -56,7 +56,7 @@ def spec(server: AuthServer, **more: Any) -> ServerSpec:
 
 async def ping(ws: Workspace, wanted: ServerSpec) -> int:
     """The status of a request as a connection makes it: nobody takes part."""
-    async with httpx2.AsyncClient(auth=auth_for(ws, wanted)) as client:
+    async with httpx2.AsyncClient(auth=auth_for(ws, wanted), verify=False) as client:
         return (await client.post(wanted.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code
 
 
@@ -129,7 +129,7 @@ async def test_a_server_that_refuses_every_token_is_not_asked_for_ever(ws: Works
 async def test_what_another_kernel_renewed_is_taken(ws: Workspace, server: AuthServer, tmp_path: Path) -> None:
     await log_in(ws, spec(server))
     mine = auth_for(ws, spec(server))
-    async with httpx2.AsyncClient(auth=mine) as client:
+    async with httpx2.AsyncClient(auth=mine, verify=False) as client:
         assert (await client.post(server.mcp)).status_code == 200
         server.expire()
         async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as other:
@@ -200,6 +200,19 @@ async def test_a_scope_that_was_not_given(ws: Workspace, server: AuthServer) -> 
         await ping(ws, spec(server))
     server.wants = ""
     assert await ping(ws, spec(server)) == 200
+
+
+async def test_settings_that_make_no_sense(ws: Workspace, server: AuthServer) -> None:
+    for uri in ("here", "http://[", "http://127.0.0.1:x/"):
+        wrong = spec(server, oauth={"redirectUri": uri})
+        with pytest.raises(LoginFailedError, match="is no address"):
+            auth_for(ws, wrong)
+        with pytest.raises(LoginFailedError, match="is no address"):
+            await ws.service(Logins).begin(wrong)
+    login = await ws.service(Logins).begin(spec(server, oauth={"scope": ["a", "b"], "clientId": 5}))
+    address = await login.known()
+    assert "scope=a+b" in address
+    assert "client_id=5" in address
 
 
 async def test_no_login_where_none_is_wanted(ws: Workspace, server: AuthServer) -> None:
