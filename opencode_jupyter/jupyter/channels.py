@@ -193,11 +193,12 @@ def question(request: PermissionRequest) -> str:
             lines += body[:SHOWN_LINES]
             if len(body) > SHOWN_LINES:
                 lines.append(f"… {len(body) - SHOWN_LINES} more lines")
-    if request.rule is not None:
+    if request.rule is not None and request.permission != TRUST:
         origin = f" from {request.rule.origin}" if request.rule.origin else ""
         lines.append(f"(rule {request.rule.permission} {request.rule.pattern}: {request.rule.action}{origin})")
     session = f" [2] for this session ({', '.join(visible(p) for p in request.always)})" if request.always else ""
-    lines.append(f"[1] once{session} [n] deny [n: a word why] > ")
+    once = "trust it, until it changes" if request.permission == TRUST else "once"
+    lines.append(f"[1] {once}{session} [n] deny [n: a word why] > ")
     return "\n".join(lines)
 
 

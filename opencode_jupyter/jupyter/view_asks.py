@@ -63,7 +63,7 @@ class AskView:
             shown.pop("diff", None)  # the same once more
         if len(request.patterns) == 1 and str(shown.get("path", "")).endswith("/" + request.patterns[0]):
             shown["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
-        if request.rule is not None:
+        if request.rule is not None and request.permission != TRUST:  # which no rule decides
             shown["rule"] = rule_json(request.rule)
         if len(request.rules) > 1:
             shown["rules"] = [rule_json(rule) for rule in request.rules]

@@ -252,3 +252,15 @@ test('several commands are listed, each with the rule that decides it', () => {
   expect(items.map(item => item.className)).toEqual(['', 'oc-asked']);
   expect(root.querySelectorAll('.oc-ask .oc-strip > .oc-why')).toHaveLength(0);
 });
+
+test('code of a project is trusted, not allowed once', () => {
+  const trust = { ...ASK, permission: 'trust', patterns: ['/p/.opencode/tool/x.py'], always: [], command: 'def x():\n    ...' };
+  renderCard(root, part({}, { ask: { ...trust, rule: undefined, diff: undefined } }), { reply });
+  jest.advanceTimersByTime(GUARD_MS);
+  const names = [...root.querySelectorAll('.oc-ask .oc-step:not([hidden]) button')].map(b => b.getAttribute('aria-label'));
+  expect(names).toEqual(['Trust', 'Deny']);
+  expect(root.querySelector('.oc-question')?.textContent).toContain('now and until it changes: /p/.opencode/tool/x.py');
+  expect(root.querySelector('.oc-ask pre')?.textContent).toContain('def x():');
+  named('Trust').click();
+  expect(reply).toHaveBeenCalledWith(expect.objectContaining({ permission: 'trust' }), 'once', {});
+});

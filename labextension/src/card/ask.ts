@@ -141,7 +141,8 @@ export class AskView extends Prompt {
 
   private drawFirst(): void {
     const row = el('div', 'oc-buttons');
-    const once = button('Allow once', '1', 'oc-button oc-go', () => this.send('once'));
+    const yes = this.ask.permission === 'trust' ? 'Trust' : 'Allow once';
+    const once = button(yes, '1', 'oc-button oc-go', () => this.send('once'));
     const session = button('Allow for this session…', '2', 'oc-button', () => this.patterns());
     const no = button('Deny', '3', 'oc-button', () => this.deny());
     this.word.type = 'text';
