@@ -66,6 +66,7 @@ class PluginTools:
         self._round: Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._late: set[asyncio.Task[None]] = set()
+        self._arrived = 0
         self._config_hooks = ConfigHooks(workspace)
         self._closed = False
         installed.installed()  # begun now, it is mostly done when the first call comes
@@ -181,9 +182,11 @@ class PluginTools:
             given = PluginInput.of(workspace)
             await self._start_all(new, given)
         started = {plugin.found: plugin for plugin in new}
+        arrived = self._arrived
         self._take_over(findings, [old.get(found) or started[found] for found in wanted])
         await self._config_hooks.run(self._plugins, self.limit)
-        self._seen = replace(seen, config=workspace.config, path=import_path)
+        if self._arrived == arrived:  # else a late one came meanwhile, and wants another round
+            self._seen = replace(seen, config=workspace.config, path=import_path)
         workspace.registry.changed()
 
     def _look(self, packages: Sequence[installed.Installed]) -> Findings:
@@ -216,6 +219,7 @@ class PluginTools:
     def _joins(self, task: asyncio.Task[None]) -> None:
         self._late.discard(task)
         if not task.cancelled():
+            self._arrived += 1
             self._seen = None  # the next call takes it in
 
     async def _start(self, plugin: Plugin, given: PluginInput) -> None:
