@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
-from ..core.result import ToolResult, attachments_of
+from ..core.errors import ToolError
 from ..core.tool import Definition, Tool
 from ..core.tool_files import ToolFileError
-from . import runtime
-from .errors import JavaScriptError, WorkerEndedError, thrown, unloadable
+from . import calls, runtime
+from .errors import WorkerEndedError, unloadable
 from .runtime import Kind, Runtime
 from .worker import Worker, environment
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
+    from ..core.result import ToolResult
     from ..core.workspace import Workspace
     from ..tools.language.background import Background
 
@@ -33,12 +33,6 @@ HUNG = 2.0
 """Seconds in which the worker has to answer after a call was stopped; else the tool blocks it, and it is ended."""
 END = 2.5
 """Seconds that ending the workers may take."""
-_NAMES = {
-    "PermissionRejectedError": "RejectedError",
-    "PermissionCorrectedError": "CorrectedError",
-    "PermissionDeniedError": "DeniedError",
-}
-"""Our errors by the names that OpenCode has for them (reference: core.md 10.8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +146,10 @@ class JavaScriptTools:
             ToolFileError: it can't be loaded.
             _NeedsBunError: not in this runtime.
         """
-        worker = await self._worker(chosen)
+        try:
+            worker = await self._worker(chosen)
+        except ToolError as error:
+            raise ToolFileError(f"{path.name} can't be loaded: {error}", path) from error
         worker.loaded.pop(path, None)
         order = {"do": "load", "path": str(path), "namespace": namespace, "elsewhere": elsewhere}
         try:
@@ -182,38 +179,11 @@ class JavaScriptTools:
 
     async def _call(self, path: Path, id: str, export: str, arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         worker = await self._ready(path, id)
-        refused: dict[int, ToolError] = {}
-        asking: set[asyncio.Task[None]] = set()
-
-        def hear(message: dict[str, Any]) -> None:
-            if message["say"] == "metadata":
-                metadata = message.get("metadata")
-                ctx.metadata(message.get("title"), metadata if isinstance(metadata, dict) else None)
-            else:
-                task = asyncio.ensure_future(_asked(worker, message, ctx, refused))
-                asking.add(task)
-                task.add_done_callback(asking.discard)
-
-        order = {"do": "call", "path": str(path), "export": export, "args": arguments, "context": _context(ctx)}
         try:
-            reply = await worker.ask(order, hear)
+            return await calls.call(worker, path, id, export, arguments, ctx)
         except asyncio.CancelledError:
             self._watch(worker, id)
             raise
-        finally:
-            for task in tuple(asking):
-                task.cancel()
-        if "issues" in reply:
-            raise InvalidArgumentsError(
-                f"The {id} tool was called with invalid arguments: {reply['issues']}.\n"
-                "Please rewrite the input so it satisfies the expected schema.",
-                tool=id,
-                cause=JavaScriptError("ZodError", reply["issues"]),
-            )
-        error = reply.get("error")
-        if error is not None:
-            raise refused.get(error.get("ask")) or thrown(id, error)
-        return _result(id, reply["result"])
 
     async def _ready(self, path: Path, id: str) -> Worker:
         """A worker that has a file loaded; loads it again after the process was started again.
@@ -290,49 +260,6 @@ class _NeedsBunError(Exception):
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(str(error.get("message")))
         self.error = error
-
-
-async def _asked(worker: Worker, message: dict[str, Any], ctx: ToolContext, refused: dict[int, ToolError]) -> None:
-    """Make a tool's ask and tell the tool what became of it."""
-    answer: dict[str, Any] = {"do": "answer", "call": message["id"], "ask": message["ask"]}
-    try:
-        metadata = message["metadata"] if isinstance(message["metadata"], dict) else {}
-        patterns, always = ([str(one) for one in message[name]] for name in ("patterns", "always"))
-        await ctx.ask(message["permission"], patterns, always, metadata)
-    except Exception as error:
-        if isinstance(error, ToolError):
-            refused[message["ask"]] = error
-        name = type(error).__name__
-        answer["error"] = {"name": _NAMES.get(name, name), "message": str(error)}
-        if isinstance(error, PermissionCorrectedError):
-            answer["error"]["feedback"] = error.feedback
-    with contextlib.suppress(WorkerEndedError):
-        worker.tell(answer)
-
-
-def _context(ctx: ToolContext) -> dict[str, Any]:
-    """What a tool is told of its call (reference: core.md 20)."""
-    return {
-        "sessionID": ctx.session_id,
-        "messageID": ctx.message_id,
-        "callID": ctx.call_id,
-        "agent": ctx.agent,
-        "directory": str(ctx.directory),
-        "worktree": str(ctx.worktree),
-    }
-
-
-def _result(id: str, given: dict[str, Any]) -> ToolResult:
-    """What a tool gave back.
-
-    Raises:
-        TypeError: its metadata or attachments are not what OpenCode takes.
-    """
-    metadata, attachments = given.get("metadata") or {}, given.get("attachments") or []
-    if not isinstance(metadata, dict) or not isinstance(attachments, list):
-        raise TypeError(f"the {id} tool must return metadata as an object and attachments as a list")
-    title = given.get("title")
-    return ToolResult("" if title is None else str(title), given["output"], metadata, attachments_of(attachments))
 
 
 def _digest(path: Path) -> str:

@@ -13,20 +13,21 @@ export async function call(order) {
   const { id, path, export: name, args, context } = order;
   const tool = find(path, name);
   if (!tool) throw new Error(`${path} has no such tool any more`);
-  const { value, issues } = await parse(tool.shape, args);
-  if (issues.length) return { issues: JSON.stringify(issues, (_, v) => (typeof v === 'bigint' ? String(v) : v), 2) };
-  if (process.cwd() !== context.directory) process.chdir(context.directory);
   const controller = new AbortController();
-  const asks = new Map();
+  const entry = { controller, asks: new Map() };
+  const ended = new Promise((_, fail) => (entry.fail = fail));
+  entry.updates = updatesOf(id, entry.fail);
+  running.set(id, entry);
   try {
-    return await new Promise((resolve, fail) => {
-      const entry = { controller, asks, fail, updates: updatesOf(id, fail) };
-      running.set(id, entry);
-      const { definition } = tool;
-      current.run(entry, async () => definition.execute(value, contextOf(id, context, entry))).then(resolve, fail);
-    }).then(outcome => ({ result: resultOf(tool.id, outcome) }));
+    const { value, issues } = await Promise.race([parse(tool.shape, args), ended]);
+    if (issues.length) return { issues: JSON.stringify(issues, (_, v) => (typeof v === 'bigint' ? String(v) : v), 2) };
+    controller.signal.throwIfAborted();
+    if (process.cwd() !== context.directory) process.chdir(context.directory);
+    const { definition } = tool;
+    const work = current.run(entry, async () => definition.execute(value, contextOf(id, context, entry)));
+    return { result: resultOf(tool.id, await Promise.race([work, ended])) };
   } finally {
-    running.get(id).updates.flush();
+    entry.updates.flush();
     running.delete(id);
   }
 }

@@ -1,0 +1,117 @@
+"""One call of a JavaScript tool, seen from Python: what it is told, what it asks and shows, what it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
+from ..core.result import ToolResult, attachments_of
+from .errors import JavaScriptError, WorkerEndedError, thrown
+
+if TYPE_CHECKING:
+    from ..core.context import ToolContext
+    from .worker import Worker
+
+_NAMES = {
+    "PermissionRejectedError": "RejectedError",
+    "PermissionCorrectedError": "CorrectedError",
+    "PermissionDeniedError": "DeniedError",
+}
+"""Our errors by the names that OpenCode has for them (reference: core.md 10.8)."""
+
+
+async def call(
+    worker: Worker, path: Path, id: str, export: str, arguments: dict[str, Any], ctx: ToolContext
+) -> ToolResult:
+    """Run a tool in a worker that has its file loaded.
+
+    Args:
+        worker: the process; this runs on its event loop.
+        path: the tool's file.
+        id: the tool's id, for errors.
+        export: its export's name.
+        arguments: as they were given; the file's own types check them.
+        ctx: of the call; its loop may be another.
+
+    Raises:
+        InvalidArgumentsError: the arguments do not fit.
+        JavaScriptError: the tool threw an error.
+        WorkerEndedError: the process ended meanwhile.
+        ToolError: a person or a rule refused what the tool asked for, and it did not catch that.
+        TypeError: it returned something that is no result.
+    """
+    refused: dict[int, ToolError] = {}
+    asking: set[asyncio.Task[None]] = set()
+
+    def hear(message: dict[str, Any]) -> None:
+        if message["say"] == "metadata":
+            metadata = message.get("metadata")
+            ctx.metadata(message.get("title"), metadata if isinstance(metadata, dict) else None)
+        else:
+            task = asyncio.ensure_future(_asked(worker, message, ctx, refused))
+            asking.add(task)
+            task.add_done_callback(asking.discard)
+
+    order = {"do": "call", "path": str(path), "export": export, "args": arguments, "context": _context(ctx)}
+    try:
+        reply = await worker.ask(order, hear)
+    finally:
+        for task in tuple(asking):
+            task.cancel()
+    if "issues" in reply:
+        raise InvalidArgumentsError(
+            f"The {id} tool was called with invalid arguments: {reply['issues']}.\n"
+            "Please rewrite the input so it satisfies the expected schema.",
+            tool=id,
+            cause=JavaScriptError("ZodError", reply["issues"]),
+        )
+    error = reply.get("error")
+    if error is not None:
+        raise refused.get(error.get("ask")) or thrown(id, error)
+    return _result(id, reply["result"])
+
+
+async def _asked(worker: Worker, message: dict[str, Any], ctx: ToolContext, refused: dict[int, ToolError]) -> None:
+    """Make a tool's ask and tell the tool what became of it."""
+    answer: dict[str, Any] = {"do": "answer", "call": message["id"], "ask": message["ask"]}
+    try:
+        metadata = message["metadata"] if isinstance(message["metadata"], dict) else {}
+        patterns, always = ([str(one) for one in message[name]] for name in ("patterns", "always"))
+        await ctx.ask(message["permission"], patterns, always, metadata)
+    except Exception as error:
+        if isinstance(error, ToolError):
+            refused[message["ask"]] = error
+        name = type(error).__name__
+        answer["error"] = {"name": _NAMES.get(name, name), "message": str(error)}
+        if isinstance(error, PermissionCorrectedError):
+            answer["error"]["feedback"] = error.feedback
+    with contextlib.suppress(WorkerEndedError):
+        worker.tell(answer)
+
+
+def _context(ctx: ToolContext) -> dict[str, Any]:
+    """What a tool is told of its call (reference: core.md 20)."""
+    return {
+        "sessionID": ctx.session_id,
+        "messageID": ctx.message_id,
+        "callID": ctx.call_id,
+        "agent": ctx.agent,
+        "directory": str(ctx.directory),
+        "worktree": str(ctx.worktree),
+    }
+
+
+def _result(id: str, given: dict[str, Any]) -> ToolResult:
+    """What a tool gave back.
+
+    Raises:
+        TypeError: its metadata or attachments are not what OpenCode takes.
+    """
+    metadata, attachments = given.get("metadata") or {}, given.get("attachments") or []
+    if not isinstance(metadata, dict) or not isinstance(attachments, list):
+        raise TypeError(f"the {id} tool must return metadata as an object and attachments as a list")
+    title = given.get("title")
+    return ToolResult("" if title is None else str(title), given["output"], metadata, attachments_of(attachments))
