@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -26,6 +25,7 @@ from mcp_types import (
 )
 
 from ..tools.process import converse
+from .lines import Lines, TooLong
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -43,9 +43,6 @@ EXIT = 0.3
 """Seconds between the end of a program's output and its exit."""
 BACKLOG = 2000
 """Messages that may wait to be handled; past that, those that answer nothing are dropped."""
-_EDGE = 4096
-_HEAD = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,')
-_TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 class Wire:
@@ -76,9 +73,7 @@ class Wire:
         self._log = log
         self._on_end = on_end
         self._limit = max_message
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._edges = (b"", b"")
+        self._lines = Lines(max_message)
         self._waiting: set[int] = set()
         self._dropped = 0
         self.program: Stdio | None = None
@@ -142,32 +137,14 @@ class Wire:
     # ------------------------------------------------------------------ from the server
 
     def _fed(self, data: bytes) -> None:
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._add(data[start:end])
-            self._line()
-            start = end + 1
-        if start < len(data):
-            self._add(data[start:])
+        for line in self._lines.feed(data):
+            self._line(line)
 
-    def _add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size <= self._limit:
-            self._parts.append(piece)
-            return
-        if self._parts:
-            whole = b"".join(self._parts)
-            self._parts = []
-            self._edges = (whole[:_EDGE], whole[-_EDGE:])
-        head, tail = self._edges
-        self._edges = (head or piece[:_EDGE], (tail + piece)[-_EDGE:])
-
-    def _line(self) -> None:
-        if self._size > self._limit:
-            self._too_large()
+    def _line(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            self._too_long(line)
         else:
-            self._message(b"".join(self._parts).strip())
-        self._parts, self._size, self._edges = [], 0, (b"", b"")
+            self._message(line.strip())
 
     def _message(self, line: bytes) -> None:
         if not line:
@@ -186,12 +163,12 @@ class Wire:
             return
         self._put(message)
 
-    def _too_large(self) -> None:
+    def _too_long(self, line: TooLong) -> None:
         """Fail the request that a message of too many bytes answers; the connection goes on."""
-        head, tail = self._edges
-        found = _HEAD.search(head) or _TAIL.search(tail)
-        number = int(found[1]) if found else next(iter(self._waiting)) if len(self._waiting) == 1 else None
-        words = f"a message of {self._size / 1e6:.0f} MB, more than the limit of {self._limit / 1e6:.0f} MB"
+        number = line.id
+        if number is None and len(self._waiting) == 1:
+            number = next(iter(self._waiting))
+        words = f"a message of {line.size / 1e6:.0f} MB, more than the limit of {self._limit / 1e6:.0f} MB"
         self._log.add(f"sent {words}", "client")
         if number in self._waiting:
             self._waiting.discard(number)
@@ -205,8 +182,9 @@ class Wire:
             return  # the session is over
 
     def _ended(self) -> None:
-        if self._size:
-            self._line()
+        rest = self._lines.rest()
+        if rest is not None:
+            self._line(rest)
         self._log.end()
         self._send.close()
         told, self._on_end = self._on_end, _nothing
