@@ -317,3 +317,21 @@ async def test_many_files_cost_little(place: Place) -> None:
         assert await said(ws, "many123_run") == "123"
         assert len(files_of(ws).tools()) == 1, "one wanted, one loaded"
         assert len(await custom(ws)) == 500
+
+
+async def test_a_library_may_take_longer_than_the_file(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "LIMIT", 0.4)
+    write(place.root / "libraries" / "slow_library_of_a_test.py", "import time\ntime.sleep(1)\nx = 'x'\n")
+    monkeypatch.syspath_prepend(str(place.root / "libraries"))
+    place.own("tool/t.py", "import slow_library_of_a_test as s\n" + one("say").replace("'say'", "s.x"))
+    async with place.open() as ws:
+        assert await said(ws, "t_say") == "x"
+    monkeypatch.setattr(importing, "LIBRARY_LIMIT", 0.3)
+    monkeypatch.delitem(sys.modules, "slow_library_of_a_test")
+    async with place.open() as ws:
+        with pytest.raises(UnknownToolError, match=r"what it imports was not loaded within .* \(line 1\)"):
+            await said(ws, "t_say")
+    for thread in importing.threading.enumerate():
+        if thread.name == "opencode-tool-file":
+            thread.join(5)
+    assert "slow_library_of_a_test" in sys.modules, "its import was let come to its end"

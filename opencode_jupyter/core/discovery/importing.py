@@ -214,7 +214,8 @@ async def limited(work: Callable[[], T], files: Sequence[Path]) -> Outcome[T]:
     finally:
         if not waiting.done():
             waiting.cancel()
-            _stop(thread, ended)
+            if not _place(thread, names)[1]:  # a library's import is let come to its end
+                _stop(thread, ended)
 
 
 def _run(work: Callable[[], T], future: concurrent.futures.Future[Outcome[T]], ended: threading.Event) -> None:

@@ -50,6 +50,7 @@ class FileTools:
         self._workspace = workspace
         self._scripts = scripts
         self._busy = threading.Lock()
+        self._publishing = threading.RLock()
         self._gone: list[Entry] = []
         self._tools: tuple[Tool, ...] = ()
         self._hidden: tuple[Problem, ...] = ()
@@ -219,24 +220,25 @@ class FileTools:
 
     def _publish(self) -> None:
         """Make what the entries have the source's answer."""
-        waiting: dict[str, list[Entry]] = {}
-        tools: list[Tool] = []
-        by_id: dict[str, Entry] = {}
-        hidden: list[Problem] = []
-        for entry in self._watch.entries:
-            if entry.state in WAITING:
-                waiting.setdefault(entry.file.namespace.lower(), []).append(entry)
-            for one in entry.tools:
-                before = by_id.get(one.id)
-                if before is not None and before.file.path.resolve() != entry.file.path.resolve():
-                    said = f"its tool {one.id} is hidden by that of {entry.label}, which comes later"
-                    hidden.append(Problem(before.file.path, None, said))
-                by_id[one.id] = entry
-                tools.append(one)
-        self._waiting = waiting
-        self._by_id = by_id
-        self._hidden = tuple(hidden)
-        changed = tools != list(self._tools)
-        self._tools = tuple(tools)
-        if changed:
-            self._workspace.registry.changed()
+        with self._publishing:  # what was read last is to stand last
+            waiting: dict[str, list[Entry]] = {}
+            tools: list[Tool] = []
+            by_id: dict[str, Entry] = {}
+            hidden: list[Problem] = []
+            for entry in self._watch.entries:
+                if entry.state in WAITING:
+                    waiting.setdefault(entry.file.namespace.lower(), []).append(entry)
+                for one in entry.tools:
+                    before = by_id.get(one.id)
+                    if before is not None and before.file.path.resolve() != entry.file.path.resolve():
+                        said = f"its tool {one.id} is hidden by that of {entry.label}, which comes later"
+                        hidden.append(Problem(before.file.path, None, said))
+                    by_id[one.id] = entry
+                    tools.append(one)
+            self._waiting = waiting
+            self._by_id = by_id
+            self._hidden = tuple(hidden)
+            changed = tools != list(self._tools)
+            self._tools = tuple(tools)
+            if changed:
+                self._workspace.registry.changed()
