@@ -189,32 +189,43 @@ class _Check:
 
     def _unknown(self, found: Any, where: Keys) -> None:
         """Tell of keys that no model has, where that is probably a mistake."""
+        from pydantic import BaseModel
+
+        from .models.permission import KNOWN, PermissionRules
         from .models.section import Section
 
-        if isinstance(found, Section):
+        if isinstance(found, PermissionRules):
+            for key in found.root.keys() - KNOWN.keys():
+                self._slip(key, where, KNOWN)
+        elif isinstance(found, Section):
             fields = type(found).model_fields
-            for key, value in (found.model_extra or {}).items():
+            for key in found.model_extra or {}:
                 self._extra(found, key, where)
-                if isinstance(value, Section):
-                    self._unknown(value, (*where, key))
             for name in found.model_fields_set & fields.keys():
                 self._unknown(getattr(found, name), (*where, fields[name].alias or name))
         elif isinstance(found, dict):
             for key, value in found.items():
-                if isinstance(value, Section | dict):
+                if isinstance(value, BaseModel | dict):
                     self._unknown(value, (*where, key))
 
     def _extra(self, section: BaseModel, key: str, where: Keys) -> None:
         known = type(section).model_fields
         policy = getattr(section, "unknown", "free")
-        self.hints -= 1
-        meant = self.explain.slip(key, known) if policy != "free" and self.hints >= 0 else None
-        path = ".".join((*where, key))
-        if policy == "wrong":
+        if policy == "typos":
+            self._slip(key, where, known)
+        elif policy == "wrong":
+            meant = self._meant(key, known)
             hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
-            self.report((*where, key), f"{path} is not known; {hint}")
-        elif meant:
-            self.report((*where, key), f"{path} is not known (did you mean {meant}?)")
+            self.report((*where, key), f"{'.'.join((*where, key))} is not known; {hint}")
+
+    def _slip(self, key: str, where: Keys, known: Iterable[str]) -> None:
+        meant = self._meant(key, known)
+        if meant:
+            self.report((*where, key), f"{'.'.join((*where, key))} is not known (did you mean {meant}?)")
+
+    def _meant(self, key: str, known: Iterable[str]) -> str | None:
+        self.hints -= 1
+        return self.explain.slip(key, known) if self.hints >= 0 else None
 
 
 def _object(permission: Any) -> Any:

@@ -1,16 +1,17 @@
 """The ``permission`` object: what a tool may do without being asked for (reference: core.md 14.4)."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, GetJsonSchemaHandler, RootModel, Tag
+from pydantic.json_schema import JsonSchemaValue
 
-from .section import TAG, Section, Unknown, doc
+from .section import TAG
 
 Action = Literal["ask", "allow", "deny"]
 
 
 def _kind(value: Any) -> str:
-    return TAG + ("action" if not isinstance(value, dict | Section) else "object")
+    return TAG + ("action" if not isinstance(value, dict | BaseModel) else "object")
 
 
 Rules = Annotated[
@@ -19,32 +20,43 @@ Rules = Annotated[
 """One action for everything, or an action for each pattern; the last pattern that fits decides."""
 
 
-class PermissionRules(Section):
-    """Permissions by key. Any other tool's name may stand beside these; ``*`` stands for all."""
+KNOWN: dict[str, str] = {
+    "read": "Reading a file; patterns are paths relative to the project.",
+    "edit": "Changing files: edit, write, multiedit, apply_patch, notebook_edit.",
+    "glob": "Finding files; patterns are those that are searched for.",
+    "grep": "Searching in files; patterns are the regular expressions.",
+    "list": "Listing a folder.",
+    "bash": "Running a command; patterns are commands such as `git *`.",
+    "task": "Handing work to another agent; patterns are agents' names.",
+    "external_directory": "Touching what lies outside of the project; patterns are paths.",
+    "lsp": "Asking a language server.",
+    "skill": "Loading a skill; patterns are skills' names.",
+    "python": "Running code in the kernel.",
+    "todowrite": "Writing the list of things to do.",
+    "todoread": "Reading the list of things to do.",
+    "question": "Asking the person a question.",
+    "webfetch": "Fetching a web page; patterns are addresses.",
+    "websearch": "Searching the web.",
+    "codesearch": "Searching for code.",
+    "doom_loop": "Going on when the same call comes again and again.",
+    "plan_enter": "Going over to planning.",
+    "plan_exit": "Ending the planning.",
+}
+"""The permissions that are known, and what each is for."""
 
-    __pydantic_extra__: dict[str, Rules]
-    unknown: ClassVar[Unknown] = "typos"
 
-    read: Rules = doc("Reading a file; patterns are paths relative to the project.")
-    edit: Rules = doc("Changing files: edit, write, multiedit, apply_patch, notebook_edit.")
-    glob: Rules = doc("Finding files; patterns are those that are searched for.")
-    grep: Rules = doc("Searching in files; patterns are the regular expressions.")
-    list: Rules = doc("Listing a folder.")
-    bash: Rules = doc("Running a command; patterns are commands such as `git *`.")
-    task: Rules = doc("Handing work to another agent; patterns are agents' names.")
-    external_directory: Rules = doc("Touching what lies outside of the project; patterns are paths.")
-    lsp: Rules = doc("Asking a language server.")
-    skill: Rules = doc("Loading a skill; patterns are skills' names.")
-    python: Rules = doc("Running code in the kernel.")
-    todowrite: Rules = doc("Writing the list of things to do.")
-    todoread: Rules = doc("Reading the list of things to do.")
-    question: Rules = doc("Asking the person a question.")
-    webfetch: Rules = doc("Fetching a web page; patterns are addresses.")
-    websearch: Rules = doc("Searching the web.")
-    codesearch: Rules = doc("Searching for code.")
-    doom_loop: Rules = doc("Going on when the same call comes again and again.")
-    plan_enter: Rules = doc("Going over to planning.")
-    plan_exit: Rules = doc("Ending the planning.")
+class PermissionRules(RootModel[dict[str, Rules]]):
+    """Permissions by key. Any other tool's name may stand beside those that are named; `*` stands for all."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # Named in the schema alone: a field for each would take longer to build than all other models together.
+        made = handler.resolve_ref_schema(handler(schema))
+        rules = made["additionalProperties"]
+        made["properties"] = {key: {"description": text, **rules} for key, text in KNOWN.items()}
+        return made
 
 
 Permission = Annotated[
