@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
-from difflib import get_close_matches
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..core.config.parse import display
-from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.errors import InvalidArgumentsError
 from ..text.visible import visible
-from .arguments_words import Word, words
+from .arguments_words import words
 from .help import summary
 from .magic_tools import unknown
+from .mcp_request import Request
 from .notebook import working_folder
 from .tables import Message, Table
-from .waiting import Waiter
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
-    from ..mcp import McpServers, ServerSpec
     from ..mcp.connection import Status
     from .notebook import Notebook
 
-T = TypeVar("T")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 LINES = 50
@@ -57,114 +54,6 @@ COMMANDS = (
     "resources",
     "read",
 )
-
-
-class Request:
-    """One ``%mcp`` line: its words, and what they are about.
-
-    Attributes:
-        notebook: whose servers.
-        line: the line.
-        rest: the words behind the sub-command.
-    """
-
-    def __init__(self, notebook: Notebook, line: str, rest: list[Word]) -> None:
-        from ..mcp import McpServers
-
-        self.notebook = notebook
-        self.line = line
-        self.rest = rest
-        self.servers: McpServers = notebook.workspace.service(McpServers)
-
-    @property
-    def workspace(self) -> Workspace:
-        """The notebook's workspace."""
-        return self.notebook.workspace
-
-    def flag(self, name: str) -> bool:
-        """Whether an option without a value is given; it is taken out of the words."""
-        found = [word for word in self.rest if word.text == name and not word.quoted]
-        self.rest = [word for word in self.rest if word not in found]
-        return bool(found)
-
-    def option(self, name: str) -> str | None:
-        """An option's value, ``--name VALUE`` or ``--name=VALUE``; both words are taken out.
-
-        Raises:
-            InvalidArgumentsError: it has no value.
-        """
-        for place, word in enumerate(self.rest):
-            if word.quoted or word.key is not None:
-                continue
-            head, equals, value = word.text.partition("=")
-            if head != name:
-                continue
-            if equals:
-                del self.rest[place]
-                return value
-            if place + 1 >= len(self.rest):
-                raise InvalidArgumentsError(f"{name} wants a value behind it.")
-            given = self.rest[place + 1]
-            del self.rest[place : place + 2]
-            return said(given)
-        return None
-
-    def name(self, usage: str) -> str:
-        """The server that the first word names; the word is taken out.
-
-        Raises:
-            InvalidArgumentsError: there is none, or no such server.
-        """
-        if not self.rest:
-            raise InvalidArgumentsError(f"Which server? {usage}")
-        return self.known(said(self.rest.pop(0)))
-
-    def known(self, name: str) -> str:
-        """A server's name.
-
-        Raises:
-            InvalidArgumentsError: there is no such server.
-        """
-        there = list(self.servers.specs())
-        if name in there:
-            return name
-        near = get_close_matches(name, there, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]}?" if near else f" There are {', '.join(there)}." if there else ""
-        add = "" if there else " There is none yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
-        raise InvalidArgumentsError(f"There is no MCP server {name}.{hint}{add}")
-
-    def end(self, usage: str) -> None:
-        """Refuse what is left of the line.
-
-        Raises:
-            InvalidArgumentsError: there is something.
-        """
-        if self.rest:
-            left = " ".join(said(word) for word in self.rest)
-            raise InvalidArgumentsError(f"{left} is not understood here. {usage}")
-
-    def spec(self, name: str) -> ServerSpec:
-        """A server's configuration."""
-        return self.servers.specs()[name]
-
-    def up(self, name: str) -> Status:
-        """How a server is, connected if it can be. One that was switched off stays so.
-
-        Raises:
-            ToolError: it is switched off.
-        """
-        status = self.servers.status()[name]
-        if status.state == "disabled" and not status.error:
-            raise ToolError(f"{name} is switched off; start it: %mcp connect {name}")
-        return status if status.state == "connected" else self.wait(self.servers.connect(name))
-
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work on the engine and wait for it; an interrupt ends both."""
-        future = self.notebook.engine.submit(work)
-        try:
-            return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
-        except KeyboardInterrupt as error:
-            raise self.notebook.for_cell(error) from None
 
 
 def run(notebook: Notebook, line: str) -> Any:
@@ -298,16 +187,7 @@ def shown_file(workspace: Workspace, name: str) -> str:
     return display(path, workspace.worktree if versioned else workspace.directory, workspace.config.home)
 
 
-def said(word: Word) -> str:
-    """A word as it was meant; ``key=value`` whole."""
-    return word.text if word.key is None else f"{word.key}={word.text}"
-
-
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
         raise InvalidArgumentsError(f"-n wants a whole number above 0, not {text}.")
     return int(text)
-
-
-def _cancel(future: Any) -> None:
-    future.cancel()

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..core.config.save_server import Place, ServerFiles
 from ..core.errors import InvalidArgumentsError, ToolError
-from .magic_mcp import Request, one, said, shown_file
+from .magic_mcp import one, shown_file
+from .mcp_request import Request, said
 from .tables import Message, Table
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from ..core.errors import InvalidArgumentsError, ToolError
 from . import _kernel_compat
 from .channels import terminal_is_attended
-from .magic_mcp import Request, one
+from .magic_mcp import one
+from .mcp_request import Request
 from .tables import Message
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..text.visible import visible
-from .magic_mcp import Request, said, words_of
+from .magic_mcp import words_of
+from .mcp_request import Request, said
 from .tables import Message, Table
 
 if TYPE_CHECKING:

@@ -8,16 +8,13 @@ asked to log in again; the config's client and scope; and no login at all unless
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-import anyio
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
-    OAuthClientInformationFull,
     OAuthClientMetadata,
     OAuthMetadata,
     OAuthToken,
@@ -26,23 +23,17 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, PrivateAttr, ValidationError
 
 from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
+from .login_memory import BASIC, POST, Memory, model, wire
 from .redirect import Redirect, default_uri
-from .tokens import Entry, TokenStore
+from .tokens import TokenStore
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ..core.workspace import Workspace
 
 CLIENT_NAME = "OpenCode (Jupyter)"
 """What a person reads when a service asks whether to let this program in."""
 EARLY = 30.0
 """Seconds before its end from which on a token is renewed."""
-KEYRING_SECONDS = 60.0
-"""How long a keyring may take; it may ask a person to unlock it."""
-_POST, _BASIC = "client_secret_post", "client_secret_basic"
-"""Ways to show a client's secret: in the request's form, in its head."""
-T = TypeVar("T")
 
 
 class RemoteServer(Protocol):
@@ -121,7 +112,7 @@ class Auth(OAuthClientProvider):
         self._interactive = interactive
         self._renewed = False
         self._code = ""
-        self._memory = _Memory(name, url, settings, store, keep=interactive is None)
+        self._memory = Memory(name, url, settings, store, keep=interactive is None)
         uri = interactive.redirect.uri if interactive is not None else str(settings.get("redirectUri") or default_uri())
         scope = _scope(settings.get("scope"))
         try:
@@ -210,8 +201,8 @@ class Auth(OAuthClientProvider):
         entry = await self._memory.read()
         await super()._initialize()
         self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
-        self.context.oauth_metadata = _model(OAuthMetadata, entry.metadata)
-        self.context.protected_resource_metadata = _model(ProtectedResourceMetadata, entry.resource)
+        self.context.oauth_metadata = model(OAuthMetadata, entry.metadata)
+        self.context.protected_resource_metadata = model(ProtectedResourceMetadata, entry.resource)
 
     async def _perform_authorization(self) -> httpx2.Request:
         if self._interactive is None:
@@ -225,10 +216,10 @@ class Auth(OAuthClientProvider):
         """Show the config's secret in the way that the server knows."""
         metadata, client = self.context.oauth_metadata, self.context.client_info
         known = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
-        if client is None or not known or client.token_endpoint_auth_method != _POST or _POST in known:
+        if client is None or not known or client.token_endpoint_auth_method != POST or POST in known:
             return
-        if _BASIC in known:
-            client.token_endpoint_auth_method = _BASIC
+        if BASIC in known:
+            client.token_endpoint_auth_method = BASIC
 
     async def _refresh_token(self) -> httpx2.Request:
         self._choose_method()
@@ -256,7 +247,7 @@ class Auth(OAuthClientProvider):
             # Another kernel may have renewed it in the meantime, which ends the old one.
             before = self.context.current_tokens
             entry = await self._memory.read()
-            tokens = _model(OAuthToken, entry.tokens)
+            tokens = model(OAuthToken, entry.tokens)
             if tokens is not None and before is not None and tokens.access_token != before.access_token:
                 self.context.current_tokens = tokens
                 self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
@@ -266,8 +257,8 @@ class Auth(OAuthClientProvider):
 
     def _remember(self) -> None:
         """What is kept along with the tokens."""
-        self._memory.entry.metadata = _wire(self.context.oauth_metadata)
-        self._memory.entry.resource = _wire(self.context.protected_resource_metadata)
+        self._memory.entry.metadata = wire(self.context.oauth_metadata)
+        self._memory.entry.resource = wire(self.context.protected_resource_metadata)
 
 
 class _ClientMetadata(OAuthClientMetadata):
@@ -298,114 +289,9 @@ class _ClientMetadata(OAuthClientMetadata):
         super().__setattr__(name, value)
 
 
-class _Memory:
-    """What the library keeps of one server, in the `TokenStore`.
-
-    Args:
-        name: the server's name.
-        url: its address.
-        settings: the config's ``oauth``.
-        store: where it is kept.
-        keep: keep a registration as it comes. A login keeps it only with its tokens: until then the old ones count,
-            and they belong to the old registration.
-    """
-
-    def __init__(self, name: str, url: str, settings: Mapping[str, Any], store: TokenStore, *, keep: bool) -> None:
-        self._name = name
-        self._url = url
-        self._settings = settings
-        self._store = store
-        self._keep = keep
-        self.uri = ""
-        self.entry = Entry()
-
-    @property
-    def secret(self) -> str | None:
-        """The config's ``clientSecret``."""
-        found = self._settings.get("clientSecret")
-        return str(found) if found else None
-
-    async def read(self) -> Entry:
-        """What is kept now. What belongs to another client than the config's counts for nothing."""
-        entry = await _in_thread(self._store.load, self._name, self._url)
-        own = self._settings.get("clientId")
-        if own and entry.client is not None and entry.client.get("client_id") != own:
-            entry = Entry()
-        self.entry = entry
-        return entry
-
-    async def get_tokens(self) -> OAuthToken | None:
-        """The tokens that are kept."""
-        return _model(OAuthToken, self.entry.tokens)
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep tokens, and when they end."""
-        self.entry.tokens = tokens.model_dump(mode="json", exclude_none=True)
-        self.entry.expires_at = time.time() + tokens.expires_in if tokens.expires_in is not None else None
-        await self._write()
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """This program as the server knows it: the config's client, else what was registered for this address."""
-        own, secret = self._settings.get("clientId"), self.secret
-        if own:
-            client = OAuthClientInformationFull(
-                client_id=str(own),
-                client_secret=secret,
-                token_endpoint_auth_method=_POST if secret else "none",
-                redirect_uris=[AnyUrl(self.uri)],
-            )
-            self.entry.client = {"client_id": client.client_id}  # the secret stays in the config
-            return client
-        client_info = _model(OAuthClientInformationFull, self.entry.client)
-        if client_info is None:
-            return None
-        ended = client_info.client_secret_expires_at
-        known = [str(uri) for uri in client_info.redirect_uris or []]
-        if (ended and ended < time.time()) or (not self._keep and known and self.uri not in known):
-            return None
-        return client_info
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep what the server registered."""
-        if client_info.redirect_uris is None:
-            client_info.redirect_uris = [AnyUrl(self.uri)]
-        self.entry.client = client_info.model_dump(mode="json", exclude_none=True)
-        if self._keep and not self.entry.tokens:
-            await self._write()
-
-    async def _write(self) -> None:
-        await _in_thread(self._store.save, self._name, self._url, self.entry)
-
-
 def _scope(given: Any) -> str | None:
     words = given if isinstance(given, list) else [given]
     return " ".join(str(word) for word in words if word) or None
-
-
-async def _in_thread(fn: Callable[..., T], *args: Any) -> T:
-    """Run what may wait for a person to unlock a keyring."""
-    try:
-        with anyio.fail_after(KEYRING_SECONDS):
-            return await anyio.to_thread.run_sync(fn, *args, abandon_on_cancel=True)
-    except TimeoutError:
-        raise LoginFailedError(
-            f"The system's keyring did not answer in {KEYRING_SECONDS:g} s. Unlock it, or keep tokens in a file: set "
-            "PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring before the kernel starts"
-        ) from None
-
-
-M = TypeVar("M", bound="BaseModel")
-
-
-def _model(kind: type[M], data: dict[str, Any] | None) -> M | None:
-    try:
-        return kind.model_validate(data) if data else None
-    except ValidationError:  # of another release, or edited: as if it were not there
-        return None
-
-
-def _wire(model: BaseModel | None) -> dict[str, Any] | None:
-    return model.model_dump(mode="json", exclude_none=True) if model is not None else None
 
 
 class _Quiet(logging.Filter):

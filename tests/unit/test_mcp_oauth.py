@@ -180,6 +180,8 @@ async def test_a_client_of_the_config(ws: Workspace, server: AuthServer, methods
     assert "very-secret" not in token_store(ws).path.read_text()
     server.expire()
     assert await ping(ws, wanted) == 200
+    with pytest.raises(NeedsRegistrationError):  # taken out of the config, it is not used any more
+        await ping(ws, spec(server))
     with pytest.raises(NeedsAuthError):  # another client's tokens are not this one's
         await ping(ws, spec(server, oauth={"clientId": "other"}))
 
