@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -52,6 +55,15 @@ def alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+
+
+def processes_with(argument: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if argument.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 async def test_rubbish_on_stdout_is_logged_and_passed_over(opened: Opened) -> None:
@@ -212,6 +224,52 @@ async def test_nothing_is_left_when_the_workspace_ends(opened: Opened) -> None:
         assert all(alive(pid) for pid in pids)
     await until(lambda: not any(alive(pid) for pid in pids))
     assert not any(thread.name == "opencode-mcp" for thread in threading.enumerate())
+
+
+async def test_a_workspace_that_ends_does_not_wait_for_a_server_that_never_answers(
+    opened: Opened, tmp_path: Path
+) -> None:
+    async with opened({"mute": local("odd.py", "mute", str(tmp_path)), "odd": local("odd.py")}) as ws:
+        listing = asyncio.create_task(ws.registry.ids())
+        servers = ws.service(McpServers)
+        await until(lambda: servers.status()["odd"].state == "connected")
+        waiting = asyncio.create_task(ws.call("odd_silent"))
+        await until(lambda: bool(ws.calls))
+        assert processes_with(str(tmp_path))
+        began = time.monotonic()
+    assert time.monotonic() - began < 20, "the server has 30 s to answer"
+    with pytest.raises(ToolError):
+        await waiting
+    await asyncio.gather(listing, return_exceptions=True)
+    await until(lambda: not processes_with(str(tmp_path)))
+
+
+async def test_servers_end_with_a_kernel_that_is_killed(tmp_path: Path) -> None:
+    entry = local("odd.py", str(tmp_path / "marker"))
+    script = f"""
+import asyncio, os, signal
+from opencode_jupyter import Workspace
+async def main():
+    async with Workspace({str(tmp_path)!r}, {{"mcp": {{"odd": {entry!r}}}}}, data_dir={str(tmp_path / "data")!r}) as ws:
+        assert (await ws.call("odd_echo")).output == "echo: {{}}"
+        print("up", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "up\n"), done.stderr
+    await until(lambda: not processes_with(str(tmp_path / "marker")))
+
+
+async def test_a_listing_that_was_given_up_goes_on_for_the_next(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py", "0.5")}) as ws:
+        first = asyncio.create_task(ws.registry.ids())
+        await asyncio.sleep(0.2)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        assert (await ws.call("odd_echo")).output == "echo: {}"
 
 
 async def test_servers_start_side_by_side(opened: Opened) -> None:
