@@ -58,7 +58,7 @@ def join(pieces: Iterator[Any], ctx: ToolContext) -> ToolResult:
     """Take the pieces of a plain iterator, in the thread that runs the tool.
 
     Raises:
-        ToolAbortedError: the call was stopped; looked for before every piece.
+        ToolAbortedError: the call was stopped; looked for before and after every piece.
         TypeError: a piece is neither text nor a result.
     """
     stream = Stream(ctx)
@@ -71,6 +71,7 @@ def join(pieces: Iterator[Any], ctx: ToolContext) -> ToolResult:
                 if end.value is not None:
                     stream.take(end.value, "returned")
                 break
+            ctx.abort.raise_if_aborted()  # what comes after the stop is not shown
             stream.take(piece, "yielded")
         return stream.result()
     except BaseException:
