@@ -55,7 +55,7 @@ class Call(Asking):
 
     Attributes:
         part: its state as data.
-        tool: the tool it reaches; None if there is none of that name.
+        tool: the tool it reaches; None if there is none of that name. One that is given is not looked up.
         asked: how many times it, or a call it made, waits for a person right now.
         parent: the call that made this one (batch); None for the others.
         children: the calls it made, in the order they were asked for; each has a part and a state of its own.
@@ -65,6 +65,7 @@ class Call(Asking):
     __slots__ = (
         "_agent",
         "_by",
+        "_given",
         "_last_update",
         "_loop",
         "_scope",
@@ -101,6 +102,7 @@ class Call(Asking):
         parent: Call | None = None,
         dry_run: bool = False,
         on_update: Callable[[ToolPart], None] | None = None,
+        tool: Tool | None = None,
     ) -> None:
         self._workspace = workspace
         self._agent = agent
@@ -114,9 +116,10 @@ class Call(Asking):
         self.dry_run = dry_run
         self.parent = parent
         self.children: list[Call] = []
-        if workspace.registry.settled(name):
+        self._given = tool is not None
+        if tool is None and workspace.registry.settled(name):
             name, arguments = self._corrected(name, arguments)
-        self.tool = workspace.registry.get(name)
+        self.tool = tool if tool is not None else workspace.registry.get(name)
         part_id = part_id or ids.create("part")
         if parent is not None:
             parent_id = parent.part.id
@@ -196,11 +199,14 @@ class Call(Asking):
         Raises:
             ToolError: a person refused what loading it needs.
         """
-        registry, part = self._workspace.registry, self.part
-        if registry.settled(part.tool):
+        if self._given:
             return
+        registry, part = self._workspace.registry, self.part
         before, agents = (part.tool, part.state.input, self.tool), self._workspace.agents
-        await registry.prepare(part.tool, self)
+        if not registry.settled(part.tool):
+            await registry.prepare(part.tool, self)
+        elif self.tool is not None and self.tool is registry.get(part.tool):
+            return  # else another call had it loaded since this one was made
         if self._workspace.agents is not agents:  # a plugin changed the config, and so maybe the rules
             key = next((name for name, agent in agents.items() if agent is self._agent), "")
             self._agent = self._workspace.agents.get(key, self._agent)

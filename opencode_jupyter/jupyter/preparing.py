@@ -129,13 +129,12 @@ def _asking(wanted: str, line: str) -> CallRequest:
     """A call that asks for what a tool needs."""
 
     def make(workspace: Workspace, request: CallRequest) -> Call:
-        call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user")
-
         async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
             await workspace.registry.prepare(wanted, call)
             return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
 
-        call.tool = Tool(NAME, Definition("Asks before code of a project runs.", {}, execute), builtin=True)
+        asking = Tool(NAME, Definition("Asks before code of a project runs.", {}, execute), builtin=True)
+        call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=asking)
         return call
 
     return CallRequest(NAME, {"tool": wanted}, quiet=bool({"-q", "--quiet"} & set(line.split())), make=make)

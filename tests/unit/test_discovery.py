@@ -335,3 +335,37 @@ async def test_a_library_may_take_longer_than_the_file(place: Place, monkeypatch
         if thread.name == "opencode-tool-file":
             thread.join(5)
     assert "slow_library_of_a_test" in sys.modules, "its import was let come to its end"
+
+
+def test_calls_from_many_threads_without_a_loop(place: Place) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from opencode_jupyter import Workspace
+
+    for i in range(6):
+        place.own(f"tool/t{i}.py", one("say", str(i)))
+    with Workspace(place.project, data_dir=place.root / "data", store=False) as ws, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: ws.call_sync(f"t{i % 6}_say", by="user").output, range(24)))
+    assert found == [str(i % 6) for i in range(24)]
+
+
+async def test_files_that_come_and_go_while_they_are_called(place: Place) -> None:
+    """A file is always called as one of the states it was in; none that it was in before."""
+    import anyio
+
+    path = place.own("tool/t.py", one("say", "0"))
+    async with place.open() as ws:
+
+        async def others() -> None:
+            for i in range(15):
+                place.own(f"tools/other{i}.py", one("say"))
+                await ws.registry.prepare()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(others)
+            for i in range(30):
+                fresh = path.with_suffix(".new")
+                fresh.write_text(one("say", str(i)))
+                fresh.replace(path)
+                assert await said(ws, "t_say") == str(i)
+        assert len(await custom(ws)) == 16
