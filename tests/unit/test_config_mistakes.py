@@ -156,10 +156,10 @@ def test_a_server_may_be_spread_over_files_but_must_be_whole(place: Place) -> No
     )
     path = place.write(
         place.here / "opencode.json",
-        '{"mcp": {\n "x": {"timeout": 5},\n "y": {"type": "remote"},\n "z": {"url": "https://z"}\n}}',
+        '{"mcp": {\n "x": {"timeout": 5},\n "y": {"type": "remote"},\n "z": {"type": "local", "url": "https://z"}\n}}',
     )
     config = place.load()
     assert config.data["mcp"]["x"] == {"type": "local", "command": ["x"], "timeout": 5}
     assert [(w.line, w.key) for w in config.warnings] == [(3, "mcp.y"), (4, "mcp.z")]
     assert all(w.path == str(path) for w in config.warnings)
-    assert "has no url" in str(config.warnings[0]) and "has no type" in str(config.warnings[1])
+    assert "has no url" in str(config.warnings[0]) and "has no command" in str(config.warnings[1])

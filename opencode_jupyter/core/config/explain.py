@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 _EXPECTED: dict[str, str] = {
     "string_type": "a text",
+    "scalar_type": "a text",
     "bool_type": "true or false",
     "float_type": "a number",
     "finite_number": "a number",
     "int_type": "a whole number above 0",
     "int_from_float": "a whole number above 0",
-    "greater_than": "a whole number above 0",
+    "greater_than": "a number above 0",
     "dict_type": "an object",
     "model_type": "an object",
     "model_attributes_type": "an object",

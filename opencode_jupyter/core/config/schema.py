@@ -60,16 +60,14 @@ def normalise(data: Mapping[str, Any], report: Report | None = None, show: Show 
 
 
 def incomplete(server: Mapping[str, Any]) -> str | None:
-    """What an MCP server, put together from all files, lacks; None if nothing."""
-    from pydantic import ValidationError
+    """What an MCP server, put together from all files, lacks; None if nothing.
 
+    One without a type may be the switch of a server that a file of another program describes.
+    """
     if "type" not in server:
-        return None if set(server) <= {"enabled"} else "type (local or remote)"
-    try:
-        _adapter("mcp").validate_python({"": dict(server)}, strict=True)
-    except ValidationError as errors:
-        return next((str(e["loc"][-1]) for e in errors.errors() if e["type"] == "missing"), None)
-    return None
+        return None
+    needed = "command" if server["type"] in ("local", "stdio") else "url"
+    return None if server.get(needed) else needed
 
 
 def tools_to_permission(tools: Mapping[str, bool]) -> dict[str, str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from .agent import AgentEntry
 from .file import ConfigFile
-from .mcp import McpLocal, McpPart, McpRemote
+from .mcp import McpServer
 from .permission import PermissionRules
 from .section import Section
 
-__all__ = ["AgentEntry", "ConfigFile", "McpLocal", "McpPart", "McpRemote", "PermissionRules", "Section"]
+__all__ = ["AgentEntry", "ConfigFile", "McpServer", "PermissionRules", "Section"]

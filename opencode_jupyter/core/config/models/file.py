@@ -31,7 +31,7 @@ class Experimental(Section):
     batch_tool: bool = doc("Offer the tool batch: several calls in one.")
     primary_tools: Texts = doc("Tools for primary agents alone: no subagent gets them.")
     continue_loop_on_deny: bool = doc("Let a model go on after a person has refused a call.")
-    mcp_timeout: Count = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
+    mcp_timeout: Milliseconds = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
     lsp_timeout: Milliseconds = doc("Milliseconds a language server has for an answer.")
     shell_env_keep: Any = doc(
         "Variables that commands may see though their names look like secrets: a list of names with wildcards, or true."

@@ -1,74 +1,62 @@
-"""MCP servers (reference: core.md 19.1)."""
+"""MCP servers (reference: core.md 19.1), with the spellings of other programs' files, which this package takes too."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Tag
+from pydantic import AfterValidator, Discriminator, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
-from .section import TAG, Count, Section, Texts, Unknown, doc
+from .section import TAG, Milliseconds, Section, Texts, Unknown, doc
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise PydanticCustomError("scalar_type", "a text is expected")
+    return value
+
+
+Scalar = Annotated[Any, AfterValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+"""A text; a number or truth is written out."""
 
 
 class McpOAuth(Section):
     """How to sign in; what is left out is found out from the server."""
 
-    unknown: ClassVar[Unknown] = "wrong"
     clientId: str = doc("The client's id, if it was registered beforehand.")  # noqa: N815 - OpenCode's spelling
     clientSecret: str = doc("The client's secret.")  # noqa: N815
-    scope: str = doc("The scopes to ask for.")
+    scope: Any = doc("The scopes to ask for.")
+    redirectUri: str = doc("Where the browser comes back to.")  # noqa: N815
 
 
-class McpLocal(Section):
-    """A server that is a program on this computer."""
-
-    unknown: ClassVar[Unknown] = "wrong"
-    type: Literal["local"]
-    command: Texts
-    environment: dict[str, str] = doc("Set in its environment.")
-    enabled: bool = doc("Connect to it when its tools are first needed.")
-    timeout: Count = doc("Milliseconds for connecting and for each answer.")
+def _command(value: Any) -> str:
+    return TAG + ("text" if isinstance(value, str) else "list")
 
 
 def _sign_in(value: Any) -> str:
-    return TAG + ("object" if isinstance(value, dict | Section) else "off")
+    return TAG + ("object" if isinstance(value, dict | Section) else "switch")
 
 
-class McpRemote(Section):
-    """A server that is reached over HTTP."""
+class McpServer(Section):
+    """A server: a program on this computer (local) or an address (remote).
 
-    unknown: ClassVar[Unknown] = "wrong"
-    type: Literal["remote"]
-    url: str
-    headers: dict[str, str] = doc("Sent with every request.")
-    oauth: Annotated[
-        Annotated[McpOAuth, Tag(TAG + "object")] | Annotated[Literal[False], Tag(TAG + "off")], Discriminator(_sign_in)
-    ] = doc("How to sign in; false for never.")
-    enabled: bool = doc("Connect to it when its tools are first needed.")
-    timeout: Count = doc("Milliseconds for connecting and for each answer.")
-
-
-class McpPart(Section):
-    """A change to a server that another file describes, such as ``{"enabled": false}``."""
+    It may be spread over several files; one of them may say no more than `{"enabled": false}`.
+    """
 
     unknown: ClassVar[Unknown] = "wrong"
-    type: Literal["local", "remote"] = doc("What kind of server it is.")
-    command: Texts = doc("Program and arguments.")
-    environment: dict[str, str] = doc("Set in its environment.")
-    url: str = doc("Its address.")
-    headers: dict[str, str] = doc("Sent with every request.")
+    type: Literal["local", "remote", "stdio", "http", "streamable-http", "sse"] = doc(
+        "local (or stdio) for a program, remote (or http, sse) for an address."
+    )
+    command: Annotated[
+        Annotated[str, Tag(TAG + "text")] | Annotated[Texts, Tag(TAG + "list")], Discriminator(_command)
+    ] = doc("Program and arguments of a local server.")
+    args: Texts = doc("More arguments; in OpenCode's files they stand in command.")
+    environment: dict[str, Scalar] = doc("Set in a local server's environment.")
+    env: dict[str, Scalar] = doc("As environment, which is OpenCode's word.")
+    cwd: str = doc("The folder a local server runs in; the project's if left out.")
+    url: str = doc("Address of a remote server.")
+    headers: dict[str, Scalar] = doc("Sent with every request to a remote server.")
     oauth: Annotated[
-        Annotated[McpOAuth, Tag(TAG + "object")] | Annotated[Literal[False], Tag(TAG + "off")], Discriminator(_sign_in)
-    ] = doc("How to sign in; false for never.")
+        Annotated[McpOAuth, Tag(TAG + "object")] | Annotated[bool, Tag(TAG + "switch")], Discriminator(_sign_in)
+    ] = doc("How to sign in to a remote server; false for never.")
     enabled: bool = doc("Connect to it when its tools are first needed.")
-    timeout: Count = doc("Milliseconds for connecting and for each answer.")
-
-
-def _kind(value: Any) -> str:
-    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-    return TAG + (kind if kind in ("local", "remote") else "part")
-
-
-McpServer = Annotated[
-    Annotated[McpLocal, Tag(TAG + "local")]
-    | Annotated[McpRemote, Tag(TAG + "remote")]
-    | Annotated[McpPart, Tag(TAG + "part")],
-    Discriminator(_kind),
-]
+    disabled: bool = doc("Never connect to it; OpenCode's word is enabled.")
+    timeout: Milliseconds = doc("Milliseconds for connecting and for each answer.")
