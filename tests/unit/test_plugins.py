@@ -463,3 +463,12 @@ async def test_another_folder_has_its_own_plugins(plugin_place: PluginPlace) -> 
         with pytest.raises(UnknownToolError):
             await ws.call("who", {})
         assert running(ws) == ["always"]
+
+
+async def test_a_config_folder_that_comes_later_brings_its_plugins(plugin_place: PluginPlace) -> None:
+    async with plugin_place.open() as ws:
+        await ws.registry.prepare()
+        assert states(ws) == {}
+        plugin_place.write(plugin_place.project / ".opencode" / "plugin" / "late.py", SAYS.format(said="late"))
+        await ws.registry.prepare()
+        assert states(ws) == {"late": "waits"}

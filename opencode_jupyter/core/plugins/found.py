@@ -97,10 +97,21 @@ class Finder:
         worktree: top of the project.
         trust: what a person trusted.
         defaults: whether installed packages' plugins run unnamed.
+        folders: the config folders, such as are not there yet too; those of `config` if left out.
     """
 
-    def __init__(self, config: Config, directory: Path, worktree: Path, trust: Trust, *, defaults: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        directory: Path,
+        worktree: Path,
+        trust: Trust,
+        *,
+        defaults: bool,
+        folders: Sequence[Path] | None = None,
+    ) -> None:
         self._config = config
+        self._folders = config.directories if folders is None else folders
         self._directory = directory
         self._project = Path(os.path.realpath(directory if worktree == Path(worktree.anchor) else worktree))
         self._trust = trust
@@ -213,7 +224,7 @@ class Finder:
     # ------------------------------------------------------------------ files
 
     def _local(self, out: Findings) -> Iterator[tuple[Found, bool]]:
-        for folder in self._config.directories:
+        for folder in self._folders:
             own = self._is_mine(folder)
             for name in FOLDERS:
                 place = folder / name

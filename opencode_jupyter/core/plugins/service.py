@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..discovery.find import config_folders
 from ..discovery.importing import drop
 from ..sources import Rank, Unavailable
 from ..tool import Tool
@@ -197,6 +198,7 @@ class PluginTools:
             workspace.worktree,
             workspace.trust,
             defaults=workspace.flags.default_plugins,
+            folders=[folder for folder, _ in config_folders(workspace)],
         )
         return finder.look(packages)
 
