@@ -24,6 +24,7 @@ from .auth_errors import auth_error
 from .callbacks import Callbacks
 from .connection import Connection, Session, State
 from .errors import McpError, innermost, words_of
+from .limited import limit
 from .wire import MAX_MESSAGE, Wire
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class Opener:
             cache=None,
         )
 
+    def _limit(self) -> int:
+        """Bytes of one message of a server."""
+        most = self._workspace.config.get("experimental", "mcp_max_message_bytes")
+        return most if isinstance(most, int) and most > 0 else MAX_MESSAGE
+
     # ------------------------------------------------------------------ programs
 
     @asynccontextmanager
@@ -105,14 +111,13 @@ class Opener:
         env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=spec.environment)
         cwd = _folder(connection.folder, spec.cwd)
         argv = [program(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
-        most = experimental.get("mcp_max_message_bytes")
         wire = Wire(
             argv,
             cwd=cwd,
             env=env,
             log=connection.log,
             on_end=ended.set,
-            max_message=most if isinstance(most, int) and most > 0 else MAX_MESSAGE,
+            max_message=self._limit(),
         )
 
         async def why() -> str:
@@ -178,6 +183,7 @@ class Opener:
                 refused.append(response.status_code)
             else:
                 refused.clear()  # a login was renewed
+            limit(response, self._limit())
 
         def make(
             headers: dict[str, str] | None = None,
@@ -185,7 +191,7 @@ class Opener:
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
             return httpx2.AsyncClient(
-                headers={**spec.headers, **(headers or {})},
+                headers={"Accept-Encoding": "identity", **spec.headers, **(headers or {})},
                 timeout=timeout or httpx2.Timeout(connection.limit, read=_READ),
                 auth=auth,
                 event_hooks={"response": [answered]},
@@ -194,7 +200,7 @@ class Opener:
         if way == "sse":
             return sse_client(spec.url, timeout=_WAIT, httpx_client_factory=make, auth=auth)
         http = await stack.enter_async_context(make(auth=auth))
-        return streamable_http_client(spec.url, http_client=http, max_sse_event_size=MAX_MESSAGE)
+        return streamable_http_client(spec.url, http_client=http, max_sse_event_size=None)
 
 
 def _take_any_result(client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -112,6 +113,62 @@ async def test_a_server_that_wants_a_login_says_so_and_its_headers_stay_secret(o
             assert "sesame" not in "\n".join(ws.service(McpServers).logs("far"))
         server.shutdown()
         assert server.seen[0]["X-Key"] == "sesame-open"  # type: ignore[attr-defined]
+
+
+class Large(BaseHTTPRequestHandler):
+    """Answers every call with as many bytes as it asks for, as JSON or as an event."""
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        method, events = message.get("method"), False
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id")}
+        if method == "initialize":
+            answer["result"] = {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "large", "version": "1"},
+            }
+        elif method == "tools/list":
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("json", "event")]
+            answer["result"] = {"tools": tools}
+        elif method == "tools/call":
+            events = message["params"]["name"] == "event"
+            text = "x" * message["params"]["arguments"]["size"]
+            answer["result"] = {"content": [{"type": "text", "text": text}]}
+        else:
+            answer["error"] = {"code": -32601, "message": "Method not found"}
+        body = json.dumps(answer).encode()
+        body = b"event: message\ndata: " + body + b"\n\n" if events else body
+        self.send_response(202 if "id" not in message else 200)
+        self.send_header("Content-Type", "text/event-stream" if events else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.send_response(405)
+        self.end_headers()
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("tool", ["far_json", "far_event"])
+async def test_a_large_answer_fails_its_call_alone(opened: Opened, tool: str) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Large) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        async with opened({"far": {"type": "remote", "url": url}}) as ws:
+            ws.config.data["experimental"] = {"mcp_max_message_bytes": 200_000, "mcp_timeout": 10_000}
+            assert len((await ws.call(tool, {"size": 20_000})).output) >= 20_000
+            began = time.monotonic()
+            with pytest.raises(McpError, match=r"more than the limit of 0\.2 MB"):
+                await ws.call(tool, {"size": 5_000_000})
+            assert time.monotonic() - began < 9, "not by the time limit"
+            assert ws.service(McpServers).status()["far"].state == "connected"
+            assert len((await ws.call(tool, {"size": 20_000})).output) >= 20_000
+        server.shutdown()
 
 
 async def test_an_address_where_nothing_answers_fails_in_words(opened: Opened) -> None:
