@@ -152,10 +152,10 @@ def test_trusting_and_revoking(ip: Shell) -> None:
         ip.run("%tool weather Bonn")
 
 
-@pytest.mark.parametrize("line", ["--what", "--all x", "--list x", "--revoke", "--all --list"])
-def test_odd_lines(ip: Shell, line: str) -> None:
-    with pytest.raises(InvalidArgumentsError):
-        ip.run(f"%tools trust {line}")
+def test_odd_lines(ip: Shell) -> None:
+    for line in ("--what", "--all x", "--list x", "--revoke", "--all --list"):
+        with pytest.raises(InvalidArgumentsError):
+            ip.run(f"%tools trust {line}")
 
 
 def test_a_broken_file_is_listed(ip: Shell) -> None:
@@ -197,7 +197,7 @@ def request() -> PermissionRequest:
     )  # fmt: skip
 
 
-def test_the_card_shows_the_code(ip: Shell) -> None:
+def test_the_card_shows_the_code() -> None:
     ask = AskView(request(), digest_of(request())).to_json()["ask"]
     assert ask["command"] == "tool file, gives x, x_y\n\n" + "line\n" * 60
     assert ask["patterns"] == ["/p/.opencode/tool/x.py"]
@@ -214,8 +214,8 @@ def test_the_prompt_shows_its_beginning() -> None:
 def test_a_list_does_not_wait_for_ever(ip: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from opencode_jupyter.jupyter import preparing
 
-    monkeypatch.setattr(preparing, "LISTING", 0.3)
-    own(ip, "tool/slow.py", "import threading\nthreading.Event().wait(3)\n" + WEATHER)
+    monkeypatch.setattr(preparing, "LISTING", 0.2)
+    own(ip, "tool/slow.py", "import threading\nthreading.Event().wait(1)\n" + WEATHER)
     assert "read" in [row["tool"] for row in ip.run("%tool").records]
     assert ip.run("%tool slow_weather Bonn").output == "Bonn 1 sunny"  # a call waits as long as it takes
 
