@@ -369,3 +369,27 @@ async def test_files_that_come_and_go_while_they_are_called(place: Place) -> Non
                 fresh.replace(path)
                 assert await said(ws, "t_say") == str(i)
         assert len(await custom(ws)) == 16
+
+
+def test_streams_that_others_exchange_meanwhile(capsys: pytest.CaptureFixture[str]) -> None:
+    import contextlib
+    import io
+
+    from opencode_jupyter.core.discovery.output import kept
+
+    real = sys.stdout
+    mine, others = io.StringIO(), contextlib.ExitStack()
+    with kept() as pieces:
+        others.enter_context(contextlib.redirect_stdout(mine))
+        print("to the other")
+    others.close()  # puts the stream back that stood there while a file was loaded
+    print("to the real one")
+    with kept() as pieces:
+        print("kept")
+        worker = importing.threading.Thread(target=print, args=("from another thread",))
+        worker.start()
+        worker.join()
+    assert sys.stdout is real
+    assert "".join(pieces) == "kept\n"
+    assert mine.getvalue() == "to the other\n"
+    assert capsys.readouterr().out == "to the real one\nfrom another thread\n"

@@ -15,6 +15,7 @@ from typing import Any
 MOST = 10_000
 """Characters that are kept of one file."""
 
+_STREAMS = ("stdout", "stderr")
 _lock = threading.Lock()
 _kept: dict[int, list[str]] = {}
 """By the loading thread: what it wrote."""
@@ -58,7 +59,10 @@ def kept() -> Iterator[list[str]]:
         _kept[me] = pieces
         _count += 1
         if _count == 1:
-            sys.stdout, sys.stderr = _ByThread(sys.stdout), _ByThread(sys.stderr)
+            for name in _STREAMS:
+                stream = getattr(sys, name)
+                if not isinstance(stream, _ByThread):  # one may be left, put back by somebody who had saved it
+                    setattr(sys, name, _ByThread(stream))
     try:
         yield pieces
     finally:
@@ -66,7 +70,7 @@ def kept() -> Iterator[list[str]]:
             _kept.pop(me, None)
             _count -= 1
             if _count == 0:
-                for name in ("stdout", "stderr"):
+                for name in _STREAMS:
                     stream = getattr(sys, name)
                     if isinstance(stream, _ByThread):  # else somebody put another in its place since
                         setattr(sys, name, stream._real)
