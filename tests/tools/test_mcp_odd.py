@@ -165,6 +165,7 @@ async def test_a_call_without_an_answer_times_out_and_leaves_the_session_usable(
     async with opened({"odd": local("odd.py")}, experimental={"mcp_timeout": 300}) as ws:
         with pytest.raises(McpError, match=r"did not answer within 0\.3 s"):
             await ws.call("odd_silent")
+        del ws.config.data["experimental"]  # a loaded machine may take longer than that for any answer
         assert (await ws.call("odd_echo")).output == "echo: {}"
 
 

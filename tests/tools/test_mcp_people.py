@@ -79,11 +79,11 @@ async def test_a_dismissed_form_is_told_to_the_server(opened: Opened) -> None:
 
 async def test_a_person_may_take_longer_than_a_call(opened: Opened) -> None:
     async def slowly(request: QuestionRequest) -> list[list[str]]:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(1.8)
         return [["36"], ["Yes"]]
 
     async with opened({"it": local("odd.py")}, answer=slowly) as ws:
-        ws.config.data["experimental"] = {"mcp_timeout": 300}
+        ws.config.data["experimental"] = {"mcp_timeout": 1500}
         assert "accept" in (await ws.call("it_form")).output
 
 
