@@ -135,6 +135,11 @@ class Registry:
         self._sources = sorted([*self._sources, source], key=lambda one: one.rank)
         self.changed()
 
+    @property
+    def sources(self) -> tuple[ToolSource, ...]:
+        """The places that tools come from, in order."""
+        return tuple(self._sources)
+
     def changed(self) -> None:
         """Take in what the sources have now. Any thread may call it."""
         custom: list[Tool] = []

@@ -135,7 +135,7 @@ def _tools(notebook: Notebook) -> Check:
     yield "tools of your own", ", ".join(custom) or "none", ""
     for one in registry.unavailable():
         yield "tool", f"{one.id} of {one.source} is not there", one.reason
-    for source in registry._sources:
+    for source in registry.sources:
         for problem in source.problems() if isinstance(source, FileTools) else ():
             line = f"line {problem.line}: " if problem.line else ""
             yield "tool file", str(problem.path), line + problem.message

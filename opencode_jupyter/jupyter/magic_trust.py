@@ -83,7 +83,7 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
 def _waiting(notebook: Notebook) -> list[Subject]:
     """What waits, of every place that tools come from."""
     found: dict[tuple[str, str], Subject] = {}
-    for source in notebook.workspace.registry._sources:
+    for source in notebook.workspace.registry.sources:
         ask = getattr(source, "untrusted", None)
         for subject in ask() if ask is not None else ():
             found[subject.kind, subject.name] = subject

@@ -59,7 +59,7 @@ def write(path: Path, text: str) -> Path:
 
 def files_of(workspace: Workspace) -> FileTools:
     """The workspace's tools of files."""
-    return next(one for one in workspace.registry._sources if isinstance(one, FileTools))
+    return next(one for one in workspace.registry.sources if isinstance(one, FileTools))
 
 
 async def custom(workspace: Workspace) -> list[str]:
