@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ CALL = 60.0
 """Seconds a call may take without a word of the server: the SDKs' documented default."""
 FILES = (".vscode/mcp.json", ".mcp.json")
 """Files of other programs, in load order: the later overrides; OpenCode's own files override both."""
+_PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s@]+@")
 _START = frozenset({"type", "command", "args", "environment", "env", "cwd", "url", "headers", "oauth"})
 """Keys that say what is started or reached; the others only switch."""
 
@@ -81,10 +83,12 @@ class ServerSpec:
     @property
     def shown(self) -> str:
         """The command line or the address, without secrets."""
-        text = shlex.join(self.command) if self.local else self.url.partition("?")[0]
+        return self._without_secrets(shlex.join(self.command) if self.local else self.url.partition("?")[0])
+
+    def _without_secrets(self, text: str) -> str:
         for secret in self.secrets:
             text = text.replace(secret, "***")
-        return text
+        return _PASSWORD.sub(r"\1:***@", text)
 
     def subject(self) -> Subject:
         """What a person has to trust before the server is started or reached."""
@@ -92,7 +96,12 @@ class ServerSpec:
         what = [self.command, sorted(plain.items()), self.cwd, self.url, sorted(self.headers)]
         shown: dict[str, Any] = {"server": self.name, "environment": sorted(self.environment)}
         if self.local:
-            shown["command"] = self.shown
+            # variables too: LD_PRELOAD or NODE_OPTIONS change what a command does
+            assigned = [
+                f"{k}=***" if SECRET.search(k) else self._without_secrets(f"{k}={shlex.quote(v)}")
+                for k, v in sorted(self.environment.items())
+            ]
+            shown["command"] = " ".join([*assigned, self.shown])
         else:
             shown["url"] = self.shown
             shown["content"] = "\n".join([f"connects to {self.shown}", *(f"sends {name}" for name in self.headers)])

@@ -174,10 +174,17 @@ def test_trust_is_for_the_command_and_the_variables_not_for_the_secrets_values()
     assert base != subject(["x"], A_TOKEN="1", MODE="2")
     assert base != subject(["x"], A_TOKEN="1", MODE="1", LD_PRELOAD="e")
     shown = spec_of(
-        "a", {"type": "local", "command": ["x", "sesame-open"], "environment": {"A_TOKEN": "sesame-open"}}
+        "a",
+        {
+            "type": "local",
+            "command": ["x", "sesame-open"],
+            "environment": {"A_TOKEN": "sesame-open", "LD_PRELOAD": "a b"},
+        },
     ).subject()
-    assert shown.shown["command"] == "x ***"
-    assert shown.shown["environment"] == ["A_TOKEN"]
+    assert shown.shown["command"] == "A_TOKEN=*** LD_PRELOAD='a b' x ***"
+    assert shown.shown["environment"] == ["A_TOKEN", "LD_PRELOAD"]
+    entry = {"type": "local", "command": ["x", "db://me:sesame@host/a"], "environment": {"DB": "db://me:sesame@host"}}
+    assert spec_of("a", entry).subject().shown["command"] == "DB=db://me:***@host x db://me:***@host/a"
 
 
 def test_a_remote_server_is_remembered_by_its_address_and_header_names() -> None:
