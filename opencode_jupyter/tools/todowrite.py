@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, ValidatorFunctionWrapHandler, model_validator
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from ..core.context import ToolContext
 from ..core.result import ToolResult
@@ -31,8 +31,8 @@ class Todo(Arguments):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _remember_order(cls, value: Any, build: ValidatorFunctionWrapHandler) -> Todo:
-        made: Todo = build(value)
+    def _remember_order(cls, value: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
+        made = build(value)
         made._given = [key for key in value if key in cls.model_fields] if isinstance(value, dict) else []
         return made
 
