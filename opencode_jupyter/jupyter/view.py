@@ -80,9 +80,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     for name in ("lines", "bytes"):
         if isinstance(metadata.get(name), int):
             ui[name] = metadata[name]
-    progress = metadata.pop("progress", None)
-    if isinstance(progress, dict) and isinstance(state, Running):
-        ui["progress"] = progress
+    ui = {**_how_far(metadata.pop("progress", None), state), **ui}
     ui.update(bodies_of(part, metadata, extras.base))
     if isinstance(diff, str) and diff and "diffs" not in ui:
         ui["diff"] = diff[:DIFF_CHARS]
@@ -171,6 +169,20 @@ def tail(text: str, most: int = TAIL_LINES) -> str:
     text = text[-TAIL_CHARS:]
     lines = text.split("\n")
     return "\n".join(lines[-most:])
+
+
+def _how_far(progress: Any, state: Any) -> dict[str, Any]:
+    """A running call's progress; of one that failed the words for it, where no bar is drawn any more."""
+    if not isinstance(progress, dict):
+        return {}
+    if isinstance(state, Running):
+        return {"progress": progress}
+    if not isinstance(state, Failed):
+        return {}
+    value, total, message = (progress.get(name) for name in ("value", "total", "message"))
+    share = f"{value} of {total}" if value is not None and total is not None else ""
+    words = ": ".join(str(word) for word in (share, message) if word) or str(value)
+    return {"tail": f"Had come to: {words}"}
 
 
 def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:

@@ -105,6 +105,29 @@ async def test_a_page_is_shown_where_the_configuration_allows_it(opened: Opened)
         assert "https://evil.test/" in asked[0].questions[0].question
 
 
+# ---------------------------------------------------------------------- progress on the card
+
+
+async def test_the_card_shows_how_far_a_call_is_and_had_come(opened: Opened) -> None:
+    from opencode_jupyter.jupyter.view import card_part
+
+    async with opened({"it": local("demo.py")}) as ws:
+        live: list[Any] = []
+        call = ws.start(
+            "it_steps",
+            {"count": 2, "pause": 60},
+            on_update=lambda part: live.append(card_part(part, live=True)["ui"].get("progress")),
+        )
+        task = asyncio.create_task(call.run())
+        while {"value": 1, "total": 2, "message": "step 1"} not in live:
+            await asyncio.sleep(0.01)
+        call.abort()
+        await asyncio.gather(task, return_exceptions=True)
+        settled = card_part(call.part)["ui"]
+        assert settled["tail"] == "Had come to: 1 of 2: step 1"
+        assert "progress" not in settled
+
+
 # ---------------------------------------------------------------------- trust
 
 
