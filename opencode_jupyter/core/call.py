@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import copy
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -46,6 +47,9 @@ log = logging.getLogger(__name__)
 UPDATE_INTERVAL = 0.05
 """Seconds between two updates of a running part: at most 20 a second."""
 
+JUST_SETTLED = 0.02
+"""Seconds after its making in which a call need not look again whether tools came or went."""
+
 By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
 
@@ -69,6 +73,7 @@ class Call(Asking):
         "_last_update",
         "_loop",
         "_scope",
+        "_settled_at",
         "_timer",
         "_workspace",
         "children",
@@ -117,7 +122,9 @@ class Call(Asking):
         self.parent = parent
         self.children: list[Call] = []
         self._given = tool is not None
+        self._settled_at = 0.0
         if tool is None and workspace.registry.settled(name):
+            self._settled_at = time.monotonic()
             name, arguments = self._corrected(name, arguments)
         self.tool = tool if tool is not None else workspace.registry.get(name)
         part_id = part_id or ids.create("part")
@@ -203,7 +210,7 @@ class Call(Asking):
             return
         registry, part = self._workspace.registry, self.part
         before, agents = (part.tool, part.state.input, self.tool), self._workspace.agents
-        if not registry.settled(part.tool):
+        if time.monotonic() - self._settled_at > JUST_SETTLED and not registry.settled(part.tool):
             await registry.prepare(part.tool, self)
         elif self.tool is not None and self.tool is registry.get(part.tool):
             return  # else another call had it loaded since this one was made

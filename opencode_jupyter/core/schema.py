@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -21,11 +23,23 @@ class Arguments(BaseModel):
     )
 
 
+_made: WeakKeyDictionary[type[BaseModel], dict[str, Any]] = WeakKeyDictionary()
+"""Making a schema takes some 2 ms, and a model is sent those of all tools at each step."""
+
+
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a parameter model, in the plain form that providers take.
 
     ``X | None = None`` becomes an optional ``X``; titles and null defaults are left out; objects refuse other keys.
+    The caller may change what it is given.
     """
+    made = _made.get(model)
+    if made is None:
+        made = _made[model] = _make(model)
+    return copy.deepcopy(made)
+
+
+def _make(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.pop("$defs", {})
     plain: dict[str, Any] = _plain(_inline(schema, definitions, ()))
