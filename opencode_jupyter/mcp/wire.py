@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..tools.process import Stdio
     from .log import Log
 
-MAX_MESSAGE = 16 << 20
+MAX_MESSAGE = 16_000_000
 """Bytes of one message."""
 TOO_LARGE = -32010
 """Code of the error that takes the place of a message that is too long."""
