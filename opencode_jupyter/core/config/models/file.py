@@ -32,6 +32,8 @@ class Experimental(Section):
     primary_tools: Texts = doc("Tools for primary agents alone: no subagent gets them.")
     continue_loop_on_deny: bool = doc("Let a model go on after a person has refused a call.")
     mcp_timeout: Milliseconds = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
+    mcp_pages: bool = doc("Show the address of a page that an MCP server asks you to open; it is never opened.")
+    mcp_max_message_bytes: Count = doc("Bytes one message of an MCP server may have; 16 MB if left out.")
     lsp_timeout: Milliseconds = doc("Milliseconds a language server has for an answer.")
     shell_env_keep: Any = doc(
         "Variables that commands may see though their names look like secrets: a list of names with wildcards, or true."
