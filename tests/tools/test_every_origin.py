@@ -134,4 +134,4 @@ def test_rules_and_the_history_know_it(ip: Shell, id: str, permission: str) -> N
         ip.run(f"%permissions revoke {permission}")
     ip.run(f"%tool {id} again")
     rows = [row for row in ip.run("%tools history").records if row["tool"] == id]
-    assert [row["outcome"] for row in rows[:2]] == ["completed", "denied by rule"]
+    assert [row["outcome"] for row in rows[:2]] == ["completed", "denied by a rule"]
