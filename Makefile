@@ -31,7 +31,7 @@ test: $(VENV)/dev.stamp
 	$(BIN)/python -m compileall -q opencode_jupyter
 	@# a notebook's cells share a kernel, so they run one after the other in one process
 	$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
 
 check: lint types front kernels
 
