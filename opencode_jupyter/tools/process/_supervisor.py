@@ -108,8 +108,10 @@ def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
     sent: set[int] = set()
     while True:
         ended.update(reap())
+        # In this order: what one of `spare` starts meanwhile is not in the first list.
+        there = descendants(me)
         spared = spare.union(*(descendants(pid) for pid in spare)) if spare else spare
-        alive = [pid for pid in descendants(me) if pid not in spared]
+        alive = [pid for pid in there if pid not in spared]
         passed = time.monotonic() - start
         if not alive or passed > GRACE + GIVE_UP:
             return ended
@@ -300,7 +302,10 @@ def serve(control: socket.socket, kernel: int) -> None:
                 standing_by = 0
             if any(status != 0 for status in ended.values()):
                 # A supervisor was killed: what it looked after is now a child of this process.
-                supervisors.difference_update(end_all(frozenset(supervisors)))
+                ended = end_all(frozenset(supervisors))
+                supervisors.difference_update(ended)
+                if standing_by in ended:
+                    standing_by = 0
 
 
 def main() -> None:
