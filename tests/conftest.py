@@ -22,15 +22,15 @@ MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the tests over the workers; those that hang on the machine get two more tries, and the report says so."""
+    """Spread the tests over the workers; a failed one is tried again, which the report says."""
     here = Path(__file__).parent
     # the slowest first, so that no worker is left with a browser when the others are done
     items.sort(
         key=lambda item: next((i for i, name in enumerate(MACHINES) if item.path.is_relative_to(here / name)), 9)
     )
     for item in items:
-        if any(item.path.is_relative_to(here / folder) for folder in MACHINES):
-            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+        machine = any(item.path.is_relative_to(here / folder) for folder in MACHINES)
+        item.add_marker(pytest.mark.flaky(reruns=2 if machine else 1, reruns_delay=2))
 
 
 @pytest.hookimpl(optionalhook=True)
