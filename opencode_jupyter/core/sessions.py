@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import ids
+from .messages import Message, part_from_wire
 from .permission import Rule
 from .state import now_ms
 
 if TYPE_CHECKING:
+    from ..agent.run import Run
     from .workspace import Workspace
 
 RECENT_CALLS = 12
 """How many of a session's last calls the doom-loop guard can look at."""
+_KNOWN = frozenset(
+    {"id", "projectID", "directory", "title", "version", "time", "parentID", "permission", "agent", "model"}
+)
+"""Keys of a session's info that `Session` has fields for; the others are kept in `Session.extra`."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
     """One conversation.
 
@@ -25,6 +32,11 @@ class Session:
         permission: rules for this session only; they come after the agent's.
         recent: the last calls as canonical text, for the doom-loop guard.
         message_id: the message that direct calls (no model) are added to.
+        agent: the key of the agent that the last prompt went to; "" before the first.
+        model: ``{"providerID", "modelID"}`` of the last prompt; None before the first.
+        messages: its messages, oldest first; filled by prompts, and by `Sessions.open` from the store.
+        extra: what else OpenCode keeps with a session (``slug``, ``summary``, ``revert``, ``cost``, ``tokens``, ...).
+        run: what is at work in it now; None while nothing is.
     """
 
     id: str
@@ -36,22 +48,71 @@ class Session:
     updated: int = field(default_factory=now_ms)
     recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT_CALLS))
     message_id: str = ""
+    agent: str = ""
+    model: dict[str, str] | None = None
+    messages: list[Message] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+    project_id: str = "global"
+    version: str = "opencode_jupyter"
+    run: Run | None = None
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``Session.Info``."""
         wire: dict[str, Any] = {
             "id": self.id,
-            "projectID": "global",
+            "projectID": self.project_id,
             "directory": self.directory,
             "title": self.title,
-            "version": "opencode_jupyter",
-            "time": {"created": self.created, "updated": self.updated},
+            "version": self.version,
+            "time": {**(self.extra.get("time") or {}), "created": self.created, "updated": self.updated},
         }
+        if self.agent:
+            wire["agent"] = self.agent
+        if self.model:
+            wire["model"] = {"id": self.model["modelID"], **{k: v for k, v in self.model.items() if k != "modelID"}}
         if self.parent_id:
             wire["parentID"] = self.parent_id
         if self.permission:
             wire["permission"] = [rule.to_wire() for rule in self.permission]
-        return wire
+        return {**{key: value for key, value in self.extra.items() if key != "time"}, **wire}
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Session:
+        """A session from OpenCode's form, without its messages.
+
+        Raises:
+            ValueError: it can't be one.
+        """
+        try:
+            times = wire.get("time") or {}
+            rules = [Rule(r["permission"], r["pattern"], r["action"], "session") for r in wire.get("permission") or ()]
+            model = wire.get("model") or None
+            if model is not None:
+                name = model.get("modelID") or model["id"]
+                model = {**{k: v for k, v in model.items() if k != "id"}, "modelID": name}
+            extra = {key: value for key, value in wire.items() if key not in _KNOWN}
+            if set(times) - {"created", "updated"}:
+                extra["time"] = {key: value for key, value in times.items() if key not in ("created", "updated")}
+            created = int(times.get("created") or now_ms())
+            return cls(
+                wire["id"],
+                wire.get("title") or "",
+                wire.get("directory") or "",
+                wire.get("parentID"),
+                rules,
+                created,
+                int(times.get("updated") or created),
+                agent=wire.get("agent") or "",
+                model=model,
+                extra=extra,
+                project_id=wire.get("projectID") or "global",
+                version=wire.get("version") or "",
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a session that can't be read: {type(error).__name__} {error}") from error
+
+    def __repr__(self) -> str:
+        return f"<session {self.id} {self.title!r}: {len(self.messages)} messages>"
 
 
 class Sessions:
@@ -80,9 +141,22 @@ class Sessions:
         )
         self._sessions[made.id] = made
         self._workspace.publish("session.created", lambda: {"info": made.to_wire()})
-        if self._workspace.store is not None:
-            self._workspace.store.put_session(made.to_wire())
+        self.save(made, touch=False)
         return made
+
+    def add(self, session: Session) -> None:
+        """Take in a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
+        self._sessions[session.id] = session
+        self._workspace.publish("session.created", lambda: {"info": session.to_wire()})
+        self.save(session, touch=False)
+
+    def save(self, session: Session, *, touch: bool = True) -> None:
+        """Store a session's info and tell of it; `touch` sets the time of its last change."""
+        if touch:
+            session.updated = now_ms()
+            self._workspace.publish("session.updated", lambda: {"info": session.to_wire()})
+        if self._workspace.store is not None:
+            self._workspace.store.put_session(session.to_wire())
 
     def get(self, session: str | Session | None) -> Session:
         """The session of this id; the default one for None.
@@ -99,9 +173,60 @@ class Sessions:
         except KeyError:
             raise KeyError(f"no session {session}; there are {', '.join(self._sessions) or 'none'}") from None
 
+    async def open(self, session: str | Session) -> Session:
+        """A session with its messages, out of the store if this workspace does not have it yet.
+
+        Raises:
+            KeyError: there is none of that id.
+        """
+        if isinstance(session, Session):
+            return session
+        known = self._sessions.get(session)
+        if known is not None:
+            return known
+        store = self._workspace.store
+        info = await store.session(session) if store is not None else None
+        if store is None or info is None:
+            raise KeyError(f"no session {session}; %sessions lists those there are")
+        found = Session.from_wire(info)
+        by_id: dict[str, Message] = {}
+        for message in await store.messages(session):
+            by_id[message["id"]] = Message(message)
+        for part in await store.parts(session):
+            message = by_id.get(part["messageID"])
+            if message is None:
+                continue
+            made = part_from_wire(part)
+            if isinstance(made, dict):
+                made.pop("opencode_jupyter", None)
+            message.parts.append(made)
+        found.messages = list(by_id.values())
+        self._sessions.setdefault(found.id, found)
+        return self._sessions[found.id]
+
     def list(self) -> list[Session]:
-        """Every session of this workspace, oldest first."""
+        """Every session that this workspace has in memory, oldest first; ``store.sessions()`` has all that are kept."""
         return list(self._sessions.values())
+
+    async def delete(self, session: str | Session) -> None:
+        """Remove a session, and those begun by it, with all that belongs to them.
+
+        Raises:
+            KeyError: there is none of that id.
+        """
+        found = await self.open(session)
+        if found.run is not None:
+            found.run.abort("closed")
+        if self._workspace.store is not None:
+            await self._workspace.store.delete_session(found.id)
+        gone = {found.id}
+        for other in list(self._sessions.values()):  # parents come before their children
+            if other.id in gone or other.parent_id in gone:
+                gone.add(other.id)
+                self._sessions.pop(other.id, None)
+                self._workspace.publish("session.deleted", partial(_told, other))
+        if self._default is found:
+            self._default = None
 
     def open_message(self, session: Session, agent: str) -> str:
         """The message that a session's direct calls go to; made (and stored) at its first use."""
@@ -125,3 +250,7 @@ class Sessions:
             if self._workspace.store is not None:
                 self._workspace.store.put_message(info)
         return session.message_id
+
+
+def _told(session: Session) -> dict[str, Any]:
+    return {"info": session.to_wire()}
