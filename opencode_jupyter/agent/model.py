@@ -89,6 +89,7 @@ class Request:
         max_output: most tokens of the answer; None for the model's own limit.
         options: passed to the provider as they are (an agent's ``options``).
         session: the session's id, for caches on the provider's side and for recordings.
+        agent: the name of the agent that asks (``build``, ``explore``, ``compaction``, ``title``).
     """
 
     system: Sequence[str] = ()
@@ -100,6 +101,7 @@ class Request:
     max_output: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     session: str = ""
+    agent: str = ""
 
 
 class Model(Protocol):
