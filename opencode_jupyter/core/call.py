@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from . import doom_loop, ids
+from .arriving import Arriving
 from .asking import Asking
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
 from .endings import error_text, outcome_of, why_cancelled
@@ -54,14 +55,14 @@ By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
 
 
-class Call(Asking):
+class Call(Asking, Arriving):
     """One call in progress; make it with `Workspace.start`, then await `run` once.
 
     Attributes:
         part: its state as data.
         tool: the tool it reaches; None if there is none of that name. One that is given is not looked up.
         asked: how many times it, or a call it made, waits for a person right now.
-        parent: the call that made this one (batch); None for the others.
+        parent: the call inside which this one was made (batch; task, in the session it began); None for the others.
         children: the calls it made, in the order they were asked for; each has a part and a state of its own.
         on_update: told of every change of `part` (at most 20 a second while it runs, and the last one always).
     """
@@ -71,7 +72,10 @@ class Call(Asking):
         "_by",
         "_given",
         "_last_update",
+        "_looked",
         "_loop",
+        "_nested",
+        "_pieces",
         "_scope",
         "_settled_at",
         "_timer",
@@ -108,6 +112,7 @@ class Call(Asking):
         dry_run: bool = False,
         on_update: Callable[[ToolPart], None] | None = None,
         tool: Tool | None = None,
+        arriving: bool = False,
     ) -> None:
         self._workspace = workspace
         self._agent = agent
@@ -122,8 +127,10 @@ class Call(Asking):
         self.parent = parent
         self.children: list[Call] = []
         self._given = tool is not None
+        self._nested = parent is not None and parent.session is session
+        self._pieces, self._looked = [], 0.0
         self._settled_at = 0.0
-        if tool is None and workspace.registry.settled(name):
+        if tool is None and not arriving and workspace.registry.settled(name):
             self._settled_at = time.monotonic()
             name, arguments = self._corrected(name, arguments)
         self.tool = tool if tool is not None else workspace.registry.get(name)
@@ -196,7 +203,7 @@ class Call(Asking):
         return result
 
     def _corrected(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        if self._by == "model" and self.parent is None:
+        if self._by == "model" and not self._nested:
             return repair(self._workspace.registry, name, arguments)
         return correct_name(self._workspace.registry, name), arguments
 
@@ -228,7 +235,7 @@ class Call(Asking):
         workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
         tool, bound, arguments, validated = await self._prepare(hook_input)
-        if not self.dry_run and self._by != "user" and self.parent is None:
+        if not self.dry_run and self._by != "user" and not self._nested:
             # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
             # what is in it was asked for at once, without having seen a result in between.
             await self._guard_against_loops(arguments)
@@ -282,7 +289,7 @@ class Call(Asking):
             return tool, bound, arguments, bound.validate(arguments)
         except InvalidArgumentsError as error:
             fallback = workspace.registry.get(INVALID)
-            if self._by != "model" or self.parent is not None or fallback is None:
+            if self._by != "model" or self._nested or fallback is None:
                 raise
             # A model is told what was wrong and its turn goes on.
             part.tool, arguments = invalid_call(part.tool, str(error))
@@ -324,6 +331,19 @@ class Call(Asking):
         if self._loop is not None:
             self._last_update = self._loop.time()
         self._changed()
+
+    def received(self, name: str, arguments: dict[str, Any], tool: Tool, metadata: dict[str, Any] | None) -> None:
+        """The arguments of an arriving call are whole and it is settled what they go to; now it can be run.
+
+        Args:
+            name: the tool's id; a wrongly written one is put right.
+            arguments: as the model meant them.
+            tool: what the model was offered under that name.
+            metadata: the provider's own data about the call.
+        """
+        self.part.tool, self.tool, self._given = name, tool, True
+        self.part.provider_metadata = metadata
+        self.part.state = Pending(arguments)
 
     # ------------------------------------------------------------------ calls that this one makes
 
