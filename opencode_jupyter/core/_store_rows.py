@@ -171,6 +171,20 @@ def delete_rows(session_id: str) -> list[Statement]:
     return [(f"DELETE FROM {table} WHERE {column} IN {_FAMILY}", (session_id,)) for table, column in columns]  # noqa: S608
 
 
+def delete_message_rows(message_id: str) -> list[Statement]:
+    """The statements that remove a message and its parts."""
+    session = "(SELECT session_id FROM messages WHERE id = ?)"  # the parts' index begins with it
+    return [
+        (f"DELETE FROM parts WHERE session_id IN {session} AND message_id = ?", (message_id, message_id)),  # noqa: S608
+        ("DELETE FROM messages WHERE id = ?", (message_id,)),
+    ]
+
+
+def delete_part_rows(part_id: str) -> list[Statement]:
+    """The statement that removes a part."""
+    return [("DELETE FROM parts WHERE id = ?", (part_id,))]
+
+
 # Reading. Every function runs on the store's own thread.
 
 

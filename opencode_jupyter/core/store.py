@@ -17,7 +17,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -160,6 +160,24 @@ class Store:
         """Remove a session, the sessions begun by it, and all that belongs to them."""
         batch = {"delete:" + session_id: rows.delete_rows(session_id)}
         await self._ask(lambda _: self._write(batch))
+
+    def delete_messages(self, ids: Collection[str]) -> Future[None]:
+        """Remove messages and their parts. Returns at once; the future is for who must know that it is done."""
+        return self._delete(ids, rows.delete_message_rows)
+
+    def delete_parts(self, ids: Collection[str]) -> Future[None]:
+        """Remove parts. Returns at once; the future is for who must know that it is done."""
+        return self._delete(ids, rows.delete_part_rows)
+
+    def _delete(self, ids: Collection[str], statements: Callable[[str], list[rows.Statement]]) -> Future[None]:
+        # By a command, not by a put: what was put before must be written first, or it would come back.
+        batch = {"delete:" + one: statements(one) for one in ids}
+        try:
+            return self._submit(lambda _: self._write(batch))
+        except RuntimeError:  # closed: nothing is written any more, as with `put_*`
+            nothing: Future[None] = Future()
+            nothing.set_result(None)
+            return nothing
 
     # Ends.
 

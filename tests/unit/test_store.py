@@ -135,6 +135,26 @@ async def test_deleting_a_session_takes_its_children_along(store: Store) -> None
     assert len(await store.messages("ses_b")) == 1
 
 
+async def test_deleting_messages_and_parts(path: Path, store: Store) -> None:
+    for session in ("ses_a", "ses_b"):
+        for message in ("1", "2"):
+            store.put_message({"id": f"msg_{session}{message}", "sessionID": session})
+            for name in ("x", "y"):
+                part = {"sessionID": session, "messageID": f"msg_{session}{message}", "type": "text", "text": name}
+                store.put_part({"id": f"prt_{session}{message}{name}", **part})
+    store.delete_parts(["prt_ses_a1y"])
+    store.delete_messages(["msg_ses_a2", "msg_nothing"]).result(5)
+    assert [m["id"] for m in await store.messages("ses_a")] == ["msg_ses_a1"]
+    assert [p["id"] for p in await store.parts("ses_a")] == ["prt_ses_a1x"]
+    assert len(await store.messages("ses_b")) == 2
+    assert len(await store.parts("ses_b")) == 4
+    store.put_part({"id": "prt_ses_a1y", "sessionID": "ses_a", "messageID": "msg_ses_a1", "type": "text"})
+    store.close()
+    store.delete_parts(["prt_ses_a1x"]).result(5)  # too late, and no error
+    with contextlib.closing(Store(path)) as reopened:
+        assert [p["id"] for p in await reopened.parts("ses_a")] == ["prt_ses_a1x", "prt_ses_a1y"]
+
+
 async def test_a_short_call_is_one_row_written_once(path: Path, store: Store) -> None:
     store.flush_sync()
     with contextlib.closing(sqlite3.connect(path)) as watcher:
