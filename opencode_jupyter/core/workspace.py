@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import platformdirs
 
-from . import project_rules
+from . import paths, project_rules
 from .agents import Agent, build_agents, default_agent
 from .call import By, Call, Executor
 from .changes import Changes
@@ -26,6 +26,7 @@ from .events import Bus
 from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
+from .paths import find_worktree
 from .permission import Decision, PermissionService, Rule
 from .project_rules import SavedRules
 from .questions import QuestionService
@@ -81,7 +82,7 @@ class Workspace:
         *,
         store: bool = True,
     ) -> None:
-        self.directory, self.worktree = _folders(directory)
+        self.directory, self.worktree = paths.folders(directory)
         self.data_dir = Path(platformdirs.user_data_dir(APP, appauthor=False) if data_dir is None else data_dir)
         self.flags = Flags.read()
         self.bus = Bus()
@@ -150,7 +151,7 @@ class Workspace:
             NotADirectoryError: it is no folder.
             ConfigError: its configuration can't be read; the workspace stays where it was.
         """
-        folder, worktree = _folders(directory)
+        folder, worktree = paths.folders(directory)
         config = load_config(folder, worktree, overrides=self.overrides)  # first: no call there by another's rules
         self.directory, self.worktree = folder, worktree
         self.use_config(config)
@@ -318,17 +319,7 @@ class Workspace:
 
     def contains(self, path: str | os.PathLike[str]) -> bool:
         """Whether a path is inside the project: as written and with its links followed."""
-        written = os.path.normpath(os.path.join(self.directory, path))
-        return self._inside(written, str(self.directory), str(self.worktree)) and self._inside(
-            os.path.realpath(written), os.path.realpath(self.directory), os.path.realpath(self.worktree)
-        )
-
-    @staticmethod
-    def _inside(path: str, directory: str, worktree: str) -> bool:
-        def within(parent: str) -> bool:
-            return path == parent or path.startswith(parent.rstrip(os.sep) + os.sep)
-
-        return within(directory) or (worktree != os.sep and within(worktree))
+        return paths.contains(path, self.directory, self.worktree)
 
     def relative(self, path: str | os.PathLike[str], *, follow: bool = False) -> str:
         """A path as titles show it and as rules judge it: relative to the worktree.
@@ -340,15 +331,7 @@ class Workspace:
             path: absolute.
             follow: compare real paths, with links followed on both sides.
         """
-        versioned = str(self.worktree) != self.worktree.anchor
-        base = str(self.worktree if versioned else self.directory)
-        text = os.fspath(path)
-        if follow:
-            base, text = os.path.realpath(base), os.path.realpath(text)
-        if not versioned and text != base and not text.startswith(base.rstrip(os.sep) + os.sep):
-            return text
-        shown = os.path.relpath(text, base)
-        return "" if shown == "." else shown
+        return paths.relative(path, self.directory, self.worktree, follow=follow)
 
     def service(self, make: Callable[[Workspace], S]) -> S:
         """What a tool keeps from call to call (language servers, an index): one of a kind, made at its first use.
@@ -450,21 +433,6 @@ async def _ended(service: Any) -> None:
             await asyncio.wait_for(outcome, SERVICE_END)
     except Exception:
         log.exception("%s did not close", type(service).__name__)
-
-
-def find_worktree(directory: Path) -> Path:
-    """The nearest folder upward that holds ``.git`` (a folder or a file); ``/`` when there is none."""
-    for folder in (directory, *directory.parents):
-        if (folder / ".git").exists():
-            return folder
-    return Path(directory.anchor)
-
-
-def _folders(directory: str | os.PathLike[str]) -> tuple[Path, Path]:
-    folder = Path(os.path.abspath(os.path.expanduser(directory)))
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is not a folder; a Workspace needs one that exists")
-    return folder, find_worktree(folder)
 
 
 def _builtins() -> list[Any]:
