@@ -18,15 +18,11 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
-def _name(item: tuple[Any, Any]) -> str:
-    return str(item[0])
-
-
 def key(tool: str, arguments: Mapping[str, Any]) -> str:
     """A call as canonical text: the order of keys does not matter."""
-    if _SCALARS.issuperset(map(type, arguments.values())):  # most calls; five times as fast as JSON
-        return tool + repr(sorted(arguments.items(), key=_name))
     try:
+        if _SCALARS.issuperset(map(type, arguments.values())):  # most calls; five times as fast as JSON
+            return f"{tool}{sorted(arguments.items())}"
         return tool + _encode(arguments)
     except (TypeError, ValueError):
         return tool + repr(arguments)

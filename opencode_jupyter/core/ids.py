@@ -18,9 +18,14 @@ PREFIXES = {
 }
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _MAP = bytes(_ALPHABET[i % 62].encode()[0] for i in range(256))
+_LENGTH = 14
+_BATCH = 256
+"""Ids whose random characters are taken from the system at once: each time is a system call."""
 _lock = threading.Lock()
 _last_ms = 0
 _counter = 0
+_random = ""
+_used = 0
 
 
 def create(kind: str, *, descending: bool = False, timestamp: int | None = None) -> str:
@@ -34,7 +39,7 @@ def create(kind: str, *, descending: bool = False, timestamp: int | None = None)
     Returns:
         The id. Ascending ids of one process sort by creation.
     """
-    global _last_ms, _counter
+    global _last_ms, _counter, _random, _used
     prefix = PREFIXES[kind]
     with _lock:
         now = time.time_ns() // 1_000_000 if timestamp is None else timestamp
@@ -44,9 +49,24 @@ def create(kind: str, *, descending: bool = False, timestamp: int | None = None)
             _last_ms, _counter = now, 0
         _counter += 1
         value = now * 4096 + _counter
+        start, _used = _used, _used + _LENGTH
+        tail = _random[start:_used]
+        if not tail:
+            _random = os.urandom(_BATCH * _LENGTH).translate(_MAP).decode()
+            tail, _used = _random[:_LENGTH], _LENGTH
     if descending:
         value = ~value
-    return f"{prefix}_{value & 0xFFFFFFFFFFFF:012x}{os.urandom(14).translate(_MAP).decode()}"
+    return f"{prefix}_{value & 0xFFFFFFFFFFFF:012x}{tail}"
+
+
+def _forget_random() -> None:
+    """A forked child must not make the ids that its parent makes."""
+    global _random, _lock
+    _random, _lock = "", threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_random)
 
 
 def ascending(kind: str, given: str | None = None) -> str:

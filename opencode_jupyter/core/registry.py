@@ -63,6 +63,8 @@ class Registry:
         self._sources: list[ToolSource] = []
         self._custom: list[Tool] = []
         self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
+        self.asked = 0.0
+        """When a person last asked for anything (`person_asks`)."""
 
     @overload
     def register(self, given: Tool | Callable[..., Any]) -> Tool: ...
@@ -157,7 +159,14 @@ class Registry:
 
     def settled(self, wanted: str | None = None) -> bool:
         """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up."""
-        return all(source.settled(wanted) for source in self._sources)
+        return all([source.settled(wanted) for source in self._sources])  # noqa: C419 - quicker, for every call
+
+    def person_asks(self) -> None:
+        """A person makes a call: sources must not go by what they saw a moment ago.
+
+        For other calls a source may, where looking costs (`core.plugins.seen`): code calls thousands of times a second.
+        """
+        self.asked = time.monotonic()
 
     async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
         """Bring the sources up to date, side by side; see `ToolSource.prepare`.

@@ -82,7 +82,10 @@ def in_background(notebook: Notebook) -> None:
 def unsettled(notebook: Notebook, wanted: str | None) -> bool:
     """Whether there is anything to do for a tool (None: for all), in the folder where the next call runs."""
     notebook.follow_folder()
-    return not notebook.workspace.registry.settled(wanted)
+    registry = notebook.workspace.registry
+    if wanted is not None:
+        registry.person_asks()
+    return not registry.settled(wanted)
 
 
 def _wanted(line: str) -> tuple[str | None, bool]:

@@ -205,6 +205,11 @@ class McpServers:
         """The tools of the connected servers."""
         return self._tools
 
+    @property
+    def none(self) -> bool:
+        """Whether no server is configured and none runs: what most calls find."""
+        return not self._connections and not self.specs()
+
     def behind(self, wanted: str | None) -> list[ServerSpec]:
         """The servers that have to be connected before the tool of an id (None: all) can be looked up."""
         if wanted is None:

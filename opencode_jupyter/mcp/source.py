@@ -53,7 +53,8 @@ class McpTools:
 
     def settled(self, wanted: str | None) -> bool:
         """Whether every server that a tool of this id may come from is connected, or can't be."""
-        return not (self.servers.behind(wanted) or self.servers.stale(wanted))
+        servers = self.servers
+        return servers.none or not (servers.behind(wanted) or servers.stale(wanted))
 
     async def prepare(self, wanted: str | None, call: Call | None) -> None:
         """Connect those that are not, side by side. For one that the project brings, a person is asked first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 
@@ -46,3 +47,36 @@ def test_unique_across_threads() -> None:
     for thread in threads:
         thread.join()
     assert len({m[:16] for m in made}) == 8000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_process_makes_ids_of_its_own() -> None:
+    moment = 1_700_000_000_000
+    ids.create("part", timestamp=moment)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, " ".join(ids.create("part", timestamp=moment) for _ in range(300)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        theirs = stream.read().split()
+    os.waitpid(child, 0)
+    ours = [ids.create("part", timestamp=moment) for _ in range(300)]
+    assert len(theirs) == 300 and {one[-14:] for one in theirs}.isdisjoint(one[-14:] for one in ours)
+
+
+def test_random_characters_are_taken_from_the_system_for_many_ids_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    real = os.urandom
+
+    def urandom(count: int) -> bytes:
+        taken.append(count)
+        return real(count)
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    made = {ids.create("part")[-14:] for _ in range(1000)}
+    assert len(made) == 1000 and len(taken) <= 5

@@ -78,13 +78,15 @@ class Findings:
     Attributes:
         plugins: in order; each key once, but for those that wait for trust.
         off: name and place of those that were switched off.
-        watched: files and folders whose change makes another look necessary.
+        watched: files whose change makes another look necessary.
+        folders: where plugins may come to be; the same goes for them.
         problems: lines of configs that had no effect, with the reason.
     """
 
     plugins: list[Found] = field(default_factory=list)
     off: list[tuple[str, str]] = field(default_factory=list)
     watched: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -228,7 +230,7 @@ class Finder:
             own = self._is_mine(folder)
             for name in FOLDERS:
                 place = folder / name
-                out.watched.append(place)
+                out.folders.append(place)
                 try:
                     files = sorted(place.iterdir())
                 except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,31 +15,67 @@ from ..config import Config
 Stamp = tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
+PAUSE = 50
+"""How many times as long as a look at the folders took the next one is not due: calls made one after another spend a
+fiftieth of their time on looking at most."""
+LONGEST = 0.02
+"""Seconds; the longest such time."""
+
+
+@dataclass(slots=True)
 class Seen:
     """How things stood.
 
     Attributes:
-        stamps: of files and folders, None for those that were not there.
+        files: stamps of what plugins were made of, compared at every call; None for what was not there.
+        folders: stamps of where plugins may come to be. There are many (two in each config folder, most of them not
+            there), so they are compared again only when that is due, or for a person's call.
         path: ``sys.path``.
         config: the configuration, with what plugins changed in it.
     """
 
-    stamps: tuple[tuple[str, Stamp], ...]
+    files: tuple[tuple[str, Stamp], ...]
+    folders: tuple[tuple[str, Stamp], ...] = ()
     path: list[str] = field(default_factory=list)
     config: Config | None = None
+    _looked: float = 0.0
+    _due: float = 0.0
 
     @classmethod
-    def now(cls, watched: Iterable[Path]) -> Self:
+    def now(cls, files: Iterable[Path], folders: Iterable[Path]) -> Self:
         """How these files and folders stand."""
-        names = dict.fromkeys(os.fspath(path) for path in watched)
-        return cls(tuple((name, _stamp(name)) for name in names))
+        return cls(_stamps(files), _stamps(folders))
 
-    def holds(self, config: Config) -> bool:
-        """Whether everything still stands so."""
+    def holds(self, config: Config, since: float = 0.0) -> bool:
+        """Whether everything still stands so.
+
+        Args:
+            config: the configuration as it is now.
+            since: a time of the monotonic clock; what was seen before it counts for nothing.
+        """
         if self.config is not config or self.path != sys.path:
             return False
-        return all(_stamp(name) == stamp for name, stamp in self.stamps)
+        if self.files and not _same(self.files):
+            return False
+        began = time.monotonic()
+        if began < self._due and self._looked >= since:
+            return True
+        if not _same(self.folders):
+            self._due = 0.0
+            return False
+        self._looked = began
+        now = time.monotonic()
+        self._due = now + min(LONGEST, (now - began) * PAUSE)
+        return True
+
+
+def _same(stamps: tuple[tuple[str, Stamp], ...]) -> bool:
+    return all(_stamp(name) == stamp for name, stamp in stamps)
+
+
+def _stamps(paths: Iterable[Path]) -> tuple[tuple[str, Stamp], ...]:
+    names = dict.fromkeys(os.fspath(path) for path in paths)
+    return tuple((name, _stamp(name)) for name in names)
 
 
 def _stamp(path: str) -> Stamp:

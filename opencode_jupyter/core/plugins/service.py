@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -83,11 +84,16 @@ class PluginTools:
         return [Unavailable(f"{found.name}_*", found.source, reason) for found, reason in self._idle()]
 
     def settled(self, wanted: str | None = None) -> bool:
-        """Whether every plugin there is now was dealt with: hooks may concern any call, so `wanted` does not matter."""
+        """Whether every plugin there is now was dealt with: hooks may concern any call, so `wanted` hardly matters.
+
+        A look at all tools, and a person's call, see every folder as it is now; another call may go by what was seen a
+        moment ago (`seen`).
+        """
         if self._closed or _loading.get() is self:
             return True
         seen = self._seen
-        return seen is not None and seen.holds(self._workspace.config)
+        since = math.inf if wanted is None else self._workspace.registry.asked
+        return seen is not None and seen.holds(self._workspace.config, since)
 
     async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
         """Start what is new, forget what is gone or was changed. Nobody is asked."""
@@ -175,7 +181,7 @@ class PluginTools:
         findings = await apart(self._look, packages)
         if any(found.subject is not None for found in findings.plugins):
             findings.watched.append(workspace.data_dir / "trust.json")
-        seen = Seen.now(findings.watched)
+        seen = Seen.now(findings.watched, findings.folders)
         old = {plugin.found: plugin for plugin in self._plugins}
         wanted = [found for found in findings.plugins if not found.reason]
         new = [Plugin(found) for found in wanted if found not in old]
