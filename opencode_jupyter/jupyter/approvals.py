@@ -15,8 +15,9 @@ from ..core.question_request import QuestionRequest
 from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
+    from ..core.sessions import Session
     from ..core.workspace import Workspace
-    from .card import Card
+    from .live import LiveDisplay
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,11 @@ HELLO_WAIT = 2.0
 """Seconds a card has to say that somebody sees it, before the prompt or the policy takes over."""
 HELLO_WAIT_SILENT = 0.3
 """The same once a card of this kernel was never heard: a console does not show widgets."""
+
+
+def run_key(session: Session) -> str:
+    """What the card of a session's run goes by."""
+    return f"run of {session.id}"
 
 
 class AskChannel(Protocol):
@@ -43,8 +49,8 @@ class Ask:
     """One pending permission ask, or questions that wait."""
 
     request: PermissionRequest | QuestionRequest
-    card: Card
-    """The card it is shown in: that of the call, or of the call that made it."""
+    card: LiveDisplay
+    """The card it is shown in: that of the call, of the call that made it, or of the run."""
     call_id: str
     digest: str
     loop: asyncio.AbstractEventLoop
@@ -70,14 +76,14 @@ class Broker:
         self,
         workspace: Workspace,
         fallbacks: list[AskChannel],
-        attended: Callable[[Card], bool],
+        attended: Callable[[LiveDisplay], bool],
         wait: Callable[[], float] = lambda: HELLO_WAIT,
     ) -> None:
         self._wait = wait
         self._workspace = workspace
         self._fallbacks = fallbacks
         self._attended = attended
-        self._cards: dict[str, Card] = {}
+        self._cards: dict[str, LiveDisplay] = {}
         self._asks: dict[str, Ask] = {}
         self.heard_ever = False
         self.last_hello: float | None = None
@@ -90,13 +96,13 @@ class Broker:
             workspace.bus.subscribe("question.rejected", self._ended),
         ]
 
-    def attach(self, card: Card) -> None:
-        """Asks of this card's call are shown on it from now on."""
-        self._cards[card.call.part.call_id] = card
+    def attach(self, card: LiveDisplay) -> None:
+        """Asks of this card's call, or of the calls of its run, are shown on it from now on."""
+        self._cards[card.key] = card
 
-    def detach(self, card: Card) -> None:
-        """The card's call is over."""
-        self._cards.pop(card.call.part.call_id, None)
+    def detach(self, card: LiveDisplay) -> None:
+        """What the card shows is over."""
+        self._cards.pop(card.key, None)
 
     def close(self) -> None:
         """Stop listening."""
@@ -112,7 +118,7 @@ class Broker:
     def _asked(self, event: dict[str, Any]) -> None:
         wire = event["properties"]
         call_id = (wire.get("tool") or {}).get("callID", "")
-        card = self._card_of(call_id)
+        card = self.card_of(call_id)
         asker = self._workspace.questions if event["type"] == "question.asked" else self._workspace.permissions
         request = next((r for r in asker.pending() if r.id == wire["id"]), None)
         if card is None or request is None:
@@ -128,11 +134,11 @@ class Broker:
             seconds = min(seconds, HELLO_WAIT_SILENT)
         ask.loop.call_later(seconds, self._unseen, ask)
 
-    def _card_of(self, call_id: str) -> Card | None:
-        """The card that shows a call: its own, or that of the call inside which it was made."""
+    def card_of(self, call_id: str) -> LiveDisplay | None:
+        """The card that shows a call: its own, that of the call inside which it was made, or that of its run."""
         call = self._workspace.calls.get(call_id)
         while call is not None:
-            card = self._cards.get(call.part.call_id)
+            card = self._cards.get(call.part.call_id) or self._cards.get(run_key(call.session))
             if card is not None:
                 return card
             call = call.parent
@@ -148,7 +154,7 @@ class Broker:
         for card in {other.card for other in self._asks.values()} - {ask.card}:
             self._show(card)
 
-    def _show(self, card: Card) -> None:
+    def _show(self, card: LiveDisplay) -> None:
         waiting = list(self._asks.values())
         views: dict[str, list[AskView]] = {}
         for place, ask in enumerate(waiting, 1):
@@ -193,7 +199,7 @@ class Broker:
             card.hello()
             self._on_reply(card, data, route)
 
-    def _on_reply(self, card: Card, data: dict[str, Any], route: str) -> None:
+    def _on_reply(self, card: LiveDisplay, data: dict[str, Any], route: str) -> None:
         asks = [ask for ask in list(self._asks.values()) if ask.card is card]
         wanted = data.get("id")
         ask = next((a for a in asks if a.id == wanted), None) if wanted else (asks[0] if asks else None)

@@ -1,8 +1,6 @@
 """One call's card: nothing at first, a live widget if the call takes its time or asks, plain output at the end.
 
-A quick call never makes a widget: its settled card is the only thing displayed. A live widget is replaced through
-its ``display_id`` when the call ends, so it is never what a notebook saves. After its display only the engine's
-thread writes to the widget; showing and settling happen on the thread that waits.
+A quick call never makes a widget: its settled card is the only thing displayed.
 """
 
 from __future__ import annotations
@@ -10,20 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 import time
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.state import Running, ToolPart
-from ._show import show_bundle, show_object
+from ._show import Bundle
 from .card_script import packed
+from .live import LiveDisplay
 from .render import live_text, lost_bundle, settled_bundle
 from .view import card_tree, ended, tail
-from .view_asks import AskView
-from .waiting import interrupts_held
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -31,16 +25,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LIVE_AFTER = 0.15
-"""Seconds that a call may take before its card goes live; quicker ones show only their settled card."""
 TEXT_INTERVAL = 0.1
 """Seconds between two updates of live output: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
 NESTED_INTERVAL = 0.2
 """Seconds between two updates of a card with calls inside; an ask or its answer is shown at once."""
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates while only the output grows (a reloaded page starts from one)."""
-LATE = 1.0
-"""Seconds after which a page that draws the card may have lost updates (anywidget drops those of a slow model)."""
 ESM = Path(__file__).parent.parent / "static" / "card.js"
 
 _widget_class: type[Any] | None = None
@@ -78,73 +68,31 @@ def widget_class() -> type[Any] | None:
     return _widget_class
 
 
-class Card:
+class Card(LiveDisplay):
     """The card of one call.
 
     Args:
         call: what it shows.
         waiter: the cell that waits; None for a background call.
-        on_message: told of every message of the widget: ``(comm id, data, route)``.
-        quiet: show nothing unless the call asks.
-        kernel_id: for the front end's control channel.
-        live: whether live widgets can be shown here at all.
+        **options: see `LiveDisplay`.
     """
 
-    def __init__(
-        self,
-        call: Call,
-        waiter: Waiter | None,
-        *,
-        on_message: Callable[[str, dict[str, Any], str], None],
-        quiet: bool = False,
-        kernel_id: str = "",
-        live: bool = True,
-        live_after: float = LIVE_AFTER,
-    ) -> None:
+    def __init__(self, call: Call, waiter: Waiter | None, **options: Any) -> None:
+        super().__init__(call.part.call_id, waiter, **options)
         self.call = call
-        self.waiter = waiter
-        self.quiet = quiet
-        self.display_id = f"opencode-{uuid.uuid4().hex}"
-        self.comm_id = ""
-        self.asks: dict[str, list[AskView]] = {}
-        """What waits for a person, oldest first, by the id of the call that asks: this one, or one inside it."""
-        self.heard: float | None = None
-        """Seconds until a front end first said that it shows the card; None while none has."""
-        self.can_live = live
-        self._live_after = live_after
-        self._on_message = on_message
-        self._kernel_id = kernel_id
-        self._widget: Any = None
-        self._shown_at = 0.0
-        self._wanted = False
-        self._settled = False
-        self._bundle: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._sent = 0.0
         self._sent_whole = 0.0
         self._later: asyncio.TimerHandle | None = None
-        self._showing = threading.Lock()
-        self._drawn_at = 0.0
 
     # ------------------------------------------------------------------ on the engine's thread
 
-    def begin(self) -> None:
-        """The call has begun: go live in a moment, unless it is over by then."""
-        if not self.quiet:
-            asyncio.get_running_loop().call_later(self._live_after, self.go_live)
+    @property
+    def over(self) -> bool:
+        """Whether the call has ended."""
+        return bool(self.call.part.outcome)
 
-    def go_live(self) -> None:
-        """Show the live widget, if the call still runs and none is shown."""
-        if self._wanted or self._settled or not self.can_live or self.call.part.outcome:
-            return
-        self._wanted = True
-        if self.waiter is not None:
-            self.waiter.submit(self.show)
-
-    def set_asks(self, asks: dict[str, list[AskView]]) -> None:
-        """What waits for a person has changed; of each call the oldest is shown."""
-        self.asks = asks
-        if asks:
-            self.go_live()
+    def changed_asks(self) -> None:
+        """Show what waits for a person now."""
         self._send_whole()
 
     def find(self, call_id: Any) -> Call | None:
@@ -205,88 +153,28 @@ class Card:
         self._sent = self._sent_whole = time.monotonic()
         self._write(lambda widget: widget.set_trait("part", self.json(live=True)))
 
-    def _write(self, write: Callable[[Any], None]) -> None:
-        widget = self._widget
-        if widget is None:
-            return
-        try:
-            write(widget)
-        except Exception:  # a front end that went away must not end the call
-            log.debug("a card could not be updated", exc_info=True)
-
     def json(self, *, live: bool) -> dict[str, Any]:
         """The card's JSON as it stands."""
         return card_tree(self.call, self.asks, live=live)
 
     # ------------------------------------------------------------------ on the thread that waits
 
-    def show(self) -> None:
-        """Display the live widget. The engine may do it too, while the thread that waits does the call's own work."""
+    def _make(self) -> Any | None:
         made = widget_class()
         if made is None:
-            return
-        with interrupts_held(), self._showing:  # a widget half shown could never be settled
-            if self._settled or self._widget is not None:
-                return
-            # Known before the widget opens its comm: a click may come while the rest of this is done.
-            self.comm_id = uuid.uuid4().hex
-            widget = made(
-                part=self.json(live=True), kernel_id=self._kernel_id, comm_id=self.comm_id, model_id=self.comm_id
-            )
-            widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
-            self._shown_at = time.monotonic()
-            show_object(widget, self.display_id)
-            self._widget = widget
+            return None
+        return made(part=self.json(live=True), kernel_id=self._kernel_id, comm_id=self.comm_id, model_id=self.comm_id)
 
-    def hello(self) -> None:
-        """A front end shows the card, or somebody uses it; on any thread."""
-        if self.heard is None:
-            self.heard = time.monotonic() - self._shown_at
-
-    def drawn(self) -> None:
-        """A front end has drawn the card; on any thread. One that took its time is sent what it may have missed."""
-        now = time.monotonic()
-        self.hello()
-        late = now - self._shown_at > LATE and now - self._drawn_at > LATE
-        self._drawn_at = now  # the same word comes by two ways
+    def _resend(self, late: bool) -> None:
         loop = self.call._loop
         if late and loop is not None:
             with contextlib.suppress(RuntimeError):  # the engine has ended
                 loop.call_soon_threadsafe(self._write, lambda widget: widget.send_state("part"))
 
-    @property
-    def shown(self) -> bool:
-        """Whether the live widget is on display."""
-        return self._widget is not None
-
-    def settle(self) -> None:
-        """The call is over: plain output takes the widget's place. Only the first call does something."""
-        with interrupts_held():
-            self._settle()
-
-    def _settle(self) -> None:
-        if self._settled:
-            return
-        self._settled = True
-        widget, self._widget = self._widget, None
-        if widget is None and self.quiet:
-            return
+    def _settled_bundle(self) -> Bundle:
         try:
-            show_bundle(self.bundle(), display_id=self.display_id, update=widget is not None)
-        finally:
-            if widget is not None:
-                layout = widget.layout  # a widget of its own, which nobody else would close
-                widget.close()
-                layout.close()
-
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The settled card's MIME bundle. Never raises: a card that can't be drawn must not cost the call's result."""
-        if self._bundle is not None:
-            return self._bundle
-        try:
-            self._bundle = settled_bundle(self.json(live=False))
+            return settled_bundle(self.json(live=False))
         except Exception:
             part = ended(self.call.part)
             log.exception("the card of %s could not be drawn", part.tool)
-            self._bundle = ({"text/plain": f"{part.tool} ({part.outcome}); its card could not be drawn"}, {})
-        return self._bundle
+            return {"text/plain": f"{part.tool} ({part.outcome}); its card could not be drawn"}, {}

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ from .arguments import CallRequest
 from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine
+from .handle import CallHandle
 from .lab import SpillPages
+from .live import LiveDisplay
 from .loaded import current
 from .open_notebooks import NotebookPages
 from .presenting import Cards
@@ -43,76 +45,6 @@ log = logging.getLogger(__name__)
 
 PRELOAD_AFTER = 1.0
 """Seconds after loading, when the widget library is imported in the background so that the first ask is quick."""
-
-
-class CallHandle:
-    """A call in the background: ``handle.result()``, ``handle.cancel()``, ``await handle``."""
-
-    def __init__(
-        self, notebook: Notebook, future: concurrent.futures.Future[ToolResult], call: Call, card: Card
-    ) -> None:
-        self._notebook = notebook
-        self._future = future
-        self._call = call
-        self._card = card
-
-    def done(self) -> bool:
-        """Whether the call has ended."""
-        return self._future.done()
-
-    def cancel(self) -> None:
-        """Stop the call and every process it started."""
-        self._call.abort("stopped")
-
-    def result(self, timeout: float | None = None) -> ToolResult:
-        """Wait for the result. Answers to asks get through meanwhile; an interrupt stops the waiting, not the call.
-
-        Raises:
-            TimeoutError: it is not there after `timeout` seconds.
-            ToolError: the call's error.
-        """
-        ended: concurrent.futures.Future[None] = concurrent.futures.Future()
-
-        def finish(_: Any = None) -> None:
-            with contextlib.suppress(concurrent.futures.InvalidStateError):
-                ended.set_result(None)
-
-        self._future.add_done_callback(finish)
-        clock = threading.Timer(timeout, finish) if timeout is not None else None
-        if clock is not None:
-            clock.daemon = True
-            clock.start()
-        try:
-            self._waiter().wait(ended)
-        finally:
-            if clock is not None:
-                clock.cancel()
-        if not self._future.done():
-            raise TimeoutError(f"the {self._call.part.tool} call has not ended after {timeout:g} s; it goes on")
-        return self._outcome()
-
-    def __await__(self) -> Generator[Any, None, ToolResult]:
-        return self._awaited().__await__()
-
-    async def _awaited(self) -> ToolResult:
-        ended: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self._future.add_done_callback(lambda _: ended.set_result(None))
-        await self._waiter().wait_async(ended)
-        return self._outcome()
-
-    def _waiter(self) -> Waiter:
-        return Waiter(lambda reason: None, self._notebook.beat, grace=0)
-
-    def _outcome(self) -> ToolResult:
-        self._notebook.settle(self._card)
-        error = self._future.exception()
-        if error is not None:
-            raise self._notebook.for_cell(error) from None
-        return self._future.result()
-
-    def __repr__(self) -> str:
-        part = self._call.part
-        return f"<{part.tool} call {part.outcome or part.state.status}: .result(), .cancel(), or await it>"
 
 
 class Notebook:
@@ -148,7 +80,7 @@ class Notebook:
         )
         self.prompt.broker = self.policy.broker = self.broker
         self._pump: Callable[[], None] | None = None
-        self._cards: dict[str, Card] = {}
+        self._cards: dict[str, LiveDisplay] = {}
         self._main_jobs: deque[Callable[[], None]] = deque()
         self._stdin: dict[str, bool] = {}
         self.routes: dict[str, bool] = {}
@@ -259,9 +191,7 @@ class Notebook:
         future = self.engine.submit(self._run(call, card))
 
         def ended(_: Any) -> None:
-            self.broker.detach(card)
-            self._cards.pop(call.part.call_id, None)
-            self._stdin.pop(call.part.call_id, None)
+            self.detach(card)
             if not _kernel_compat.call_later_on_main(self.kernel, lambda: self.settle(card)):
                 self.settle(card)
 
@@ -291,41 +221,50 @@ class Notebook:
             self.engine.run(self.workspace.change_directory, here)
 
     def _card(self, call: Call, waiter: Waiter | None, request: CallRequest) -> Card:
-        self._stdin[call.part.call_id] = self._stdin_now()
-        card = Card(
-            call,
-            waiter,
-            on_message=self.broker.on_message,
-            quiet=request.quiet,
-            kernel_id=kernel_id(self.kernel),
-            live=False,
-            live_after=self.settings.card_after,
-        )
-        card.can_live = self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
+        card = Card(call, waiter, quiet=request.quiet, **self.card_options())
         call.on_update = card.update
-        self._cards[call.part.call_id] = card
-        self.broker.attach(card)
+        self.attach(card)
         return card
+
+    def card_options(self) -> dict[str, Any]:
+        """What every card of this notebook is made with."""
+        return {
+            "on_message": self.broker.on_message,
+            "kernel_id": kernel_id(self.kernel),
+            "live": False,
+            "live_after": self.settings.card_after,
+        }
+
+    def attach(self, card: LiveDisplay) -> None:
+        """What a card shows begins: its asks come here."""
+        self._stdin[card.key] = self._stdin_now()
+        card.can_live = self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
+        self._cards[card.key] = card
+        self.broker.attach(card)
+
+    def detach(self, card: LiveDisplay) -> None:
+        """What a card shows is over. On any thread."""
+        self.broker.detach(card)
+        self._cards.pop(card.key, None)
+        self._stdin.pop(card.key, None)
 
     async def _run(self, call: Call, card: Card) -> ToolResult:
         card.begin()
         return await call.run()
 
-    def _end(self, card: Card) -> None:
-        self.broker.detach(card)
-        self._cards.pop(card.call.part.call_id, None)
-        self._stdin.pop(card.call.part.call_id, None)
+    def _end(self, card: LiveDisplay) -> None:
+        self.detach(card)
         self.settle(card)
 
-    def settle(self, card: Card) -> None:
+    def settle(self, card: LiveDisplay) -> None:
         """Put the finished card in place of the live one; on the thread that waits."""
         try:
             live = card.shown
             card.settle()  # first: it holds interrupts off
             if live:
-                self.settled.keep(card.call.part.call_id, card.bundle()[0])
+                self.settled.keep(card.key, card.bundle()[0])
         except Exception:  # a card that can't be drawn must not hide the call's result
-            log.exception("the card of %s could not be settled", card.call.part.tool)
+            log.exception("the card %s could not be settled", card.key)
 
     def _cell_result(self, result: ToolResult, card: Card) -> CellResult:
         values = {f.name: getattr(result, f.name) for f in fields(ToolResult)}
@@ -357,7 +296,7 @@ class Notebook:
         return self.engine.run(fn, *args)
 
     def _on_main(self, call_id: str, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
-        card = self._cards.get(call_id)
+        card = self.broker.card_of(call_id)
         if card is not None and card.waiter is not None and card.waiter.on_main:
             return card.waiter.submit(fn)
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
@@ -393,10 +332,7 @@ class Notebook:
 
     def show_card(self, call_id: str) -> None:
         """Show a call's live card (or that of the call it is part of) though the main thread is busy with its work."""
-        call = self.workspace.calls.get(call_id)
-        while call is not None and call.parent is not None:
-            call = call.parent
-        card = self._cards.get(call.part.call_id) if call is not None else None
+        card = self.broker.card_of(call_id)
         if card is not None and card.can_live and not card.quiet:
             with outside():
                 card.show()
@@ -412,11 +348,11 @@ class Notebook:
         return terminal_is_attended()
 
     def _can_prompt(self, ask: Any) -> bool:
-        return self._stdin.get(ask.card.call.part.call_id, False)
+        return self._stdin.get(ask.card.key, False)
 
-    def _attended(self, card: Card) -> bool:
+    def _attended(self, card: LiveDisplay) -> bool:
         """Whether somebody may see the card: the front end takes input, or a card of this kernel was seen before."""
-        return self._stdin.get(card.call.part.call_id, False) or self.broker.heard_ever
+        return self._stdin.get(card.key, False) or self.broker.heard_ever
 
     @property
     def last_hello(self) -> float | None:

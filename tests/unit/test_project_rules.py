@@ -62,6 +62,7 @@ class FakeCard:
 
     def __init__(self, call: Call) -> None:
         self.call, self.comm_id, self.can_live = call, "comm", True
+        self.key = call.part.call_id
         self.heard: float | None = 0.0
 
     def set_asks(self, asks: Any) -> None:

@@ -15,7 +15,7 @@ from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools._builtin import builtin
-from ..card import LIVE_AFTER
+from ..live import LIVE_AFTER
 from .capture import Capture, current
 from .failure import CodeError
 from .live import LiveOutput

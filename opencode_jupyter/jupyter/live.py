@@ -1,0 +1,194 @@
+"""A display that is live while work goes on and plain output when it is over.
+
+A live widget is replaced through its ``display_id`` when the work ends, so it is never what a notebook saves. After its
+display only the engine's thread writes to the widget; showing and settling happen on the thread that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._show import Bundle, show_bundle, show_object
+from .view_asks import AskView
+from .waiting import interrupts_held
+
+if TYPE_CHECKING:
+    from .waiting import Waiter
+
+log = logging.getLogger(__name__)
+
+LIVE_AFTER = 0.15
+"""Seconds that work may take before it is shown live; what is quicker shows only its settled form."""
+LATE = 1.0
+"""Seconds after which a page that draws a display may have lost updates (anywidget drops those of a slow model)."""
+
+
+class LiveDisplay:
+    """What a card of a call and that of a model's run have in common.
+
+    Args:
+        key: what its work goes by: the id of the call or run.
+        waiter: the cell that waits; None for work in the background.
+        on_message: told of every message of the widget: ``(comm id, data, route)``.
+        quiet: show nothing unless the work asks.
+        kernel_id: for the front end's control channel.
+        live: whether live widgets can be shown here at all.
+        live_after: seconds after which it goes live.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        waiter: Waiter | None,
+        *,
+        on_message: Callable[[str, dict[str, Any], str], None],
+        quiet: bool = False,
+        kernel_id: str = "",
+        live: bool = True,
+        live_after: float = LIVE_AFTER,
+    ) -> None:
+        self.key = key
+        self.waiter = waiter
+        self.quiet = quiet
+        self.display_id = f"opencode-{uuid.uuid4().hex}"
+        self.comm_id = ""
+        self.asks: dict[str, list[AskView]] = {}
+        """What waits for a person, oldest first, by the id of the call that asks."""
+        self.heard: float | None = None
+        """Seconds until a front end first said that it shows the display; None while none has."""
+        self.can_live = live
+        self._live_after = live_after
+        self._on_message = on_message
+        self._kernel_id = kernel_id
+        self._widget: Any = None
+        self._shown_at = 0.0
+        self._wanted = False
+        self._settled = False
+        self._bundle: Bundle | None = None
+        self._showing = threading.Lock()
+        self._drawn_at = 0.0
+
+    # ------------------------------------------------------------------ what each kind gives
+
+    @property
+    def over(self) -> bool:
+        """Whether the work has ended."""
+        raise NotImplementedError
+
+    def find(self, call_id: Any) -> Any:
+        """What of the work a page means by `call_id`, to be stopped by its `abort`; None if there is no such thing."""
+        raise NotImplementedError
+
+    def changed_asks(self) -> None:
+        """`asks` has changed. On the engine's thread."""
+        raise NotImplementedError
+
+    def _make(self) -> Any | None:
+        """The widget as it is now; None where none can be made."""
+        raise NotImplementedError
+
+    def _settled_bundle(self) -> Bundle:
+        """The plain output in the widget's place. Never raises."""
+        raise NotImplementedError
+
+    def _resend(self, late: bool) -> None:
+        """A page has drawn the widget, `late` if it may have missed updates; on any thread."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ on the engine's thread
+
+    def begin(self) -> None:
+        """The work has begun: go live in a moment, unless it is over by then."""
+        if not self.quiet:
+            asyncio.get_running_loop().call_later(self._live_after, self.go_live)
+
+    def go_live(self) -> None:
+        """Show the live widget, if the work goes on and none is shown."""
+        if self._wanted or self._settled or not self.can_live or self.over:
+            return
+        self._wanted = True
+        if self.waiter is not None:
+            self.waiter.submit(self.show)
+
+    def set_asks(self, asks: dict[str, list[AskView]]) -> None:
+        """What waits for a person has changed; of each call the oldest is shown."""
+        self.asks = asks
+        if asks:
+            self.go_live()
+        self.changed_asks()
+
+    def _write(self, write: Callable[[Any], None]) -> None:
+        widget = self._widget
+        if widget is None:
+            return
+        try:
+            write(widget)
+        except Exception:  # a front end that went away must not end the work
+            log.debug("a card could not be updated", exc_info=True)
+
+    # ------------------------------------------------------------------ on the thread that waits
+
+    def show(self) -> None:
+        """Display the live widget. The engine may do it too, while the thread that waits does the work itself."""
+        with interrupts_held(), self._showing:  # a widget half shown could never be settled
+            if self._settled or self._widget is not None:
+                return
+            # Known before the widget opens its comm: a click may come while the rest of this is done.
+            self.comm_id = uuid.uuid4().hex
+            widget = self._make()
+            if widget is None:
+                return
+            widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
+            self._shown_at = time.monotonic()
+            show_object(widget, self.display_id)
+            self._widget = widget
+
+    def hello(self) -> None:
+        """A front end shows the display, or somebody uses it; on any thread."""
+        if self.heard is None:
+            self.heard = time.monotonic() - self._shown_at
+
+    def drawn(self) -> None:
+        """A front end has drawn it; on any thread. One that took its time is sent what it may have missed."""
+        now = time.monotonic()
+        self.hello()
+        late = now - self._shown_at > LATE and now - self._drawn_at > LATE
+        self._drawn_at = now  # the same word comes by two ways
+        self._resend(late)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the live widget is on display."""
+        return self._widget is not None
+
+    def settle(self) -> None:
+        """The work is over: plain output takes the widget's place. Only the first call does something."""
+        with interrupts_held():
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._settled:
+            return
+        self._settled = True
+        widget, self._widget = self._widget, None
+        if widget is None and self.quiet:
+            return
+        try:
+            show_bundle(self.bundle(), display_id=self.display_id, update=widget is not None)
+        finally:
+            if widget is not None:
+                layout = widget.layout  # a widget of its own, which nobody else would close
+                widget.close()
+                layout.close()
+
+    def bundle(self) -> Bundle:
+        """The settled form's MIME bundle. Never raises: what can't be drawn must not cost the work's result."""
+        if self._bundle is None:
+            self._bundle = self._settled_bundle()
+        return self._bundle
