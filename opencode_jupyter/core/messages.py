@@ -19,6 +19,12 @@ Part = ToolPart | dict[str, Any]
 
 NO_TOKENS: Mapping[str, Any] = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 
+_PART_KEYS = frozenset(
+    {"id", "sessionID", "messageID", "type", "callID", "tool", "state", "metadata", "opencode_jupyter"}
+)
+_STATE_KEYS = frozenset({"status", "input", "raw", "title", "output", "error", "metadata", "time", "attachments"})
+_FILE_KEYS = frozenset({"id", "sessionID", "messageID", "type", "mime", "url", "filename"})
+
 
 @dataclass(slots=True)
 class Message:
@@ -26,6 +32,8 @@ class Message:
 
     info: dict[str, Any]
     parts: list[Part] = field(default_factory=list)
+    turns: Any = field(default=None, repr=False, compare=False)
+    """What a model is sent of it, kept by `agent.conversation` until the message changes."""
 
     @property
     def id(self) -> str:
@@ -177,7 +185,15 @@ def _tool_part(wire: Mapping[str, Any]) -> ToolPart:
     )
     ended = isinstance(part.state, (Completed, Failed))
     part.outcome = extra.get("outcome") or (("failed" if isinstance(part.state, Failed) else "completed") * ended)
+    part.extra = _unknown(wire, _PART_KEYS)
+    unknown = _unknown(wire["state"], _STATE_KEYS)
+    if unknown:
+        part.extra = {**(part.extra or {}), "state": unknown}
     return part
+
+
+def _unknown(wire: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
+    return None if known.issuperset(wire) else {key: value for key, value in wire.items() if key not in known}
 
 
 def _state(wire: Mapping[str, Any]) -> State:
@@ -194,7 +210,13 @@ def _state(wire: Mapping[str, Any]) -> State:
         raise KeyError(f"status {status!r}")
     attachments = [
         Attachment(
-            a["mime"], a["url"], a.get("filename"), a.get("id", ""), a.get("sessionID", ""), a.get("messageID", "")
+            a["mime"],
+            a["url"],
+            a.get("filename"),
+            a.get("id", ""),
+            a.get("sessionID", ""),
+            a.get("messageID", ""),
+            _unknown(a, _FILE_KEYS),
         )
         for a in wire.get("attachments") or ()
     ]

@@ -25,6 +25,8 @@ class Attachment:
     id: str = ""
     session_id: str = ""
     message_id: str = ""
+    extra: dict[str, Any] | None = None
+    """Keys that another release wrote and that have no field here."""
 
     @classmethod
     def from_bytes(cls, data: bytes, mime: str, filename: str | None = None) -> Attachment:
@@ -55,7 +57,7 @@ class Attachment:
         }
         if self.filename is not None:
             part["filename"] = self.filename
-        return part
+        return {**self.extra, **part} if self.extra else part
 
 
 @dataclass

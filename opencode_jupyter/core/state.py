@@ -140,6 +140,8 @@ class ToolPart:
     result: ToolResult | None = None
     """The result object of a completed call."""
     provider_metadata: dict[str, Any] | None = None
+    extra: dict[str, Any] | None = None
+    """Keys that another release wrote and that have no field here; those of its state are under ``state``."""
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``ToolPart``."""
@@ -154,4 +156,6 @@ class ToolPart:
         }
         if self.provider_metadata is not None:
             wire["metadata"] = self.provider_metadata
+        if self.extra:
+            return {**self.extra, **wire, "state": {**self.extra.get("state", {}), **wire["state"]}}
         return wire
