@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .context import DryRunEnd
 from .errors import PermissionCorrectedError, PermissionDeniedError, PermissionRejectedError
 from .permission import Action, Decision, Rule
+from .permission.modes import rules_of
 from .question_request import Answers
 from .state import now_ms
 
@@ -52,8 +53,8 @@ class Asking:
         """The rules this call is judged by: the agent's, then the session's."""
         rules = self._agent.model_permission if self._by == "model" else self._agent.permission
         own = self._workspace.rules
-        if own or self.session.permission:
-            return [*rules, *own, *self.session.permission]
+        if own or self.session.permission or self.session.parent_id is not None:
+            return [*rules, *own, *rules_of(self._workspace, self.session)]
         return rules
 
     async def ask_trust(self, permission: str, pattern: str, metadata: dict[str, Any]) -> Decision:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import ids
 from .messages import Message, part_from_wire
 from .permission import Rule
+from .permission.modes import of_mode, restore_mode
 from .state import now_ms
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ class Session:
             wire["model"] = {"id": self.model["modelID"], **{k: v for k, v in self.model.items() if k != "modelID"}}
         if self.parent_id:
             wire["parentID"] = self.parent_id
-        if self.permission:
-            wire["permission"] = [rule.to_wire() for rule in self.permission]
+        rules = [rule.to_wire() for rule in self.permission if not of_mode(rule)]  # a mode is kept by its name
+        if rules:
+            wire["permission"] = rules
         return {**{key: value for key, value in self.extra.items() if key != "time"}, **wire}
 
     @classmethod
@@ -202,6 +204,7 @@ class Sessions:
             message.parts.append(made)
         found.messages = list(by_id.values())
         self._sessions.setdefault(found.id, found)
+        restore_mode(self._workspace, self._sessions[found.id])
         return self._sessions[found.id]
 
     def list(self) -> list[Session]:

@@ -30,7 +30,6 @@ log = logging.getLogger(__name__)
 
 TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean", "trust", "reload")
 PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test", "history")
-MODES = ("default", "accept-edits", "plan", "ask", "bypass")
 PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "external_directory", "doom_loop", "task")
 """Permission keys that are offered; the tools' own names are added."""
 MAX_PATHS = 500
@@ -142,6 +141,8 @@ class _Completer:
             return self._starting(PERMISSIONS_COMMANDS, "keyword"), self.word
         command, position = self.before[0], len(self.before)
         if command == "mode" and position == 1:
+            from ..core.permission.modes import MODES
+
             return self._starting(MODES, "keyword"), self.word
         if command in ACTIONS and self.word.startswith("-"):
             return self._starting(("--project",), "option"), self.word

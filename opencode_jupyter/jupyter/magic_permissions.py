@@ -14,32 +14,25 @@ from typing import TYPE_CHECKING, Any, cast
 from ..core.agents import NOTEBOOK, OPENCODE
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.permission import ACTIONS, EDIT_TOOLS, Rule, expand
+from ..core.permission.modes import BYPASS, MODES, mode_of, set_mode
 from .arguments_words import Word, words
-from .completion import MODES, PERMISSIONS, PERMISSIONS_COMMANDS
+from .completion import PERMISSIONS, PERMISSIONS_COMMANDS
 from .help import permission_of, rule_now, rules_in_force
 from .magic_tools import HISTORY, count_of, unknown
 from .tables import Message, Table, Warned
 
 if TYPE_CHECKING:
     from ..core.permission.rules import Action
+    from ..core.sessions import Session
     from ..core.workspace import Workspace
     from .notebook import Notebook
 
 TYPED = "this session"
 """Origin of the rules that are typed here."""
-MODE = "mode "
-"""Origin of a mode's rules begins so."""
-_WRITERS = ("edit", "bash", "webfetch")
-_MODES: dict[str, tuple[list[tuple[str, Action]], str]] = {
-    "default": ([], "the agent's own rules hold"),
-    "accept-edits": ([("edit", "allow")], "edits go through without asking; rules that deny still hold"),
-    "plan": ([("edit", "deny"), ("bash", "deny")], "nothing is written and no command runs"),
-    "ask": ([(name, "ask") for name in _WRITERS], "everything that writes or runs asks first"),
-    "bypass": ([("*", "allow")], "NOTHING ASKS ANY MORE; only rules that deny still hold"),
-}
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
 _HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "by", "rule", "reply", "message")
 PROJECT = "--project"
+SESSION = "--session"
 
 
 def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
@@ -79,7 +72,7 @@ def listed(workspace: Workspace, agent: str | None = None) -> Table:
     rules = in_order(workspace, agent)
     rows = [{"n": n, **rule.to_wire(), "origin": rule.origin} for n, rule in enumerate(rules, 1)]
     name = workspace.agent(agent).name
-    notes = [f"The last rule that fits decides. Mode: {mode_now(workspace)}."]
+    notes = [f"The last rule that fits decides. Mode: {mode_of(workspace)}."]
     if workspace.permissions.approved:
         first = len(rules) - len(workspace.permissions.approved) + 1
         notes.append(f"Approvals (from {first} on) never undo a deny that stands above them.")
@@ -206,41 +199,30 @@ def history(workspace: Workspace, rest: list[str]) -> Table:
 
 
 def mode(workspace: Workspace, rest: list[str]) -> Message:
-    """``%permissions mode [NAME]``."""
+    """``%permissions mode [NAME] [--session ID]``."""
+    rest, session = _session_option(workspace, rest)
+    where = f" of session {session.id}" if session is not None else ""
     if not rest:
-        name = mode_now(workspace)
-        others = "\n".join(f"  {n:<13} {said}" for n, (_, said) in _MODES.items())
-        return Message(f"Mode {name}: {_MODES[name][1]}.\n{others}")
-    name = rest[0]
-    if len(rest) > 1 or name not in MODES:
-        near = get_close_matches(name, MODES, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
-        raise InvalidArgumentsError(f"There is no mode {' '.join(rest)}.{hint} Modes are {', '.join(MODES)}.")
-    if name == "bypass" and not _bypass_allowed(workspace):
-        raise ToolError(
-            'Mode bypass is off. To allow it, put {"experimental": {"allow_bypass": true}} into opencode.json '
-            "and load the extension again; mode accept-edits may be enough."
-        )
-    before = mode_now(workspace)
-    workspace.rules[:] = [r for r in workspace.rules if not r.origin.startswith(MODE)]
-    workspace.permissions.approved[:] = [r for r in workspace.permissions.approved if not r.origin.startswith(MODE)]
-    entries, said = _MODES[name]
-    for permission, action in entries:
-        rule = Rule(permission, "*", action, MODE + name)
-        if action == "deny":
-            workspace.rules.append(rule)
-        else:
-            workspace.permissions.remember(rule)  # so that no rule that denies is undone, whoever the agent is
-    text = f"Mode {name}: {said}." + (f" (It was {before}.)" if before != name else "")
-    return Warned(text) if name == "bypass" else Message(text)
+        name = mode_of(workspace, session)
+        others = "\n".join(f"  {n:<13} {one.said}" for n, one in MODES.items())
+        return Message(f"Mode{where} {name}: {MODES[name].said}.\n{others}")
+    name = " ".join(rest)
+    before = set_mode(workspace, session, name)
+    text = f"Mode{where} {name}: {MODES[name].said}." + (f" (It was {before}.)" if before != name else "")
+    return Warned(text) if name == BYPASS else Message(text)
 
 
-def mode_now(workspace: Workspace) -> str:
-    """The mode in force."""
-    for rule in (*workspace.rules, *workspace.permissions.approved):
-        if rule.origin.startswith(MODE):
-            return rule.origin.removeprefix(MODE)
-    return "default"
+def _session_option(workspace: Workspace, rest: list[str]) -> tuple[list[str], Session | None]:
+    """The words without ``--session ID``, and that session."""
+    if SESSION not in rest:
+        return rest, None
+    place = rest.index(SESSION)
+    if place + 1 == len(rest):
+        raise InvalidArgumentsError(f"{SESSION} wants a session's id; %sessions lists them.")
+    try:
+        return rest[:place] + rest[place + 2 :], workspace.sessions.get(rest[place + 1])
+    except KeyError as error:
+        raise ToolError(str(error.args[0])) from None
 
 
 def try_out(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
@@ -337,8 +319,3 @@ def _revocable(own: list[Rule]) -> str:
 def _said(rule: Rule) -> str:
     origin = f" ({rule.origin})" if rule.origin else ""
     return f"{rule.permission} {rule.pattern} {rule.action}{origin}"
-
-
-def _bypass_allowed(workspace: Workspace) -> bool:
-    experimental = workspace.config.data.get("experimental")
-    return isinstance(experimental, dict) and experimental.get("allow_bypass") is True

@@ -38,12 +38,16 @@ class Rule:
         pattern: wildcard over what the permission is for (a command, a path).
         action: what happens.
         origin: where the rule comes from, in words for a person. Two rules are equal whatever their origin.
+        approval: it counts as a person's approval (a session's mode): it undoes no rule that denies.
+        over: approvals that were there before it, which it comes after.
     """
 
     permission: str
     pattern: str
     action: Action
     origin: str = field(default="", compare=False)
+    approval: bool = field(default=False, compare=False, repr=False)
+    over: tuple[Rule, ...] = field(default=(), compare=False, repr=False)
 
     def to_wire(self) -> dict[str, str]:
         """OpenCode's form of a rule, without its origin."""
@@ -105,7 +109,7 @@ def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
     for tool in tools:
         key = "edit" if tool in EDIT_TOOLS else tool
         for rule in reversed(ruleset):
-            if match(key, rule.permission):
+            if match(key, rule.permission) and not rule.approval:
                 if rule.pattern == "*" and rule.action == "deny":
                     out.add(tool)
                 break

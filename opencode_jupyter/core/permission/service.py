@@ -178,8 +178,11 @@ class PermissionService:
         rules: list[Rule] = []
         for pattern in patterns:
             rule = evaluate(permission, pattern, ruleset)
+            if rule.approval:  # of the session's mode: a deny stands
+                firm = evaluate(permission, pattern, [r for r in ruleset if not r.approval])
+                rule = firm if firm.action == "deny" else rule
             if approved and rule.action != "deny":
-                rule = evaluate(permission, pattern, ruleset, approved)
+                rule = evaluate(permission, pattern, ruleset, _after(approved, rule))
             if rule.action == "allow" and pattern.startswith(NOT_ANALYSED):
                 rule = doubted(permission, pattern, rule, ruleset, approved)
             rules.append(rule)
@@ -315,7 +318,11 @@ class PermissionService:
 
     def _covered(self, request: PermissionRequest) -> bool:
         """Whether the session's rules, alone, allow all that is asked."""
-        return all(evaluate(request.permission, p, self.approved).action == "allow" for p in request.patterns)
+        asked = zip(request.patterns, request.rules, strict=False) if request.rules else ()
+        approved = {p: _after(self.approved, rule) for p, rule in asked}
+        return all(
+            evaluate(request.permission, p, approved.get(p, self.approved)).action == "allow" for p in request.patterns
+        )
 
     def reject_all(
         self,
@@ -386,6 +393,11 @@ class PermissionService:
         decision = _decision(entry, outcome)
         self.history.append(decision)
         entry.end(decision, outcome.error)
+
+
+def _after(approved: Sequence[Rule], rule: Rule) -> Sequence[Rule]:
+    """The approvals that came after a rule of a session's mode; all of them for another rule."""
+    return [one for one in approved if not any(one is old for old in rule.over)] if rule.over else approved
 
 
 def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:

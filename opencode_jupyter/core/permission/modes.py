@@ -1,0 +1,199 @@
+"""Permission modes: a few words that stand for several rules, for one session or for all of a workspace.
+
+What a mode denies is a rule like any other. What it allows or asks for counts as a person's approval: it comes after
+the agent's rules, but undoes none that denies. A session's mode holds for the sessions that its calls begin, too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidArgumentsError, ToolError
+from .rules import Action, Rule
+
+if TYPE_CHECKING:
+    from ..sessions import Session
+    from ..workspace import Workspace
+
+ORIGIN = "mode "
+"""Begins the origin of a mode's rules; the mode's name follows."""
+DEFAULT = "default"
+BYPASS = "bypass"
+KEPT = "opencode_jupyter"
+"""Key of a stored session's info under which its mode stands."""
+_WRITERS = ("edit", "bash", "webfetch", "python")
+_OTHERS = "<others>"
+"""Stands for the tools of MCP servers and of other libraries: nobody here can tell what they change."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionMode:
+    """One mode.
+
+    Attributes:
+        name: as a person writes it.
+        said: what it means, for people.
+        entries: permission and action of its rules, in order; each is for everything.
+    """
+
+    name: str
+    said: str
+    entries: tuple[tuple[str, Action], ...] = ()
+
+
+MODES: dict[str, PermissionMode] = {
+    mode.name: mode
+    for mode in (
+        PermissionMode(DEFAULT, "the agent's own rules hold"),
+        PermissionMode(
+            "accept-edits", "edits go through without asking; rules that deny still hold", (("edit", "allow"),)
+        ),
+        PermissionMode(
+            "plan",
+            "nothing is written, no command and no Python runs",
+            (("edit", "deny"), ("bash", "deny"), ("python", "deny"), (_OTHERS, "ask")),
+        ),
+        PermissionMode(
+            "ask", "everything that writes or runs asks first", (*((w, "ask") for w in _WRITERS), (_OTHERS, "ask"))
+        ),
+        PermissionMode(BYPASS, "NOTHING ASKS ANY MORE; only rules that deny still hold", (("*", "allow"),)),
+    )
+}
+"""The modes by name. ``accept-edits`` is about files in the project: one outside still asks for external_directory."""
+
+
+def set_mode(workspace: Workspace, session: Session | None, mode: str) -> str:
+    """Put a mode into force; what was in force of another one is taken back.
+
+    Args:
+        workspace: whose.
+        session: for this session alone, and those that its calls begin; None for every session. It is kept with the
+            session, but for ``bypass``.
+        mode: a name of `MODES`.
+
+    Returns:
+        The mode that was in force there before.
+
+    Raises:
+        InvalidArgumentsError: there is no such mode.
+        ToolError: ``bypass``, and the configuration does not allow it; it says which line to add.
+    """
+    chosen = _known(mode)
+    if mode == BYPASS and workspace.config.get("experimental", "allow_bypass") is not True:
+        raise ToolError(
+            'Mode bypass is off. To allow it, put {"experimental": {"allow_bypass": true}} into opencode.json '
+            "and load the extension again (in Python: make a new Workspace); mode accept-edits may be enough."
+        )
+    before = _own(session.permission) if session is not None else notebook_mode(workspace)
+    approved = workspace.permissions.approved
+    if session is None:
+        workspace.rules[:] = [r for r in workspace.rules if not of_mode(r)]
+        approved[:] = [r for r in approved if not of_mode(r)]
+        for rule in _rules(workspace, chosen):
+            if rule.action == "deny":
+                workspace.rules.append(rule)
+            else:
+                workspace.permissions.remember(rule)  # so that no rule that denies is undone, whoever the agent is
+        return before
+    _give(workspace, session, chosen, over=tuple(approved))
+    kept = {k: v for k, v in _kept(session).items() if k != "mode"}
+    if mode not in (DEFAULT, BYPASS):
+        kept["mode"] = mode
+    session.extra = {k: v for k, v in session.extra.items() if k != KEPT}
+    if kept:
+        session.extra[KEPT] = kept
+    workspace.sessions.save(session)
+    return before
+
+
+def mode_of(workspace: Workspace, session: Session | None = None) -> str:
+    """The mode in force: the session's own, else that of the session that began it, else the workspace's."""
+    holder = _holder(workspace, session)
+    return _own(holder.permission) if holder is not None else notebook_mode(workspace)
+
+
+def notebook_mode(workspace: Workspace) -> str:
+    """The mode that holds for every session of the workspace."""
+    return _own([*workspace.rules, *workspace.permissions.approved])
+
+
+def rules_of(workspace: Workspace, session: Session) -> list[Rule]:
+    """A session's rules, with those that the mode of the session that began it brings."""
+    if session.parent_id is None:
+        return session.permission
+    holder = _holder(workspace, session)
+    if holder is None or holder is session:
+        return session.permission
+    return [*session.permission, *(rule for rule in holder.permission if of_mode(rule))]
+
+
+def replace_rules(session: Session, rules: list[Rule]) -> None:
+    """Give a session other rules of its own (a prompt's ``tools``); its mode stays in force."""
+    session.permission = [*rules, *(rule for rule in session.permission if of_mode(rule))]
+
+
+def restore_mode(workspace: Workspace, session: Session) -> None:
+    """Put the mode into force that is kept with a session out of the store."""
+    name = _kept(session).get("mode")
+    if isinstance(name, str) and name in MODES and name != BYPASS:
+        _give(workspace, session, MODES[name], over=())
+
+
+def of_mode(rule: Rule) -> bool:
+    """Whether a rule is a mode's."""
+    return rule.origin.startswith(ORIGIN)
+
+
+def _known(name: str) -> PermissionMode:
+    if name not in MODES:
+        near = get_close_matches(name, MODES, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidArgumentsError(f"There is no mode {name}.{hint} Modes are {', '.join(MODES)}.")
+    return MODES[name]
+
+
+def _give(workspace: Workspace, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
+    firm = [rule for rule in session.permission if not of_mode(rule)]
+    session.permission = firm + [
+        rule if rule.action == "deny" else Rule(rule.permission, rule.pattern, rule.action, rule.origin, True, over)
+        for rule in _rules(workspace, mode)
+    ]
+
+
+def _rules(workspace: Workspace, mode: PermissionMode) -> list[Rule]:
+    origin = ORIGIN + mode.name
+    names = [(n, a) for p, a in mode.entries for n in (_others(workspace) if p == _OTHERS else [p])]
+    return [Rule(name, "*", action, origin) for name, action in names]
+
+
+def _others(workspace: Workspace) -> list[str]:
+    """The permissions that tools from elsewhere ask for: an MCP server's begin with its name (core.md 19.4)."""
+    servers = [re.sub(r"[^A-Za-z0-9_-]", "_", name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
+    tools = map(workspace.registry.get, workspace.registry.names())
+    return list(dict.fromkeys([*servers, *(tool.id for tool in tools if tool is not None and not tool.builtin)]))
+
+
+def _holder(workspace: Workspace, session: Session | None) -> Session | None:
+    """The session, or the nearest of those that began it, that has a mode of its own."""
+    seen: set[str] = set()
+    while session is not None and session.id not in seen:
+        if any(map(of_mode, session.permission)):
+            return session
+        seen.add(session.id)
+        try:
+            session = workspace.sessions.get(session.parent_id) if session.parent_id else None
+        except KeyError:  # it was deleted, or is not open
+            session = None
+    return None
+
+
+def _own(rules: list[Rule]) -> str:
+    return next((rule.origin.removeprefix(ORIGIN) for rule in rules if of_mode(rule)), DEFAULT)
+
+
+def _kept(session: Session) -> dict[str, Any]:
+    kept = session.extra.get(KEPT)
+    return kept if isinstance(kept, dict) else {}
