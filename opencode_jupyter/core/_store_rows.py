@@ -20,8 +20,9 @@ TITLE_LIMIT = 200
 """Characters of a call's input that stand in for a title it does not have."""
 
 _PUT_SESSION = (
-    "INSERT INTO sessions (id, parent_id, updated, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-    "parent_id = excluded.parent_id, updated = excluded.updated, data = excluded.data"
+    "INSERT INTO sessions (id, parent_id, updated, directory, title, data) VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (id) DO UPDATE SET parent_id = excluded.parent_id, updated = excluded.updated, "
+    "directory = excluded.directory, title = excluded.title, data = excluded.data"
 )
 _PUT_MESSAGE = (
     "INSERT INTO messages (id, session_id, data) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
@@ -47,7 +48,7 @@ def encode(value: Any) -> str:
     """JSON of `value`; what JSON does not know becomes text. ASCII, so that any Python string can be kept."""
     for attempt in range(3):
         try:
-            return json.dumps(value, separators=(",", ":"), default=_plain, skipkeys=True)
+            return _encode(value)
         except RuntimeError as error:
             # A tool may change its metadata while it is being written here; the next put brings the end state.
             if isinstance(error, RecursionError) or attempt == 2:
@@ -71,10 +72,20 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), default=_plain, skipkeys=True).encode
+
+
 def session_row(info: Mapping[str, Any]) -> Statement:
     """The statement that keeps a session."""
     updated = _integer((info.get("time") or {}).get("updated"))
-    return _PUT_SESSION, (info["id"], info.get("parentID"), _now() if updated is None else updated, encode(info))
+    return _PUT_SESSION, (
+        info["id"],
+        info.get("parentID"),
+        _now() if updated is None else updated,
+        text_of(info.get("directory")) or "",
+        text_of(info.get("title")) or "",
+        encode(info),
+    )
 
 
 def message_row(info: Mapping[str, Any]) -> Statement:
@@ -97,8 +108,9 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
     else:
         wire = dict(part)
         extra = wire.pop(EXTRA, None) or {}
-    state = wire.get("state") or {}
-    times = state.get("time") or {}
+    state = _mapping(wire.get("state"))  # another release's part may have something else there
+    times = _mapping(state.get("time"))
+    tool = wire.get("tool")
     data = encode(wire)
     if data.startswith('{"unserialisable"'):
         wire["state"] = {**state, "input": {}, "metadata": {"unserialisable": ascii(state)[:2000]}}
@@ -108,15 +120,15 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
         wire["sessionID"],
         wire["messageID"],
         extra.get("parentID"),
-        wire.get("tool"),
-        state.get("status"),
-        _text(state.get("title")),
+        text_of(tool) if isinstance(tool, str) else None,
+        text_of(state.get("status")),
+        text_of(state.get("title")),
         _integer(times.get("start")),
         _integer(times.get("end")),
         _now(),
-        _text(extra.get("agent")) or "",
-        _text(extra.get("by")) or "",
-        _text(extra.get("outcome")) or "",
+        text_of(extra.get("agent")) or "",
+        text_of(extra.get("by")) or "",
+        text_of(extra.get("outcome")) or "",
         float(extra.get("waited") or 0.0),
         encode([decision_wire(d) for d in extra.get("decisions") or ()]),
         writer.host,
@@ -246,6 +258,10 @@ def read_calls(connection: sqlite3.Connection, limit: int) -> list[dict[str, Any
     return calls
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
@@ -256,7 +272,8 @@ def _integer(value: Any) -> int | None:
     return None
 
 
-def _text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
+    """A value as text that SQLite takes: half of a surrogate pair is written as an escape."""
     if value is None:
         return None
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")

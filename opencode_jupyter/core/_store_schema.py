@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ._store_process import Writer, is_alive, this_process
+from ._store_sessions import add_session_columns
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ CREATE INDEX decisions_of_session ON decisions (session_id);
 CREATE TABLE todos (session_id TEXT PRIMARY KEY, data TEXT NOT NULL);
 """
 
-MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = [_FIRST]
+MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = [_FIRST, add_session_columns]
 """Step n brings a file from version n to n + 1; the file keeps its version in ``PRAGMA user_version``."""
 
 

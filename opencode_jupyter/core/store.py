@@ -17,12 +17,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
 from . import _store_rows as rows
+from . import _store_sessions as whole
 from ._store_process import this_process
 from ._store_schema import NewerStoreError, is_corrupt, move_aside, open_database
 from .ids import create
@@ -121,6 +122,26 @@ class Store:
         )
         return found[0] if found else None
 
+    async def listed(self, directory: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Sessions for a list, the one changed last first: of one folder, or of all.
+
+        Returns:
+            Rows with info, messages and calls (how many of each) and cost (US dollars, of the messages).
+        """
+        return await self._ask(lambda c: whole.listed(c, directory, limit))
+
+    async def found(self, name: str, limit: int = 20) -> list[dict[str, Any]]:
+        """Sessions of this id, else whose id begins so, else of this title; rows as `listed` gives them."""
+        return await self._ask(lambda c: whole.found(c, name, limit))
+
+    async def children(self, session_id: str) -> list[dict[str, Any]]:
+        """The infos of the sessions that this one began, oldest first."""
+        return await self._ask(lambda c: whole.children(c, session_id))
+
+    async def taken(self, session_id: str, ids: Collection[str]) -> list[str]:
+        """Which of these ids of messages and parts belong to other sessions."""
+        return await self._ask(lambda c: whole.taken(c, session_id, ids))
+
     async def messages(self, session_id: str) -> list[dict[str, Any]]:
         """A session's messages, oldest first."""
         sql = "SELECT data FROM messages WHERE session_id = ? ORDER BY rowid"
@@ -155,6 +176,13 @@ class Store:
             lambda c: rows.read_data(c, "SELECT data FROM todos WHERE session_id = ?", (session_id,)),
         )
         return list(found[0]) if found else []
+
+    async def write_session(
+        self, info: dict[str, Any], messages: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]
+    ) -> None:
+        """Keep a whole session, in place of what is there under its id, in one transaction."""
+        batch = {"session:" + info["id"]: whole.statements(info, messages, parts, this_process())}
+        await self._ask(lambda _: self._write(batch))
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session, the sessions begun by it, and all that belongs to them."""
