@@ -14,7 +14,11 @@ from ._measure import Options, Row, median_us
 
 WITHOUT_STORE_US = 40
 WITH_STORE_US = 150
+BARE_TASK_US = 6
+"""The two limits are for a machine where a bare asyncio task takes this long; on a slower one they grow with it."""
 MANY = 3000
+ROUNDS = 5
+"""Ours and the floor are measured in turn, and the best round of each counts: other work disturbs both alike."""
 
 
 @tool
@@ -34,51 +38,59 @@ def run(options: Options) -> list[Row]:
 
 
 async def _run(options: Options) -> list[Row]:
-    floor = await median_us(lambda n: asyncio.get_running_loop().create_task(bare(n, 2)))
+    without, _, floor = await _pipeline(options.folder / "without", store=False)
+    with_store, written, floor_too = await _pipeline(options.folder / "with", store=True)
+    floor = min(floor, floor_too)
     rows_floor = await _rows_floor(options.folder / "floor.db")
-    without, _ = await _pipeline(options.folder / "without", store=False)
-    with_store, written = await _pipeline(options.folder / "with", store=True)
+    slower = max(1, floor / BARE_TASK_US)
+    at_most, at_most_with = WITHOUT_STORE_US * slower, WITH_STORE_US * slower
+    beside = f"a bare task and three rows in SQLite: {floor + rows_floor:.0f} µs"
     return [
         Row(
             "a call through the pipeline, no store",
             f"{without:.0f} µs",
             f"a bare asyncio task: {floor:.1f} µs",
             without / floor,
-            f"<= {WITHOUT_STORE_US} µs",
-            without <= WITHOUT_STORE_US,
+            f"<= {at_most:.0f} µs ({WITHOUT_STORE_US / BARE_TASK_US:.1f} bare tasks)",
+            without <= at_most,
         ),
         Row(
             "a call through the pipeline, with the store",
             f"{with_store:.0f} µs",
-            f"a bare task and three rows in SQLite: {floor + rows_floor:.0f} µs",
+            beside,
             with_store / (floor + rows_floor),
-            f"<= {WITH_STORE_US} µs",
-            with_store <= WITH_STORE_US,
+            f"<= {at_most_with:.0f} µs ({WITH_STORE_US / BARE_TASK_US:.0f} bare tasks)",
+            with_store <= at_most_with,
         ),
         Row(
             "the same, mean until all is in the file",
             f"{written:.0f} µs",
-            f"a bare task and three rows in SQLite: {floor + rows_floor:.0f} µs",
+            beside,
             written / (floor + rows_floor),
-            f"<= {WITH_STORE_US} µs",
-            written <= WITH_STORE_US,
+            f"<= {at_most_with:.0f} µs",
+            written <= at_most_with,
         ),
     ]
 
 
-async def _pipeline(folder: Path, *, store: bool) -> tuple[float, float]:
-    """Median of a call, and the mean over many until the store has written them, in microseconds."""
+async def _pipeline(folder: Path, *, store: bool) -> tuple[float, float, float]:
+    """In microseconds: median of a call, the mean over many until the store has written them, median of a bare task."""
     project = folder / "project"
     project.mkdir(parents=True)
+    loop = asyncio.get_running_loop()
     async with Workspace(project, data_dir=folder / "data", store=store) as ws:
         ws.registry.register(add)
-        median = await median_us(lambda n: ws.call("add", {"a": n, "b": 2}))
-        start = time.perf_counter()
-        for number in range(MANY):
-            await ws.call("add", {"a": number, "b": 3})
-        if ws.store is not None:
-            await ws.store.flush()
-        return median, (time.perf_counter() - start) / MANY * 1e6
+        medians, floors, means = [], [], []
+        for _ in range(ROUNDS):
+            floors.append(await median_us(lambda n: loop.create_task(bare(n, 2)), MANY // ROUNDS))
+            medians.append(await median_us(lambda n: ws.call("add", {"a": n, "b": 2}), MANY // ROUNDS))
+            start = time.perf_counter()
+            for number in range(MANY // ROUNDS):
+                await ws.call("add", {"a": number, "b": 3})
+            if ws.store is not None:
+                await ws.store.flush()
+            means.append((time.perf_counter() - start) / (MANY // ROUNDS) * 1e6)
+        return min(medians), min(means), min(floors)
 
 
 async def _rows_floor(path: Path) -> float:

@@ -35,6 +35,7 @@ from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
 from .result import ToolResult
 from .schema import wire_names
+from .scope import cancel_scope
 from .sessions import Session
 from .state import Completed, Failed, Pending, Running, ToolPart, now_ms
 from .tool import Bound, Tool
@@ -130,6 +131,8 @@ class Call(Asking, Arriving):
         self._nested = parent is not None and parent.session is session
         self._pieces, self._looked = [], 0.0
         self._settled_at = 0.0
+        if by == "user":
+            workspace.registry.person_asks()
         if tool is None and not arriving and workspace.registry.settled(name):
             self._settled_at = time.monotonic()
             name, arguments = self._corrected(name, arguments)
@@ -185,7 +188,7 @@ class Call(Asking, Arriving):
         workspace.calls[part.call_id] = self
         self._changed()
         try:
-            with anyio.CancelScope() as self._scope:
+            with cancel_scope() as self._scope:
                 if self.signal.aborted:
                     self._scope.cancel()
                 if self.timeout is not None:
@@ -238,7 +241,10 @@ class Call(Asking, Arriving):
         if not self.dry_run and self._by != "user" and not self._nested:
             # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
             # what is in it was asked for at once, without having seen a result in between.
-            await self._guard_against_loops(arguments)
+            recent = self.session.recent
+            recent.append(doom_loop.key(part.tool, arguments))
+            if doom_loop.looping(recent):
+                await self._ask("doom_loop", [part.tool], [part.tool], {"tool": part.tool, "input": arguments})
         start = now_ms()
         part.state = Running(arguments, start)
         self._changed()
@@ -303,13 +309,6 @@ class Call(Asking, Arriving):
         output = await self._workspace.hooks.trigger(AFTER, {**hook_input, "args": arguments}, output)
         result.title, result.output, result.metadata = output["title"], output["output"], output["metadata"]
         result.attachments = output["attachments"]
-
-    async def _guard_against_loops(self, arguments: dict[str, Any]) -> None:
-        recent = self.session.recent
-        recent.append(doom_loop.key(self.part.tool, arguments))
-        if doom_loop.looping(recent):
-            name = self.part.tool
-            await self._ask("doom_loop", [name], [name], {"tool": name, "input": arguments})
 
     # ------------------------------------------------------------------ progress
 

@@ -112,6 +112,8 @@ def _same_colour(fn: Callable[..., Any], bind: Callable[..., tuple[list[Any], di
             outcome = fn(*args, **keywords)
             if inspect.isawaitable(outcome):
                 outcome = await outcome
+            if isinstance(outcome, str):  # the most common, and asking for an abstract class takes its time
+                return outcome
             return await join_async(outcome, ctx) if isinstance(outcome, AsyncIterator) else outcome
 
         return run

@@ -57,8 +57,9 @@ class Parameters:
     def bind(self, arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         """Positional and named arguments of the function."""
         values = {name: getattr(arguments, attribute) for name, attribute in self.attributes.items()}
-        values.update(dict.fromkeys(self.context, ctx))
-        return [values.pop(name) for name in self.positional], values
+        for name in self.context:
+            values[name] = ctx
+        return [values.pop(name) for name in self.positional] if self.positional else [], values
 
 
 def parameters_of(fn: Callable[..., Any]) -> Parameters:
