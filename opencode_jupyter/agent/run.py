@@ -2,6 +2,282 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+
+from ..core.agents import Agent
+from ..core.call import Call
+from ..core.endings import why_cancelled
+from ..core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
+from ..core.messages import Message
+from ..core.permission import Rule
+from ..core.sessions import Session
+from .answer import Answer
+from .conversation import Conversation
+from .events import Usage
+from .model import Model
+from .structured import Structured
+from .transcript import Transcript
+from .watch import watch
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+Status = Literal["waiting", "working", "retrying", "compacting", "done", "rejected", "stopped", "failed"]
+Change = Callable[["Run", str, Any], None]
+
 
 class Run:
-    """The loop's work on one prompt."""
+    """The loop's work on one prompt. Await it for the `Answer`, or iterate over its events and await it then.
+
+    Attributes:
+        workspace: where it runs.
+        session: the session it adds to; set when it begins, if it was given by its id.
+        agent: whose rules, prompt and tools are used now; the plan tools change it on the way.
+        model: who is asked; set when it begins, if it was given by its name.
+        messages: what it added to the session, the prompt's own message first.
+        calls: the calls of the model, in order; a call's ``children`` are the calls inside it.
+        step: how many times the model was asked.
+        usage: tokens so far.
+        cost: in US dollars so far; None if the model's prices are not known.
+        status: how it stands.
+        retry: ``{"attempt", "message", "next"}`` (Unix ms) while it waits to ask again; else None.
+        error: what ended it; None if nothing did.
+        reason: why it was told to stop; None if it was not.
+        parent: the call of ``task`` that it works for.
+        notes: what a person should know besides.
+        on_change: told of every change, on the workspace's loop: ``(run, kind, thing)``. Kinds: ``message`` (new),
+            ``part`` (new, or whole), ``delta`` ((part, text): it has grown), ``call`` (a new call; its own ``on_update``
+            tells the rest), ``dropped`` (ids of messages or parts that a broken stream had begun), ``status``, ``end``.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        text: str,
+        *,
+        model: str | Model | None = None,
+        agent: str | None = None,
+        session: str | Session | None = None,
+        files: Iterable[Any] = (),
+        format: Any = None,
+        max_steps: int | None = None,
+        tools: Mapping[str, bool] | Iterable[str] | None = None,
+        system: str | None = None,
+        parent: Call | None = None,
+        record: Any = None,
+        title: str | None = None,
+    ) -> None:
+        if not isinstance(text, str):
+            raise InvalidArgumentsError(f"the prompt must be a text, not {type(text).__name__}")
+        if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
+            raise InvalidArgumentsError("max_steps must be a whole number above 0")
+        self.workspace = workspace
+        self.text = text
+        self.wanted_model = model
+        self.wanted_agent = agent
+        self.wanted_session = session
+        self.files = list(files)
+        self.structured = None if format is None else Structured(format)
+        self.max_steps = max_steps
+        self.switches, self.only = _switches(tools)
+        self.system = system
+        self.parent = parent
+        self.record = record
+        self.title = title
+        self.session: Session = session if isinstance(session, Session) else _NONE
+        self.agent: Agent
+        self.model: Model
+        self.conversation: Conversation
+        self.transcript = Transcript(self)
+        self.messages: list[Message] = []
+        self.calls: list[Call] = []
+        self.step = 0
+        self.usage = Usage()
+        self.cost: float | None = None
+        self.status: Status = "waiting"
+        self.retry: dict[str, Any] | None = None
+        self.error: BaseException | None = None
+        self.reason: str | None = None
+        self.notes: list[str] = []
+        self.answer: Answer | None = None
+        self.on_change: Change | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Answer] | None = None
+
+    # ------------------------------------------------------------------ running it
+
+    async def run(self) -> Answer:
+        """Do the work, once; on the workspace's loop.
+
+        Raises:
+            ModelError: the model could not be asked, or would not answer.
+            ToolAbortedError: it was stopped; what had been done by then stands in the session.
+            ToolError: there is no such agent, or the session is at work already.
+        """
+        if self._loop is not None:
+            raise ToolError("this run has begun already; await it, or make a new one with sessions.prompt(...)")
+        from .loop import work  # here: what it needs is only loaded when there is something to do
+
+        self._loop = asyncio.get_running_loop()
+        try:
+            with anyio.CancelScope() as self._scope:
+                if self.reason is not None:
+                    self._scope.cancel()
+                self.answer = await work(self)
+            if self.answer is None:
+                raise ToolAbortedError(f"the run was {_said(self.reason)}", reason=self.reason or "stopped")  # noqa: TRY301
+        except asyncio.CancelledError as error:
+            self._ended("stopped", error)
+            raise
+        except ToolAbortedError as error:
+            self._ended("stopped", error)
+            raise
+        except BaseException as error:
+            self._ended("failed", error)
+            raise
+        self._ended("rejected" if self.answer.ended == "rejected" else "done", None)
+        return self.answer
+
+    def _ended(self, status: Status, error: BaseException | None) -> None:
+        if isinstance(error, asyncio.CancelledError) and self.reason is None:
+            self.reason = why_cancelled(self.parent)
+        self.error, self.retry = error, None
+        if self.session.run is self:
+            self.session.run = None
+        if self.session is not _NONE:
+            self.workspace.publish("session.idle", lambda: {"sessionID": self.session.id})
+        self.set_status(status)
+        self.tell("end", None)
+
+    def __await__(self) -> Generator[Any, None, Answer]:
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Answer:
+        home = self.workspace.loop
+        if home is None or not home.is_running() or home is asyncio.get_running_loop():
+            return await self._here()
+        future = asyncio.run_coroutine_threadsafe(self._here(), home)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self.abort("interrupted")
+            raise
+
+    async def _here(self) -> Answer:
+        if self._task is None:
+            self._task = asyncio.create_task(self.run())
+        try:
+            return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if not self._task.done():  # whoever waits was cancelled: so is the work
+                self.abort(why_cancelled(self.parent))
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait({self._task})
+            raise
+
+    def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        return watch(self)
+
+    def abort(self, reason: str = "stopped") -> None:
+        """Stop it: the request, every call, every child session. Any thread may call it; twice is harmless."""
+        if self.reason is None:
+            self.reason = reason
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._cancel()
+        else:
+            loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        for call in self.calls:
+            if not call.part.outcome:
+                call.abort(self.reason or "stopped")
+        if self._scope is not None:
+            self._scope.cancel()
+
+    # ------------------------------------------------------------------ what the loop's parts need
+
+    @property
+    def model_wire(self) -> dict[str, str]:
+        """The model as OpenCode's messages name it."""
+        return {"providerID": self.model.info.provider, "modelID": self.model.info.model}
+
+    @property
+    def rules(self) -> list[Rule]:
+        """What the model's calls are judged by."""
+        return [*self.agent.model_permission, *self.workspace.rules, *self.session.permission]
+
+    def tell(self, kind: str, thing: Any) -> None:
+        """Tell whoever watches; what goes wrong there must not end the run."""
+        if self.on_change is None:
+            return
+        try:
+            self.on_change(self, kind, thing)
+        except Exception:
+            log.exception("a listener of a run failed")
+
+    def set_status(self, status: Status) -> None:
+        """Say how it stands."""
+        self.status = status
+        wire: dict[str, Any] = {"type": "busy" if status in ("working", "compacting") else "idle"}
+        if self.retry is not None:
+            wire = {"type": "retry", **self.retry}
+        if self.session is not _NONE:
+            self.workspace.publish("session.status", lambda: {"sessionID": self.session.id, "status": wire})
+        self.tell("status", None)
+
+    def add(self, message: Message) -> Message:
+        """Put a message of this run at the end of its session."""
+        self.messages.append(message)
+        self.conversation.add(message)
+        self.tell("message", message)
+        return message
+
+    def free_call_id(self, id: str) -> str:
+        """A call's id as the provider gave it, or one like it if that is taken in the session or by a call at work."""
+        taken = self.transcript.call_ids
+        if not id:
+            id = f"call_{uuid.uuid4().hex[:20]}"
+        free, n = id, 1
+        while free in taken or free in self.workspace.calls:
+            n += 1
+            free = f"{id}_{n}"
+        taken.add(free)
+        return free
+
+
+def _switches(tools: Mapping[str, bool] | Iterable[str] | None) -> tuple[dict[str, bool], Sequence[str] | None]:
+    if tools is None:
+        return {}, None
+    if isinstance(tools, str):
+        raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
+    if isinstance(tools, Mapping):
+        return {str(name): bool(wanted) for name, wanted in tools.items()}, None
+    return {}, [str(name) for name in tools]
+
+
+def _said(reason: str | None) -> str:
+    return {
+        "interrupted": "interrupted",
+        "timeout": "stopped at its time limit",
+        "closed": "ended with its workspace",
+    }.get(reason or "", "stopped")
+
+
+_NONE = Session("", "", "")
+"""Stands for the session of a run that has not begun."""

@@ -36,7 +36,7 @@ class Arriving:
         now = asyncio.get_running_loop().time()
         if now - self._looked < ARRIVAL_INTERVAL:
             return
-        self._looked = now
+        self._looked = now  # type: ignore[misc]  # a slot of the class that has this for a base
         raw = "".join(self._pieces)
         if len(raw) > LONGEST_LOOK:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from .permission.modes import of_mode, restore_mode
 from .state import now_ms
 
 if TYPE_CHECKING:
+    from ..agent.model import Model
     from ..agent.run import Run
     from .workspace import Workspace
 
@@ -56,6 +58,54 @@ class Session:
     project_id: str = "global"
     version: str = "opencode_jupyter"
     run: Run | None = None
+    workspace: Workspace | None = field(default=None, repr=False)
+
+    # ------------------------------------------------------------------ what can be done with it
+
+    def prompt(self, text: str, **options: Any) -> Run:
+        """Ask a model something in this session: `Sessions.prompt` with ``session=`` this one."""
+        return self._home.sessions.prompt(text, session=self, **options)
+
+    async def fork(self, at: str | int | Message | None = None) -> Session:
+        """A new session with copies of the messages before `at` (a message, its id or its place); all if left out.
+
+        Raises:
+            ToolError: there is no such message.
+        """
+        from ..agent.forking import fork  # here, so that core's modules do not depend on the model loop
+
+        return await fork(self._home, self, at)
+
+    async def revert(self, to: str | int | Message, **options: Any) -> Any:
+        """Take back the messages from `to` (a message, its id, a part's id, its place) on, with their changes of files.
+
+        Returns:
+            What was put back, and what was kept since somebody else had changed it (`agent.revert.Reverted`).
+
+        Raises:
+            ToolError: there is no such message, or the session is at work.
+        """
+        from ..agent.revert import revert
+
+        return await revert(self._home, self, to, **options)
+
+    async def unrevert(self) -> Any:
+        """Take back the last `revert`, as long as no prompt came after it.
+
+        Raises:
+            ToolError: there is nothing to take back.
+        """
+        from ..agent.revert import unrevert
+
+        return await unrevert(self._home, self)
+
+    @property
+    def _home(self) -> Workspace:
+        if self.workspace is None:
+            raise RuntimeError("this session belongs to no workspace; add it with workspace.sessions.add(session)")
+        return self.workspace
+
+    # ------------------------------------------------------------------ its form
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``Session.Info``."""
@@ -140,6 +190,7 @@ class Sessions:
             str(self._workspace.directory),
             parent_id,
             list(permission or ()),
+            workspace=self._workspace,
         )
         self._sessions[made.id] = made
         self._workspace.publish("session.created", lambda: {"info": made.to_wire()})
@@ -148,6 +199,7 @@ class Sessions:
 
     def add(self, session: Session) -> None:
         """Take in a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
+        session.workspace = self._workspace
         self._sessions[session.id] = session
         self._workspace.publish("session.created", lambda: {"info": session.to_wire()})
         self.save(session, touch=False)
@@ -191,9 +243,8 @@ class Sessions:
         if store is None or info is None:
             raise KeyError(f"no session {session}; %sessions lists those there are")
         found = Session.from_wire(info)
-        by_id: dict[str, Message] = {}
-        for message in await store.messages(session):
-            by_id[message["id"]] = Message(message)
+        found.workspace = self._workspace
+        by_id = {one["id"]: Message(one) for one in await store.messages(session)}
         for part in await store.parts(session):
             message = by_id.get(part["messageID"])
             if message is None:
@@ -206,6 +257,57 @@ class Sessions:
         self._sessions.setdefault(found.id, found)
         restore_mode(self._workspace, self._sessions[found.id])
         return self._sessions[found.id]
+
+    def prompt(
+        self,
+        text: str,
+        *,
+        model: str | Model | None = None,
+        agent: str | None = None,
+        session: str | Session | None = None,
+        files: Iterable[Any] = (),
+        format: Any = None,
+        max_steps: int | None = None,
+        tools: Mapping[str, bool] | Iterable[str] | None = None,
+        system: str | None = None,
+        **options: Any,
+    ) -> Run:
+        """Ask a model something: ``answer = await workspace.sessions.prompt("...", model="openai:gpt-5")``.
+
+        Args:
+            text: the request.
+            model: ``provider:model``, ``provider/model``, ``scripted:FILE``, or an object that is one
+                (`agent.model.Model`). The agent's, the session's or the configuration's ``model`` if left out.
+            agent: who is to answer; the session's, or the default one, if left out.
+            session: where it belongs; a new one if left out.
+            files: pictures, PDF files and texts that go along: paths or `Attachment` objects.
+            format: a JSON schema, a pydantic model or another type: the answer's `value` is then one of these.
+            max_steps: most times that the model is asked; the agent's ``steps`` if left out.
+            tools: the names of the only tools to be offered, or a dict that turns some off.
+            system: words to add to the system prompt, for this prompt only.
+            **options: see `agent.run.Run`.
+
+        Returns:
+            The run. Nothing happens before it is awaited (for the `Answer`) or iterated over (for its events).
+
+        Raises:
+            InvalidArgumentsError: something is not of the kind it should be.
+        """
+        from ..agent.run import Run  # here, so that core's modules do not depend on the model loop
+
+        return Run(
+            self._workspace,
+            text,
+            model=model,
+            agent=agent,
+            session=session,
+            files=files,
+            format=format,
+            max_steps=max_steps,
+            tools=tools,
+            system=system,
+            **options,
+        )
 
     def list(self) -> list[Session]:
         """Every session that this workspace has in memory, oldest first; ``store.sessions()`` has all that are kept."""

@@ -31,9 +31,10 @@ LAZY = {
     ("core.workspace", "sources"),
     ("core.workspace", "adapters"),
     ("core.registry", "adapters"),
+    ("core.sessions", "agent"),
 }
 """Allowed inside a function only: which tools there are, and places that give some, when a workspace opens;
-other libraries' tools, when one is given or wanted."""
+other libraries' tools, when one is given or wanted; the model loop, when a model is prompted."""
 HEAVY = (
     "IPython",
     "ipywidgets",

@@ -1,0 +1,119 @@
+"""How a run begins: which session, agent and model, and the user's message (reference: core.md 6.5, 13)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ToolError
+from ..core.messages import Message, new_part, user_message
+from ..core.sessions import Session
+from .attachments import file_parts
+from .compaction.title import title
+from .conversation import Conversation
+from .errors import ModelError
+from .model import Model
+from .models import resolve
+from .prompt.reminders import reminders
+from .revert import cleanup
+
+if TYPE_CHECKING:
+    from .run import Run
+
+NEW = "New session"
+"""The title of a session that has none yet."""
+
+
+async def begin(run: Run) -> None:
+    """Open the session, find agent and model, and put the user's message into it.
+
+    Raises:
+        ToolError: no such session, agent or tool, or the session is at work.
+        ModelError: there is no such model, or none is named anywhere.
+    """
+    workspace = run.workspace
+    if not workspace.registry.settled():
+        await workspace.registry.prepare()  # plugins may bring agents and tools
+    run.session = await _session(run)
+    if run.session.run is not None and run.session.run is not run:
+        raise ToolError(
+            f"the session {run.session.title!r} is at work on another prompt; "
+            "wait for it, stop it, or use another session"
+        )
+    run.session.run = run
+    run.conversation = Conversation(workspace, run.session)
+    run.agent = workspace.agent(run.wanted_agent or run.session.agent or None)
+    run.model = await _model(run)
+    await cleanup(workspace, run.session)
+    _only(run)
+    message = _message(run)
+    session = run.session
+    session.agent, session.model = _key(run), run.model_wire
+    first = not session.messages
+    run.add(message)
+    if first and session.title in ("", NEW):
+        session.title = run.title or await title(workspace, session, run.text)
+    workspace.sessions.save(session)
+
+
+async def _session(run: Run) -> Session:
+    sessions = run.workspace.sessions
+    if run.wanted_session is None:
+        return sessions.create(run.title or "")
+    try:
+        return await sessions.open(run.wanted_session)
+    except KeyError as error:
+        raise ToolError(str(error.args[0])) from None
+
+
+async def _model(run: Run) -> Model:
+    """The model that is asked: named by the prompt, the agent, the session, the configuration; in this order."""
+    wanted = run.wanted_model
+    if wanted is None:
+        known = run.agent.model or run.session.model
+        wanted = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
+    if wanted is None:
+        raise ModelError(
+            "no model is named: give one (model='openai:gpt-5', %%agent -m openai:gpt-5), or set `model` in "
+            "opencode.json. A lesson without a key runs on model='scripted:FILE'",
+            "setup",
+        )
+    if run.record is None:
+        return await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted
+    from .scripted.recording import Recorder
+
+    model = await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted
+    return Recorder(model, Path(run.workspace.directory, run.record))
+
+
+def _key(run: Run) -> str:
+    """The key that the agent is found by; its shown name may be another."""
+    return next((key for key, agent in run.workspace.agents.items() if agent is run.agent), run.agent.name)
+
+
+def _only(run: Run) -> None:
+    """Turn a list of wanted tools into switches: all others are off."""
+    if run.only is None:
+        return
+    known = run.workspace.registry.names()
+    missing = [name for name in run.only if name not in known]
+    if missing:
+        raise ToolError(f"no tool {', '.join(missing)}; there are {', '.join(known)}")
+    run.switches = {name: name in run.only for name in known}
+
+
+def _message(run: Run) -> Message:
+    more: dict[str, Any] = {}
+    if run.system:
+        more["system"] = run.system
+    if run.switches and run.only is None:
+        more["tools"] = dict(run.switches)
+    if run.structured is not None:
+        more["format"] = {"type": "json_schema", "schema": run.structured.schema}
+    before = next((m.info.get("agent") for m in reversed(run.session.messages) if m.role == "user"), None)
+    message = user_message(run.session.id, _key(run), run.model_wire, **more)
+    message.parts.append(new_part(message, "text", text=run.text))
+    message.parts += file_parts(message, run.files, run.workspace.directory)
+    for said in reminders(run.agent, before):
+        message.parts.append(new_part(message, "text", text=said, synthetic=True))
+    return message

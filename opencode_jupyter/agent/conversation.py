@@ -1,0 +1,121 @@
+"""A session's messages in memory: the one place that adds, changes and removes them, stores them and tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from ..core.messages import Message, Part, part_id, part_to_wire
+from ..core.sessions import Session
+from ..core.state import ToolPart
+from .history import after_summary, turns_of
+from .turns import Turn
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+
+PART = "message.part.updated"
+DELTA = "message.part.delta"
+
+
+class Conversation:
+    """Writes a session's messages.
+
+    Args:
+        workspace: whose store and bus are told.
+        session: whose messages they are; its ``messages`` list is changed in place.
+    """
+
+    def __init__(self, workspace: Workspace, session: Session) -> None:
+        self.workspace = workspace
+        self.session = session
+
+    # ------------------------------------------------------------------ writing
+
+    def add(self, message: Message) -> Message:
+        """Put a message, with the parts it has, at the end."""
+        self.session.messages.append(message)
+        self.changed(message)
+        for part in message.parts:
+            self._written(part)
+        return message
+
+    def changed(self, message: Message) -> None:
+        """A message's info has changed."""
+        message.turns = None
+        workspace = self.workspace
+        workspace.publish("message.updated", lambda: {"info": dict(message.info)})
+        if workspace.store is not None:
+            # A copy: the store writes it later, on its own thread.
+            workspace.store.put_message(dict(message.info))
+
+    def put(self, message: Message, part: Part) -> None:
+        """Put a part into a message: at its end, or in the place of the one with the same id."""
+        message.turns = None
+        id = part_id(part)
+        for i in range(len(message.parts) - 1, -1, -1):
+            if part_id(message.parts[i]) == id:
+                message.parts[i] = part
+                break
+        else:
+            message.parts.append(part)
+        self._written(part)
+
+    def grown(self, part: dict[str, Any], field: str, delta: str) -> None:
+        """A part has grown by `delta`; the part itself is written when it is whole."""
+        bus = self.workspace.bus
+        if bus.wanted(DELTA):
+            where = {"sessionID": part["sessionID"], "messageID": part["messageID"], "partID": part["id"]}
+            bus.publish(DELTA, {**where, "field": field, "delta": delta})
+
+    def drop(self, message: Message, ids: Collection[str]) -> None:
+        """Take parts out of a message (what a broken stream had begun)."""
+        if not ids:
+            return
+        message.turns = None
+        message.parts[:] = [part for part in message.parts if part_id(part) not in ids]
+        if self.workspace.store is not None:
+            self.workspace.store.delete_parts(list(ids))
+        for id in ids:
+            where = {"sessionID": self.session.id, "messageID": message.id, "partID": id}
+            self.workspace.publish("message.part.removed", lambda where=where: where)  # type: ignore[misc]
+
+    def remove(self, ids: Collection[str]) -> None:
+        """Take whole messages out."""
+        self.session.messages[:] = [message for message in self.session.messages if message.id not in ids]
+        if self.workspace.store is not None:
+            self.workspace.store.delete_messages(list(ids))
+        for id in ids:
+            where = {"sessionID": self.session.id, "messageID": id}
+            self.workspace.publish("message.removed", lambda where=where: where)  # type: ignore[misc]
+
+    def _written(self, part: Part) -> None:
+        workspace = self.workspace
+        if workspace.store is not None:
+            workspace.store.put_part(part if isinstance(part, ToolPart) else dict(part))
+        workspace.publish(PART, lambda: {"part": part_to_wire(part)})
+
+    # ------------------------------------------------------------------ reading
+
+    def turns(self) -> list[Turn]:
+        """What a model is sent: everything behind the last summary.
+
+        The turns of a message are made once and kept until it changes, so that providers' own forms of them can be kept
+        too.
+        """
+        messages = self.session.messages
+        found: list[Turn] = []
+        for message in messages[after_summary(messages) :]:
+            if message.turns is None:
+                message.turns = turns_of(message)
+            found += message.turns
+        return found
+
+    def forget(self) -> None:
+        """Make all turns anew: parts were changed elsewhere."""
+        for message in self.session.messages:
+            message.turns = None
+
+    def touched(self, message: Message) -> None:
+        """A call of this message has changed its part."""
+        message.turns = None

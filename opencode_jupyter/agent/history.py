@@ -1,0 +1,111 @@
+"""A session's messages as the turns that a model is sent (reference: core.md 9.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.messages import Message
+from ..core.result import Attachment
+from ..core.state import Completed, Failed, ToolPart
+from .turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
+
+CLEARED = "[Old tool result content cleared]"
+"""What stands in the place of a result that was pruned; OpenCode's words."""
+INTERRUPTED = "[Tool execution was interrupted]"
+"""What a model is told of a call that never ended; OpenCode's words. No call may go without a result."""
+SUMMARY_QUESTION = "What did we do so far?"
+"""What a summary answers: the user's message that a compaction part stands for."""
+ABORTED = "MessageAbortedError"
+
+
+def turns_of(message: Message) -> tuple[Turn, ...]:
+    """The turns of one message: none if a model is told nothing of it."""
+    return _of_user(message) if message.role == "user" else _of_assistant(message)
+
+
+def after_summary(messages: Sequence[Message]) -> int:
+    """Index of the first message that a model still has to see: the question of the last whole summary, else 0."""
+    answered: set[str] = set()
+    for i in range(len(messages) - 1, -1, -1):
+        message = messages[i]
+        info = message.info
+        if message.role == "assistant":
+            if info.get("summary") is True and info.get("finish") and not info.get("error"):
+                answered.add(str(info.get("parentID")))
+        elif message.id in answered and any(message.of_type("compaction")):
+            return i
+    return 0
+
+
+def _of_user(message: Message) -> tuple[Turn, ...]:
+    pieces: list[Piece] = []
+    for part in message.parts:
+        if isinstance(part, ToolPart):
+            continue
+        kind = part.get("type")
+        if kind == "text" and not part.get("ignored") and part.get("text"):
+            pieces.append(TextPiece(part["text"]))
+        elif kind == "file":
+            piece = media_of(str(part.get("mime", "")), str(part.get("url", "")), part.get("filename"))
+            if piece is not None:
+                pieces.append(piece)
+        elif kind == "compaction":
+            pieces.append(TextPiece(SUMMARY_QUESTION))
+        elif kind == "subtask":
+            pieces.append(TextPiece("The following tool was executed by the user"))
+    return (Turn("user", tuple(pieces)),) if pieces else ()
+
+
+def _of_assistant(message: Message) -> tuple[Turn, ...]:
+    if message.info.get("error") and not _worth_keeping(message):
+        return ()
+    origin = (str(message.info.get("providerID", "")), str(message.info.get("modelID", "")))
+    said: list[Piece] = []
+    results: list[ResultPiece] = []
+    for part in message.parts:
+        if isinstance(part, ToolPart):
+            said.append(CallPiece(part.call_id, part.tool, part.state.input, part.provider_metadata))
+            results.append(_result(part))
+        elif part.get("type") == "text":
+            if part.get("text"):
+                said.append(TextPiece(part["text"]))
+        elif part.get("type") == "reasoning" and (part.get("text") or part.get("metadata")):
+            said.append(ReasoningPiece(part.get("text") or "", part.get("metadata")))
+    if not any(not isinstance(piece, ReasoningPiece) for piece in said):
+        return ()  # a thought alone: providers take no such answer back
+    turn = Turn("assistant", tuple(said), origin)
+    return (turn, Turn("tool", tuple(results))) if results else (turn,)
+
+
+def _worth_keeping(message: Message) -> bool:
+    """Whether an answer that ended in an error is told: one that was stopped after it had said or done something."""
+    if (message.info.get("error") or {}).get("name") != ABORTED:
+        return False
+    return any(isinstance(p, ToolPart) or p.get("type") not in ("step-start", "reasoning") for p in message.parts)
+
+
+def _result(part: ToolPart) -> ResultPiece:
+    state = part.state
+    if isinstance(state, Completed):
+        if state.compacted is not None:
+            return ResultPiece(part.call_id, part.tool, CLEARED)
+        media = tuple(m for m in map(_attached, state.attachments) if m is not None)
+        return ResultPiece(part.call_id, part.tool, state.output, media)
+    if isinstance(state, Failed):
+        return ResultPiece(part.call_id, part.tool, state.error, failed=True)
+    return ResultPiece(part.call_id, part.tool, INTERRUPTED, failed=True)
+
+
+def _attached(attachment: Attachment) -> MediaPiece | None:
+    return media_of(attachment.mime, attachment.url, attachment.filename)
+
+
+def media_of(mime: str, url: str, filename: Any = None) -> MediaPiece | None:
+    """A file part as a piece: only pictures and PDF files that are there as base64 data are sent."""
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:") or not head.endswith(";base64"):
+        return None
+    if not (mime.startswith("image/") or mime == "application/pdf"):
+        return None
+    return MediaPiece(mime, data, filename if isinstance(filename, str) else None)

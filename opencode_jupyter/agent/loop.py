@@ -1,0 +1,293 @@
+"""The loop: ask the model, make its calls, ask again with what came of them, until it is done (core.md 6 to 8, 23)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.messages import Message, assistant_message, new_part, user_message
+from ..core.state import now_ms
+from .answer import Answer, Ended
+from .begin import begin
+from .compaction import compact, overflows, prune
+from .errors import ModelError
+from .events import Finish, Usage
+from .model import Request
+from .offered import Offers
+from .prompt import system_prompt
+from .prompt.reminders import LAST_STEP
+from .retry import wait_before
+from .step import Step
+from .step_files import StepFiles
+from .structured import NUDGE, NUDGES
+from .turns import TextPiece, Turn
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+async def work(run: Run) -> Answer:
+    """Take a run from its prompt to its answer.
+
+    Raises:
+        ModelError: see `agent.errors`.
+        ToolError: it could not begin.
+    """
+    run.set_status("working")
+    await begin(run)
+    loop = _Loop(run)
+    try:
+        return await loop.go()
+    finally:
+        await asyncio.shield(loop.files.close())
+        run.workspace.sessions.save(run.session)
+
+
+class _Loop:
+    """The state of one run that only the loop needs."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.offers = Offers(run.workspace)
+        self.files = StepFiles(run.workspace)
+        self.limit = run.max_steps or run.agent.steps
+        self.nudged = 0
+
+    async def go(self) -> Answer:
+        run = self.run
+        while True:
+            self._follow_agent()
+            message = await self._step()
+            step = self.last
+            finish = step.finish
+            replay = ((finish.metadata if finish is not None else None) or {}).get("replay") or {}
+            run.notes += [str(one) for one in replay.get("differences", ())]
+            if run.structured is not None and run.structured.given:
+                return await self._done(message, "done")
+            if step.blocked:
+                return await self._done(message, "rejected")
+            goes_on = bool(step.calls) or finish is None
+            if not goes_on and run.structured is not None:
+                goes_on = self._nudge(message)
+            if not goes_on:
+                return await self._done(message, _ended(finish))
+            if self.limit is not None and run.step >= self.limit:
+                return await self._done(message, "max-steps")
+            if finish is not None and overflows(finish.usage, run.model.info, run.workspace.config.data):
+                await self._compact()
+
+    def _follow_agent(self) -> None:
+        """Go on as the agent that the last user's message is for: the plan tools change it."""
+        run = self.run
+        last = next((m for m in reversed(run.session.messages) if m.role == "user"), None)
+        key = last.info.get("agent") if last is not None else None
+        agent = run.workspace.agents.get(str(key))
+        if agent is not None and agent is not run.agent:
+            run.agent, run.session.agent = agent, str(key)
+            run.tell("status", None)
+
+    # ------------------------------------------------------------------ one step
+
+    async def _step(self) -> Message:
+        run = self.run
+        last_step = self.limit is not None and run.step + 1 >= self.limit
+        for attempt in range(1, 1000):
+            request = await self._request(last_step)
+            message = self._open()
+            step = self.last = Step(run, message, self.offered, self.files.before_call)
+            try:
+                self.files.begin()
+                await step.take(request)
+                await self._close(message, step)
+            except ModelError as error:
+                if error.kind == "overflow" and attempt == 1 and len(run.session.messages) > 2:
+                    self._withdraw(message)
+                    await self._compact()
+                    continue
+                wait = wait_before(error, attempt)
+                if wait is None:
+                    self._break(message, step, error.to_wire())
+                    raise
+                self._withdraw(message)
+                await self._wait(error, attempt, wait)
+            except BaseException:
+                text = "The run was stopped."
+                self._break(message, step, {"name": "MessageAbortedError", "data": {"message": text}})
+                raise
+            else:
+                run.step += 1
+                return message
+        raise AssertionError("unreachable")
+
+    async def _request(self, last_step: bool) -> Request:
+        run = self.run
+        info, agent, structured = run.model.info, run.agent, run.structured
+        extra = () if structured is None else ((structured.tool, structured.bound),)
+        self.offered = await self.offers.at_step(info, agent, run.rules, run.switches, extra)
+        specs = self.offered.specs
+        system = await system_prompt(run.workspace, agent, info, run.session, specs, run.system)
+        turns: Sequence[Turn] = run.conversation.turns()
+        choice = "auto" if structured is None else "required"
+        if last_step and structured is None and self.limit != 1:
+            turns = [*turns, Turn("user", (TextPiece(LAST_STEP),))]
+            choice = "none"
+        return Request(
+            system=system,
+            turns=turns,
+            tools=specs,
+            tool_choice=choice if specs else "auto",
+            temperature=agent.temperature,
+            top_p=agent.top_p,
+            options=agent.options,
+            session=run.session.id,
+            agent=agent.name,
+        )
+
+    def _open(self) -> Message:
+        run = self.run
+        parent = next(m for m in reversed(run.session.messages) if m.role == "user")
+        message = assistant_message(
+            run.session.id,
+            parent.id,
+            run.session.agent or run.agent.name,
+            run.model_wire,
+            cwd=str(run.workspace.directory),
+            root=str(run.workspace.worktree),
+        )
+        message.parts.append(new_part(message, "step-start"))
+        return run.add(message)
+
+    async def _close(self, message: Message, step: Step) -> None:
+        """The step is over: what it took, and which files it changed."""
+        run, finish = self.run, step.finish or Finish("unknown")
+        before = await self.files.start()
+        after, changed = await self.files.end()
+        if before is not None:
+            start = next(message.of_type("step-start"))
+            start["snapshot"] = before
+            run.conversation.put(message, start)
+        cost = self._count(message, finish.usage)
+        reason = "tool-calls" if step.calls and finish.reason in ("stop", "unknown", "other") else finish.reason
+        end = new_part(message, "step-finish", reason=reason, tokens=finish.usage.to_wire(), cost=cost)
+        if after is not None:
+            end["snapshot"] = after
+        run.conversation.put(message, end)
+        if changed:
+            patch = new_part(message, "patch", hash=before, files=changed)
+            run.conversation.put(message, patch)
+            run.tell("part", patch)
+        message.info["finish"] = reason
+        message.info["time"] = {**message.info["time"], "completed": now_ms()}
+        run.conversation.changed(message)
+        run.tell("part", end)
+
+    def _count(self, message: Message, usage: Usage) -> float:
+        run = self.run
+        prices = run.model.info.cost
+        cost = prices.of(usage) if prices is not None else 0.0
+        run.usage = run.usage + usage
+        if prices is not None:
+            run.cost = (run.cost or 0.0) + cost
+        message.info["tokens"] = usage.to_wire()
+        message.info["cost"] = message.info.get("cost", 0) + cost
+        extra = run.session.extra
+        extra["cost"] = extra.get("cost", 0) + cost
+        before = extra.get("tokens") or {}
+        cache = before.get("cache") or {}
+        extra["tokens"] = {
+            "input": before.get("input", 0) + usage.input,
+            "output": before.get("output", 0) + usage.output,
+            "reasoning": before.get("reasoning", 0) + usage.reasoning,
+            "cache": {
+                "read": cache.get("read", 0) + usage.cache_read,
+                "write": cache.get("write", 0) + usage.cache_write,
+            },
+        }
+        return cost
+
+    def _break(self, message: Message, step: Step, error: dict[str, Any]) -> None:
+        """The step ended in an error: what there is of it is kept, and the history stays one that can go on."""
+        run = self.run
+        step.close()
+        message.info["error"] = error
+        message.info["time"] = {**message.info["time"], "completed": now_ms()}
+        run.conversation.changed(message)
+        run.workspace.publish("session.error", lambda: {"sessionID": run.session.id, "error": error})
+
+    def _withdraw(self, message: Message) -> None:
+        """Take back the message of a request that failed before anything came of it."""
+        run = self.run
+        run.messages.remove(message)
+        run.conversation.remove({message.id})
+        run.tell("dropped", {message.id})
+
+    async def _wait(self, error: ModelError, attempt: int, wait: float) -> None:
+        run = self.run
+        run.retry = {"attempt": attempt, "message": str(error), "next": now_ms() + round(wait * 1000)}
+        run.set_status("retrying")
+        await asyncio.sleep(wait)
+        run.retry = None
+        run.set_status("working")
+
+    # ------------------------------------------------------------------ between steps
+
+    async def _compact(self) -> None:
+        run = self.run
+        run.set_status("compacting")
+        await compact(run, auto=True)
+        run.set_status("working")
+
+    def _nudge(self, message: Message) -> bool:
+        """Ask for the answer in its form once more; False if that was done often enough."""
+        run = self.run
+        if self.nudged >= NUDGES:
+            text = "the model did not give its answer in the form that was asked for"
+            raise ModelError(
+                f"{text}; what it said: {message.text[:500]}", "protocol", provider=run.model.info.provider
+            )
+        self.nudged += 1
+        nudge = user_message(run.session.id, run.session.agent, run.model_wire)
+        nudge.parts.append(new_part(nudge, "text", text=NUDGE, synthetic=True))
+        run.add(nudge)
+        return True
+
+    async def _done(self, message: Message, ended: Ended) -> Answer:
+        run = self.run
+        prune(run.conversation)
+        await self._summarise_changes()
+        structured = run.structured
+        return Answer(
+            message.text,
+            list(run.messages),
+            run.session,
+            run.model.info,
+            run.usage,
+            run.cost,
+            run.step,
+            str(message.info.get("finish") or ""),
+            ended,
+            structured.value if structured is not None and structured.given else None,
+            list(run.notes),
+        )
+
+    async def _summarise_changes(self) -> None:
+        """Say in the user's message what became of the files, as OpenCode does."""
+        run = self.run
+        diffs = await self.files.diffs()
+        if not diffs:
+            return
+        prompt = run.messages[0]
+        prompt.info["summary"] = {"diffs": diffs}
+        run.conversation.changed(prompt)
+        run.session.extra["summary"] = {
+            "additions": sum(diff["additions"] for diff in diffs),
+            "deletions": sum(diff["deletions"] for diff in diffs),
+            "files": len(diffs),
+        }
+
+
+def _ended(finish: Finish | None) -> Ended:
+    if finish is not None and finish.reason == "length":
+        return "length"
+    return "refused" if finish is not None and finish.reason == "content-filter" else "done"

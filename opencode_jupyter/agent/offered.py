@@ -1,0 +1,102 @@
+"""Which tools a model is offered at a step, and what its calls of them mean (reference: core.md 6, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.permission import Rule
+from ..core.permission.rules import disabled
+from ..core.repair import INVALID, repair
+from ..core.tool import Bound, Tool
+from .model import ModelInfo, ToolSpec
+from .models.schema import suited
+
+if TYPE_CHECKING:
+    from ..core.agents import Agent
+    from ..core.workspace import Workspace
+
+
+class Offered:
+    """The tools of one step.
+
+    Attributes:
+        specs: what the model is told, in order. The same list object while nothing changes.
+    """
+
+    def __init__(self, tools: dict[str, Tool], specs: list[ToolSpec]) -> None:
+        self._tools = tools
+        self.specs = specs
+
+    def get(self, id: str) -> Tool | None:
+        """The tool of this id, if it is offered (or is ``invalid``)."""
+        return self._tools.get(id)
+
+    def names(self) -> list[str]:
+        """Every id that a call may have."""
+        return list(self._tools)
+
+    def meant(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:
+        """What a call of the model goes to: a tool, with its arguments; ``invalid`` if it makes no sense."""
+        found, given = repair(self, name, arguments)
+        return found, given, self._tools[found]
+
+
+class Offers:
+    """Finds what is offered from step to step; what did not change is not made again."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._specs: dict[str, tuple[Bound, ToolSpec]] = {}
+        self._last = Offered({}, [])
+
+    async def at_step(
+        self,
+        info: ModelInfo,
+        agent: Agent,
+        rules: Sequence[Rule],
+        switches: Mapping[str, bool] | None = None,
+        extra: Iterable[tuple[Tool, Bound]] = (),
+    ) -> Offered:
+        """The tools for the next request.
+
+        Args:
+            info: the model.
+            agent: whose tools they are.
+            rules: what its calls are judged by; a tool that they deny altogether is left out.
+            switches: tools that the prompt turned off (or on: then the others stay as they are).
+            extra: tools of this run alone.
+        """
+        registry = self._workspace.registry
+        bound = await registry.tools({"providerID": info.provider, "modelID": info.api_id or info.model}, agent)
+        hidden = disabled([one.id for one in bound], rules)
+        hidden |= {name for name, wanted in (switches or {}).items() if not wanted}
+        tools: dict[str, Tool] = {}
+        specs: list[ToolSpec] = []
+        for one in bound:
+            tool = registry.get(one.id)
+            if tool is None or (one.id in hidden and one.id != INVALID):
+                continue
+            tools[one.id] = tool
+            if one.id != INVALID:
+                specs.append(self._spec(one, info))
+        for tool, one in extra:
+            tools[tool.id] = tool
+            specs.append(self._spec(one, info))
+        last = self._last
+        if len(specs) == len(last.specs) and all(a is b for a, b in zip(specs, last.specs, strict=True)):
+            specs = last.specs
+        self._last = Offered(tools, specs)
+        return self._last
+
+    def _spec(self, one: Bound, info: ModelInfo) -> ToolSpec:
+        kept = self._specs.get(one.id)
+        if kept is not None:
+            before, spec = kept
+            if before is one or (
+                before.definition.parameters is one.definition.parameters and before.description == one.description
+            ):
+                return spec
+        spec = ToolSpec(one.id, one.description, suited(info, one.parameters))
+        self._specs[one.id] = (one, spec)
+        return spec

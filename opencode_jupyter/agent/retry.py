@@ -1,0 +1,35 @@
+"""When a model is asked again after an error that may go away, and how long that takes.
+
+OpenCode waits 2 s, 4 s, 8 s, ... (at most 30 s) unless the provider says how long, and has no end to it; here there is
+one.
+"""
+
+from __future__ import annotations
+
+from .errors import ModelError
+
+FIRST_WAIT = 2.0
+"""Seconds before the second try."""
+LONGEST_WAIT = 30.0
+"""Seconds between two tries, where the provider did not say how long."""
+LONGEST_SAID = 600.0
+"""Seconds a provider may ask for; beyond, the run ends and says so."""
+TRIES = 6
+"""Times that a model is asked for one step, all told."""
+TRIES_WITHOUT_WORD = {"network": 3, "timeout": 3}
+"""The same where nobody answered at all: a wrong address stays wrong."""
+
+
+def wait_before(error: ModelError, attempt: int) -> float | None:
+    """Seconds to wait before a model is asked again; None if it should not be.
+
+    Args:
+        error: what went wrong.
+        attempt: how many times it was asked, this time included.
+    """
+    if not error.retryable or attempt >= TRIES_WITHOUT_WORD.get(error.kind, TRIES):
+        return None
+    if error.retry_after is not None:
+        return max(0.0, error.retry_after) if error.retry_after <= LONGEST_SAID else None
+    wait: float = FIRST_WAIT * 2 ** (attempt - 1)
+    return min(wait, LONGEST_WAIT)

@@ -1,0 +1,215 @@
+"""One request to a model: its answer becomes parts, its calls run as soon as each is whole (reference: core.md 8)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.abc
+
+from ..core.call import Call
+from ..core.errors import (
+    HookRefusedError,
+    PermissionRejectedError,
+    QuestionRejectedError,
+    ToolAbortedError,
+)
+from ..core.messages import Message, new_part, part_id
+from ..core.state import now_ms
+from . import events
+from .errors import ModelError
+from .offered import Offered
+
+if TYPE_CHECKING:
+    from .model import Request
+    from .run import Run
+
+log = logging.getLogger(__name__)
+
+ABORTED = "Tool execution aborted"
+"""What the part of a call says that its model never finished; OpenCode's words."""
+
+
+class Step:
+    """One step of a run: after `take`, the message holds what came of it.
+
+    Attributes:
+        finish: the stream's last event; None if it broke off.
+        calls: those that were whole and were run.
+        blocked: a person refused one, so the loop is to stop.
+    """
+
+    def __init__(self, run: Run, message: Message, offered: Offered, before_call: Callable[[str], Any]) -> None:
+        self._run = run
+        self._message = message
+        self._offered = offered
+        self._before_call = before_call
+        self._growing: dict[int, _Growing] = {}
+        self._arriving: dict[int, Call] = {}
+        self._made: list[str] = []
+        self.finish: events.Finish | None = None
+        self.calls: list[Call] = []
+        self.blocked = False
+
+    async def take(self, request: Request) -> None:
+        """Ask the model, and wait until its answer is whole and its calls have ended.
+
+        A stream that breaks off when some calls had been whole already ends the step with these: they may have done
+        something, so the model is told of them instead of being asked the same again.
+
+        Raises:
+            ModelError: it broke off before that; the parts that had been begun are gone.
+        """
+        failure: ModelError | None = None
+        async with anyio.create_task_group() as group:
+            try:
+                async with aclosing(self._run.model.stream(request)) as stream:
+                    async for event in stream:
+                        self._on(event, group)
+            except ModelError as error:
+                failure = error
+            except Exception as error:
+                log.exception("the stream of %s failed", self._run.model.info.full)
+                failure = ModelError(
+                    f"{type(error).__name__}: {error}", "other", provider=self._run.model.info.provider
+                )
+            if failure is not None and not self.calls:
+                self._forget()
+            else:
+                self.close()
+        if failure is not None and not (self.calls and failure.retryable):
+            raise failure
+
+    # ------------------------------------------------------------------ the stream
+
+    def _on(self, event: events.Event, group: anyio.abc.TaskGroup) -> None:
+        match event:
+            case events.TextDelta(index, text):
+                self._grow(index, "text", text)
+            case events.ReasoningDelta(index, text):
+                self._grow(index, "reasoning", text)
+            case events.TextEnd(index, metadata) | events.ReasoningEnd(index, metadata):
+                growing = self._growing.pop(index, None)
+                if growing is None and metadata and isinstance(event, events.ReasoningEnd):
+                    growing = self._begin("reasoning")  # a thought that is kept from people still has to go back
+                if growing is not None:
+                    self._end(growing, metadata)
+            case events.CallStart(index, id, name):
+                self._arrive(index, id, name)
+            case events.CallDelta(index, text):
+                call = self._arriving.get(index)
+                if call is not None:
+                    call.receive(text)
+            case events.CallEnd():
+                call = self._arriving.pop(event.index, None) or self._arrive(None, event.id, event.name)
+                name, arguments, tool = self._offered.meant(event.name, event.arguments)
+                call.received(name, arguments, tool, event.metadata)
+                self.calls.append(call)
+                group.start_soon(self._make, call)
+            case events.Finish():
+                self.finish = event
+            case _:
+                pass
+
+    def _begin(self, kind: str) -> _Growing:
+        part = new_part(self._message, kind, text="", time={"start": now_ms()})
+        self._made.append(part["id"])
+        self._run.conversation.put(self._message, part)
+        return _Growing(part)
+
+    def _grow(self, index: int, kind: str, text: str) -> None:
+        if not text:
+            return
+        growing = self._growing.get(index)
+        if growing is None:
+            growing = self._growing[index] = self._begin(kind)
+            self._run.tell("part", growing.part)
+        growing.pieces.append(text)
+        self._run.conversation.grown(growing.part, "text", text)
+        self._run.tell("delta", (growing.part, text))
+
+    def _end(self, growing: _Growing, metadata: dict[str, Any] | None = None) -> None:
+        part = growing.part
+        part["text"] = "".join(growing.pieces)
+        part["time"] = {**part["time"], "end": now_ms()}
+        if metadata:
+            part["metadata"] = metadata
+        self._run.conversation.put(self._message, part)
+        self._run.tell("part", part)
+
+    def _arrive(self, index: int | None, id: str, name: str) -> Call:
+        run = self._run
+        call = Call(
+            run.workspace,
+            name,
+            {},
+            agent=run.agent,
+            session=run.session,
+            message_id=self._message.id,
+            call_id=run.free_call_id(id),
+            by="model",
+            extra={"model": run.model_wire},
+            parent=run.parent,
+            arriving=True,
+        )
+        call.ctx.messages = run.transcript
+        if run.parent is not None:
+            run.parent.children.append(call)
+        if index is not None:
+            self._arriving[index] = call
+        self._made.append(call.part.id)
+        run.calls.append(call)
+        run.conversation.put(self._message, call.part)
+        run.tell("call", call)
+        return call
+
+    # ------------------------------------------------------------------ calls
+
+    async def _make(self, call: Call) -> None:
+        try:
+            wait = self._before_call(call.part.tool)
+            if wait is not None:
+                await wait
+            await call.run()
+        except (PermissionRejectedError, QuestionRejectedError) as error:
+            goes_on = self._run.workspace.config.get("experimental", "continue_loop_on_deny") is True
+            if not goes_on and not isinstance(error, HookRefusedError):
+                self.blocked = True
+        except Exception as error:  # it stands in the part, where the model reads it
+            log.debug("a call of %s failed: %s", call.part.tool, error)
+
+    # ------------------------------------------------------------------ ends
+
+    def close(self) -> None:
+        """End what the stream left open: texts as they are, calls that were not whole as aborted."""
+        for growing in self._growing.values():
+            self._end(growing)
+        self._growing.clear()
+        for call in self._arriving.values():
+            call.refuse(ToolAbortedError(ABORTED, reason=self._run.reason or "stopped"))
+        self._arriving.clear()
+
+    def _forget(self) -> None:
+        """Take out everything the broken stream had begun, so that asking again does not double it."""
+        arriving = list(self._arriving.values())
+        self.close()
+        self._run.calls[:] = [call for call in self._run.calls if call not in arriving]
+        if self._run.parent is not None:
+            children = self._run.parent.children
+            children[:] = [call for call in children if call not in arriving]
+        made = {id for id in self._made if any(part_id(part) == id for part in self._message.parts)}
+        self._run.conversation.drop(self._message, made)
+        self._run.tell("dropped", made)
+
+
+class _Growing:
+    """A text or a thought on its way."""
+
+    __slots__ = ("part", "pieces")
+
+    def __init__(self, part: dict[str, Any]) -> None:
+        self.part = part
+        self.pieces: list[str] = []

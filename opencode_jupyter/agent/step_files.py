@@ -1,0 +1,99 @@
+"""What a step did to the project's files: snapshots before and after, taken beside the model's work (core.md 8, 9)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from .snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from ..core.workspace import Workspace
+
+READERS = frozenset(
+    {
+        "codesearch",
+        "glob",
+        "grep",
+        "inspect",
+        "invalid",
+        "list",
+        "lsp",
+        "notebook_read",
+        "plan_enter",
+        "plan_exit",
+        "question",
+        "read",
+        "skill",
+        "StructuredOutput",
+        "todoread",
+        "todowrite",
+        "webfetch",
+        "websearch",
+    }
+)
+"""Tools that leave the project's files as they are; any other may change them."""
+
+
+class StepFiles:
+    """The snapshots of one run. One is only taken where files may have changed since the last."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._snapshots = workspace.service(Snapshots)
+        self._last: str | None = None
+        self._known = False
+        self._taking: asyncio.Task[str | None] | None = None
+        self._changed = False
+        self.first: str | None = None
+        """The files as they were when the run began."""
+
+    def begin(self) -> None:
+        """A step begins: look at the files, in the background, if they may have changed since the last look."""
+        self._changed = False
+        if not self._known and self._taking is None:
+            self._taking = asyncio.create_task(self._snapshots.track())
+
+    def before_call(self, tool: str) -> Awaitable[None] | None:
+        """What a call has to wait for: the look at the files before it may change them; None for nothing."""
+        if tool in READERS:
+            return None
+        self._changed = True
+        return None if self._taking is None else self._wait()
+
+    async def _wait(self) -> None:
+        taking = self._taking
+        if taking is not None:
+            await asyncio.shield(taking)
+
+    async def start(self) -> str | None:
+        """The snapshot from before the step."""
+        if self._taking is not None:
+            self._last = await asyncio.shield(self._taking)
+            self._taking, self._known = None, True
+            self.first = self.first or self._last
+        return self._last
+
+    async def end(self) -> tuple[str | None, list[str]]:
+        """The snapshot after the step, and the files that it changed (absolute)."""
+        before = await self.start()
+        if not self._changed or before is None:
+            return before, []
+        self._last = await self._snapshots.track()
+        if self._last is None or self._last == before:
+            return self._last, []
+        return self._last, await self._snapshots.patch(before)
+
+    async def diffs(self) -> list[dict[str, Any]]:
+        """What the run did to each file so far, in OpenCode's form."""
+        if self.first is None or self._last is None or self.first == self._last:
+            return []
+        return await self._snapshots.diffs(self.first, self._last)
+
+    async def close(self) -> None:
+        """Let a look that is still going on end."""
+        if self._taking is not None:
+            self._taking.cancel()
+            await asyncio.gather(self._taking, return_exceptions=True)
+            self._taking = None

@@ -1,0 +1,92 @@
+"""Answers in a given form: a tool whose arguments are the answer (reference: core.md 6.7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from ..core.context import ToolContext
+from ..core.errors import InvalidArgumentsError
+from ..core.result import ToolResult
+from ..core.tool import Bound, Definition, Tool
+
+NAME = "StructuredOutput"
+DESCRIPTION = (
+    "Give your final answer in the form that the user asked for. Call this once, when all other work is done; "
+    "the conversation ends with it."
+)
+NUDGE = f"Your answer has to be given by calling the {NAME} tool. Call it now."
+NUDGES = 2
+"""How often a model that answers in words is asked to use the tool, before the run fails."""
+
+
+class Structured:
+    """The form that an answer has to have.
+
+    Args:
+        wanted: a JSON schema (dict), a pydantic model, or any type that pydantic can check (``list[int]``).
+
+    Attributes:
+        value: the answer, validated; only sense after `given`.
+        given: whether there is one.
+
+    Raises:
+        InvalidArgumentsError: `wanted` is none of these.
+    """
+
+    def __init__(self, wanted: Any) -> None:
+        self.value: Any = None
+        self.given = False
+        self._adapter: TypeAdapter[Any] | None = None
+        self._checker: Any = None
+        if isinstance(wanted, dict):
+            schema = wanted
+            self._checker = _checker(schema)
+        else:
+            try:
+                self._adapter = TypeAdapter(wanted)
+                schema = self._adapter.json_schema()
+            except Exception as error:
+                raise InvalidArgumentsError(
+                    f"the form of the answer must be a JSON schema (a dict) or a type that pydantic knows: {error}"
+                ) from error
+        self.schema = schema
+        self._wrapped = schema.get("type") != "object" and "properties" not in schema and "$ref" not in schema
+        if self._wrapped:  # a call's arguments are always an object
+            inner = {key: value for key, value in schema.items() if key not in ("$defs", "$schema")}
+            schema = {"type": "object", "properties": {"value": inner}, "required": ["value"]}
+            if "$defs" in self.schema:
+                schema["$defs"] = self.schema["$defs"]
+        parameters = {key: value for key, value in schema.items() if key != "$schema"}
+        definition = Definition(DESCRIPTION, parameters, self._take, check=self._check)
+        self.tool = Tool(NAME, definition, builtin=True, source="the form of the answer")
+        self.bound = Bound(NAME, DESCRIPTION, definition)
+
+    def _check(self, arguments: dict[str, Any]) -> Any:
+        given = arguments.get("value") if self._wrapped and set(arguments) == {"value"} else arguments
+        if self._adapter is not None:
+            return self._adapter.validate_python(given)
+        problem = next(iter(self._checker.iter_errors(given)), None)
+        if problem is not None:
+            where = "".join(f"[{step!r}]" for step in problem.absolute_path)
+            raise ValueError(f"{where or 'the answer'}: {problem.message}")
+        return given
+
+    async def _take(self, value: Any, ctx: ToolContext) -> ToolResult:
+        self.value, self.given = value, True
+        shown = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        return ToolResult(
+            "Structured Output", "Structured output captured successfully.", {"valid": True, "value": shown}
+        )
+
+
+def _checker(schema: dict[str, Any]) -> Any:
+    from jsonschema import exceptions, validators
+
+    kind = validators.validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except exceptions.SchemaError as error:
+        raise InvalidArgumentsError(f"the JSON schema of the answer is not valid: {error.message}") from error
+    return kind(schema)
