@@ -54,7 +54,7 @@ class Run:
         parent: the call of ``task`` that it works for.
         notes: what a person should know besides.
         on_change: told of every change, on the workspace's loop: ``(run, kind, thing)``. Kinds: ``message`` (new),
-            ``part`` (new, or whole), ``delta`` ((part, text): it has grown), ``call`` (a new call; its own ``on_update``
+            ``part`` (new, or whole), ``delta`` ((part, text): it grew), ``call`` (a new call; its own ``on_update``
             tells the rest), ``dropped`` (ids of messages or parts that a broken stream had begun), ``status``, ``end``.
     """
 
