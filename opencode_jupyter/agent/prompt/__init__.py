@@ -1,0 +1,10 @@
+"""What a model is told before the conversation: its prompt, where it works, instructions, and what it may not do."""
+
+from __future__ import annotations
+
+from .forbidden import forbidden
+from .instructions import Instructions
+from .reminders import LAST_STEP, reminders
+from .system import Prompts, system_prompt
+
+__all__ = ["LAST_STEP", "Instructions", "Prompts", "forbidden", "reminders", "system_prompt"]

@@ -1,0 +1,94 @@
+"""Instructions that the config names by address: fetched with a time limit, kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ...core.errors import ToolError
+from ...tools._instructions import LIMIT
+
+if TYPE_CHECKING:
+    from ...tools.web.address import Address
+    from ...tools.web.target import Target
+
+TIMEOUT = 5.0
+"""Seconds a page has (OpenCode's limit)."""
+FRESH = 600.0
+"""Seconds after which a page is fetched again."""
+RETRY = 60.0
+"""Seconds after which a page that could not be had is tried again."""
+
+
+class Pages:
+    """The pages of one workspace.
+
+    Args:
+        from_project: whether only files of the project name an address.
+    """
+
+    def __init__(self, from_project: Callable[[str], bool]) -> None:
+        self._from_project = from_project
+        self._kept: dict[str, tuple[float, str, str]] = {}
+
+    async def texts(self, urls: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+        """The pages that could be had with their addresses, and a sentence about each other one."""
+        if not urls:
+            return [], []
+        urls = list(dict.fromkeys(urls))
+        now = time.monotonic()
+        due = [url for url in urls if url not in self._kept or now >= self._kept[url][0]]
+        for url, (text, problem) in zip(due, await asyncio.gather(*map(self._fetched, due)), strict=True):
+            before = self._kept[url][1] if url in self._kept else ""
+            again = time.monotonic() + (RETRY if problem else FRESH)
+            self._kept[url] = (again, text or before, problem)  # an old copy is better than none
+        found = [(url, self._kept[url][1]) for url in urls if self._kept[url][1]]
+        return found, [self._kept[url][2] for url in urls if self._kept[url][2]]
+
+    async def _fetched(self, url: str) -> tuple[str, str]:
+        # loaded with the first page: most projects name none
+        from ...tools.web import charset, content
+        from ...tools.web.decoding import ACCEPTED
+        from ...tools.web.fetching import Clock, fetch
+        from ...tools.web.target import parse, shown
+
+        name = shown(url.partition("?")[0])  # what follows may be a key
+        try:
+            target = parse(url)
+            headers = {"User-Agent": "opencode", "Accept": "text/markdown, text/plain, */*;q=0.5"}
+            guard = _Guard(own=not self._from_project(url))
+            page = await fetch(
+                target, {**headers, "Accept-Encoding": ACCEPTED}, Clock(TIMEOUT), guard, lambda count, total: None
+            )
+            text = charset.decode(page.body, charset.codec(page.body, page.content_type, markup=False))
+            if content.kind(page.body, page.content_type).attachment or content.is_binary(text):
+                return "", f"{name} was not read: it is no text"
+        except ToolError as error:
+            return "", f"{name} could not be fetched: {str(error).replace(url, name)}"
+        except (OSError, ValueError) as error:
+            return "", f"{name} could not be fetched: {type(error).__name__}"
+        size = len(text.encode("utf-8", "replace"))
+        if size > LIMIT:
+            text = text.encode("utf-8", "replace")[:LIMIT].decode("utf-8", "ignore")
+            return f"{text}\n(cut here: the page has {size:,} bytes)", ""
+        return text.strip(), ""
+
+
+class _Guard:
+    """Where instructions may come from: the web, and a person's own network where they said so themselves."""
+
+    def __init__(self, own: bool) -> None:
+        self._own = own
+
+    def check(self, target: Target, address: Address) -> None:
+        """Let an address pass, or raise `ToolError`."""
+        from ...tools.web.address import is_metadata, not_public
+
+        why = not_public(address)
+        if why is not None and (not self._own or is_metadata(address)):
+            raise ToolError(f"{target.host} is {why}; a project's config can only name public addresses")
+
+    async def ask_redirect(self, before: Target, after: Target) -> None:
+        """Redirects are followed; where they lead is checked like the first address."""

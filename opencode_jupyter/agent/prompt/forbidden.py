@@ -1,0 +1,105 @@
+"""What a model is told of the rules before it calls: what is denied, what asks, which tools it does not get."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ...core.permission import EDIT_TOOLS, Rule, disabled
+from ...core.permission.modes import DEFAULT, MODES, mode_of, rules_of
+from ...core.wildcard import match
+
+if TYPE_CHECKING:
+    from ...core.agents import Agent
+    from ...core.permission import PermissionService
+    from ...core.sessions import Session
+    from ...core.workspace import Workspace
+
+LINES = 12
+"""Lines about single permissions; the others are counted."""
+PATTERNS = 5
+"""Patterns that are named of one kind; the others are counted."""
+NAMES = 20
+"""Tools that are named as not offered."""
+CHARS = 120
+"""Characters of a pattern that are shown."""
+
+_NEVER_ASKED = frozenset({"invalid", "batch", "question", "plan_enter", "plan_exit", "StructuredOutput"})
+_FILES = frozenset({"read", "list", "glob", "grep", "bash", "notebook_read", *EDIT_TOOLS})
+"""Tools that ask for external_directory when they leave the project."""
+_ANYTHING = "\0\0"
+"""Stands for what no pattern names but ``*``."""
+_WORDS = {"deny": "is denied", "ask": "asks a person first", "allow": "goes through"}
+_SHORT = {"deny": "denied", "ask": "asks", "allow": "goes through"}
+
+
+def forbidden(workspace: Workspace, agent: Agent, session: Session, tools: Iterable[str]) -> str:
+    """A paragraph about the rules in force for a model's calls; "" if everything that it is offered goes through.
+
+    Args:
+        workspace: whose rules.
+        agent: who calls.
+        session: whose calls.
+        tools: names of the tools that it is offered.
+    """
+    rules = model_rules(workspace, agent, session)
+    offered = [name for name in tools if name not in _NEVER_ASKED]
+    grouped: OrderedDict[str, list[str]] = OrderedDict()
+    for key in _keys(offered):
+        said = _judged(workspace.permissions, key, rules)
+        if said:
+            grouped.setdefault(said, []).append(key)
+    lines = [f"- {', '.join(keys)}: {said}" for said, keys in grouped.items()]
+    if len(lines) > LINES:
+        lines = [*lines[:LINES], f"- and {len(lines) - LINES} more; a call tells which rule stands in its way"]
+    gone = sorted(disabled((name for name in workspace.registry.names() if name not in _NEVER_ASKED), rules))
+    if gone:
+        lines.append(f"- not offered, since a rule denies them whatever they are for: {_listed(gone, NAMES)}")
+    mode = mode_of(workspace, session)
+    if mode != DEFAULT:
+        lines.insert(0, f"- permission mode {mode}: {MODES[mode].said}")
+    return "\n".join(["The user's rules for your calls, which no call can change:", *lines]) if lines else ""
+
+
+def model_rules(workspace: Workspace, agent: Agent, session: Session) -> list[Rule]:
+    """The rules that a model's calls are judged by, but for a person's approvals."""
+    return [*agent.model_permission, *workspace.rules, *rules_of(workspace, session)]
+
+
+def _keys(tools: Sequence[str]) -> list[str]:
+    """The permissions that these tools ask for."""
+    keys = ["edit" if name in EDIT_TOOLS else "read" if name == "notebook_read" else name for name in tools]
+    if _FILES & set(tools):
+        keys.append("external_directory")
+    return list(dict.fromkeys(keys))
+
+
+def _judged(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> str:
+    """What rules say of one permission; "" if it goes through, whatever it is for."""
+    # What a rule's own pattern gets is asked too, so that rules which later ones overrule are left out.
+    usual = permissions.check(key, [_ANYTHING], rules)[0].action
+    other: dict[str, dict[str, None]] = {"deny": {}, "ask": {}, "allow": {}}
+    for rule in (*rules, *permissions.approved):
+        if rule.pattern != "*" and rule.action != usual and match(key, rule.permission):
+            decided = permissions.check(key, [rule.pattern], rules)[0].action
+            if decided == rule.action:
+                other[decided][rule.pattern] = None
+    if usual == "allow" and not other["deny"] and not other["ask"]:
+        return ""
+    exceptions = [
+        f"{_SHORT[action]}: {_listed([_shown(p) for p in patterns], PATTERNS)}"
+        for action, patterns in other.items()
+        if patterns
+    ]
+    return "; ".join([_WORDS[usual], *exceptions])
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _shown(pattern: str) -> str:
+    text = " ".join(pattern.split())
+    return f"`{text if len(text) <= CHARS else text[: CHARS - 1] + '…'}`"

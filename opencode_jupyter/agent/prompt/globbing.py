@@ -1,0 +1,92 @@
+"""Files that a pattern of the config's ``instructions`` means. Bounded: a careless one must not read a whole disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+MOST_FILES = 100
+"""Files that one pattern can name."""
+MOST_ENTRIES = 50_000
+"""Entries of folders that one pattern looks at."""
+PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"})
+"""Folders that are not entered, unless the pattern names them."""
+_MAGIC = re.compile(r"[*?\[{]")
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a path has wildcards."""
+    return _MAGIC.search(text) is not None
+
+
+def find(pattern: str, folder: Path) -> list[Path]:
+    """The files of a pattern, sorted.
+
+    Args:
+        pattern: with ``*`` and ``?`` within a name, ``**`` over folders, ``[abc]`` and ``{a,b}``. A relative one starts
+            in `folder`.
+        folder: where it starts.
+    """
+    parts = os.path.join(folder, pattern).replace(os.sep, "/").split("/")
+    first = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
+    top = Path("/".join(parts[:first]) or "/")
+    rest = parts[first:]
+    wanted = _compiled("/".join(rest))
+    depth = None if "**" in rest else len(rest)
+    found = (path for path in _walk(top, depth, set(rest)) if wanted.fullmatch(path.relative_to(top).as_posix()))
+    return sorted(path for _, path in zip(range(MOST_FILES), found, strict=False))
+
+
+def _walk(top: Path, depth: int | None, named: set[str]) -> Iterator[Path]:
+    """The files below a folder, at most `depth` names away; links to folders are not followed."""
+    left = MOST_ENTRIES
+    folders = [(top, 1)]
+    while folders:
+        folder, level = folders.pop(0)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            left -= 1
+            if left < 0:
+                return
+            if entry.is_dir(follow_symlinks=False):
+                if (depth is None or level < depth) and (entry.name not in PASSED_OVER or entry.name in named):
+                    folders.append((Path(entry.path), level + 1))
+            elif depth is None or level == depth:
+                yield Path(entry.path)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    out, i, open_braces = "", 0, 0
+    while i < len(pattern):
+        character = pattern[i]
+        if pattern.startswith("**/", i):
+            out, i = out + "(?:.*/)?", i + 3
+            continue
+        if pattern.startswith("**", i):
+            out, i = out + ".*", i + 2
+            continue
+        end = pattern.find("]", i + 2) if character == "[" else -1
+        if end > 0:
+            inside = pattern[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+            out, i = out + f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]", end + 1
+            continue
+        if character == "{" and "}" in pattern[i:]:
+            out, open_braces = out + "(?:", open_braces + 1
+        elif character == "}" and open_braces:
+            out, open_braces = out + ")", open_braces - 1
+        elif character == "," and open_braces:
+            out += "|"
+        else:
+            out += {"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character))
+        i += 1
+    try:
+        return re.compile(out + ")" * open_braces, re.DOTALL)
+    except re.error:  # such as [z-a]
+        return re.compile(re.escape(pattern))

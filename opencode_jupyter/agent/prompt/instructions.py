@@ -1,0 +1,248 @@
+"""Instructions for models: AGENTS.md and its kin, the user's own, and what the config's ``instructions`` name.
+
+What OpenCode reads (reference: tools.md 16): of AGENTS.md, CLAUDE.md and CONTEXT.md the first kind that is found from
+the folder up to the worktree, every one of that kind; one global file; then the config's entries. Here the global one
+comes first and the nearest last, so that what is said last is the most particular.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.config.load import upwards
+from ...core.permission import evaluate
+from ...text.encoding import decode
+from ...tools._instructions import LIMIT, names
+from .fetching import Pages
+from .globbing import find, is_pattern
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+WHOLE = 4 * LIMIT
+"""Bytes of all instructions together; what comes after is named and not given."""
+LOOK_AGAIN = 2.0
+"""Seconds after which patterns are tried again; single files are looked at every time."""
+PROSE = frozenset({".md", ".mdc", ".mdx", ".markdown", ".txt", ".rst", ".adoc"})
+"""What a project's config may name outside of the project: nobody's key has such a name."""
+_SAMPLE = 8_192
+
+Stamp = tuple[int, int, int, int]
+"""What marks a file's state: mode, time of writing (ns), size, number on the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file to be read.
+
+    Attributes:
+        path: absolute.
+        named: a person wrote its name down, so it is a mistake if it is missing.
+        within: it must lie in the project, links followed.
+        careful: the project's config names it: outside of the project only prose is read.
+    """
+
+    path: Path
+    named: bool = False
+    within: bool = False
+    careful: bool = False
+
+
+class Instructions:
+    """The instructions of one workspace, read again when they change.
+
+    Attributes:
+        problems: what was not read and why, one sentence each, for the user.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._pages = Pages(self.from_project)
+        self._kept: dict[Path, tuple[Stamp | None, str, str]] = {}
+        self._globbed: tuple[object, float, list[Wanted]] = (None, 0.0, [])
+        self.problems: list[str] = []
+
+    async def texts(self) -> list[str]:
+        """Each file's or page's text, under a line that says where it is from."""
+        wanted = self._above()
+        wanted += await self._configured()
+        given = dict.fromkeys(one.path for one in wanted)
+        by_path = {one.path: one for one in reversed(wanted)}
+        problems: list[str] = []
+        found: list[tuple[str, str]] = []
+        for path in given:
+            text, problem = self._read(by_path[path])
+            if problem:
+                problems.append(problem)
+            if text:
+                found.append((str(path), text))
+        for path in [path for path in self._kept if path not in given]:
+            del self._kept[path]
+        pages, failed = await self._pages.texts(self._urls())
+        problems += failed
+        texts: list[str] = []
+        left = WHOLE
+        for name, text in [*found, *pages]:
+            left -= len(text.encode("utf-8", "replace"))
+            if left < 0:
+                problems.append(f"{name} was left out: instructions have more than {WHOLE // 1024} kB together")
+                texts.append(f"Instructions from: {name}\n(left out here for their length; read them if you need them)")
+            else:
+                texts.append(f"Instructions from: {name}\n{text}")
+        if problems != self.problems:
+            for problem in problems:
+                if problem not in self.problems:
+                    log.warning("instructions: %s", problem)
+            self.problems = problems
+        return texts
+
+    # ------------------------------------------------------------------ which files
+
+    def _above(self) -> list[Wanted]:
+        """The global file, then the project's, the nearest last."""
+        workspace = self._workspace
+        home = workspace.config.home
+        own = os.environ.get("OPENCODE_CONFIG_DIR")
+        everywhere = [Path(os.path.abspath(own)) / "AGENTS.md"] if own else []
+        everywhere.append(workspace.config.directories[0] / "AGENTS.md")
+        if "CLAUDE.md" in names():
+            everywhere.append(home / ".claude" / "CLAUDE.md")
+        wanted = [Wanted(path) for path in everywhere if path.is_file()][:1]
+        if workspace.flags.project_config:
+            folders = list(upwards(workspace.directory, self._top()))
+            for name in names():
+                found = [folder / name for folder in reversed(folders) if (folder / name).is_file()]
+                if found:
+                    wanted += [Wanted(path, within=True) for path in found]
+                    break
+        return wanted
+
+    def _top(self) -> Path:
+        workspace = self._workspace
+        versioned = str(workspace.worktree) != workspace.worktree.anchor
+        return workspace.worktree if versioned else workspace.directory
+
+    def _entries(self) -> list[str]:
+        entries = self._workspace.config.get("instructions", default=[]) or []
+        return [entry.strip() for entry in entries if isinstance(entry, str) and entry.strip()]
+
+    def _urls(self) -> list[str]:
+        return [entry for entry in self._entries() if entry.startswith(("http://", "https://"))]
+
+    async def _configured(self) -> list[Wanted]:
+        """The files of the config's entries, in their order."""
+        config, since, wanted = self._globbed
+        here = (self._workspace.config, self._workspace.directory)
+        if config is None or config != here or time.monotonic() - since > LOOK_AGAIN:
+            entries = [entry for entry in self._entries() if not entry.startswith(("http://", "https://"))]
+            several = any(map(is_pattern, entries))
+            wanted = await asyncio.to_thread(self._found, entries) if several else self._found(entries)
+            self._globbed = (here, time.monotonic(), wanted)
+        return list(wanted)
+
+    def _found(self, entries: list[str]) -> list[Wanted]:
+        out: list[Wanted] = []
+        for entry in entries:
+            careful = self.from_project(entry)
+            text = str(self._workspace.config.home) + entry[1:] if entry == "~" or entry.startswith("~/") else entry
+            folders = [self._workspace.directory]
+            if not os.path.isabs(text):
+                folders = list(upwards(self._workspace.directory, self._top()))
+            paths = [path for folder in reversed(folders) for path in self._of(text, folder)]
+            if not paths and not is_pattern(text):
+                paths = [Path(os.path.normpath(folders[0] / text))]
+            out += [Wanted(path, named=not is_pattern(text), careful=careful) for path in paths]
+        return out
+
+    @staticmethod
+    def _of(text: str, folder: Path) -> list[Path]:
+        if is_pattern(text):
+            return find(text, folder)
+        path = Path(os.path.normpath(folder / text))
+        return [path] if path.exists() else []
+
+    def from_project(self, entry: str) -> bool:
+        """Whether only files of the project name an entry; the user's own config is believed, a cloned one is not."""
+        top = self._top()
+        for source, content in self._workspace.config.sources:
+            entries = content.get("instructions")
+            if isinstance(entries, list) and any(isinstance(e, str) and e.strip() == entry for e in entries):
+                path = Path(source)
+                if not path.is_absolute() or not path.is_relative_to(os.path.realpath(top)):
+                    return False
+        return True
+
+    # ------------------------------------------------------------------ reading
+
+    def _read(self, wanted: Wanted) -> tuple[str, str]:
+        """A file's text, and what is wrong with it; each may be empty."""
+        path = wanted.path
+        try:
+            found = os.stat(path)
+            now: Stamp | None = (found.st_mode, found.st_mtime_ns, found.st_size, found.st_ino)
+        except OSError:
+            now = None
+        kept = self._kept.get(path)
+        if kept is None or kept[0] != now or now is None:
+            text, problem = self._read_now(wanted, now)
+            kept = self._kept[path] = (now, text, problem)
+        return kept[1], kept[2]
+
+    def _read_now(self, wanted: Wanted, now: Stamp | None) -> tuple[str, str]:
+        path = wanted.path
+        if now is None:
+            return "", f"{path} is not there; the config's instructions name it" if wanted.named else ""
+        refused = self._refused(wanted)
+        if refused:
+            return f"(not given: {refused})", f"{path} was not read: {refused}"
+        if not stat.S_ISREG(now[0]):  # a pipe would never end
+            return "", f"{path} was not read: it is no plain file"
+        try:
+            with path.open("rb") as file:
+                data = file.read(LIMIT)
+        except OSError as error:
+            why = error.strerror or str(error)
+            return f"(not given: {why})", f"{path} was not read: {why}"
+        if b"\0" in data[:_SAMPLE]:
+            return "(not given: it is no text)", f"{path} was not read: it is no text"
+        text = decode(data if now[2] <= LIMIT else _whole_characters(data)).shown.strip()
+        if now[2] > LIMIT:
+            text += f"\n(cut here: the file has {now[2]:,} bytes; read the rest if you need it)"
+            return text, f"{path} was cut: only its first {LIMIT // 1024} kB are given"
+        return text, ""
+
+    def _refused(self, wanted: Wanted) -> str:
+        workspace = self._workspace
+        inside = workspace.contains(wanted.path)
+        if wanted.within and not inside:
+            return "it leads outside of the project"
+        if wanted.careful and not inside and wanted.path.resolve().suffix.lower() not in PROSE:
+            return (
+                "the project's config names a file outside of the project that is no text for reading; name it in "
+                f"{workspace.config.directories[0] / 'opencode.json'} if that is meant"
+            )
+        if wanted.careful:
+            pattern = workspace.relative(wanted.path)
+            rule = evaluate("read", pattern, workspace.agent(None).model_permission, workspace.rules)
+            if rule.action == "deny":
+                return f"a rule denies reading it (read {rule.pattern})"
+        return ""
+
+
+def _whole_characters(data: bytes) -> bytes:
+    """The data without the beginning of a character at its end."""
+    for cut in range(1, min(4, len(data)) + 1):
+        byte = data[-cut]
+        if byte & 0xC0 != 0x80:
+            width = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            return data[:-cut] if width > cut else data
+    return data

@@ -1,0 +1,38 @@
+"""What goes into the user's message for the model alone: which agent is at work now, and what that changes."""
+
+from __future__ import annotations
+
+from ...core.agents import Agent
+
+LAST_STEP = (
+    "This is your last turn for this request: the limit of turns is reached, and no call will be made any more. Answer "
+    "in words: what is done, what is not, and what should come next."
+)
+"""Said to a model whose next answer is the last that its agent's ``steps`` allow."""
+
+PLAN = "plan"
+BUILD = "build"
+
+
+def reminders(agent: Agent, previous: str | None = None, *, plan: str | None = None) -> list[str]:
+    """Texts to put behind the user's words, as synthetic parts.
+
+    Args:
+        agent: who is to answer.
+        previous: name of the agent that answered before in this session; None or "" if none did.
+        plan: where the session's plan is, as a model should write it; None if it has none.
+    """
+    if agent.name == PLAN:
+        where = f"the plan itself, in {plan}" if plan else "plan files (.opencode/plans/*.md)"
+        words = (
+            "Plan mode is on. Look, think and ask, but change nothing: no edits, no commands that write, no commits, "
+            f"no installs, whatever else you were told. The one exception is {where}. End with a plan that somebody "
+            "could carry out without asking: what changes where, in which order, how it is checked, what is open."
+        )
+        return [words]
+    if previous == PLAN:
+        words = "Plan mode is over: from now on you may change files and run commands, as far as the rules allow."
+        if plan:
+            words += f" The plan is in {plan}: read it if you do not have it before you, and carry it out."
+        return [words]
+    return []
