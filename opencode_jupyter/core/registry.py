@@ -130,6 +130,11 @@ class Registry:
         self.changed()
         return found
 
+    @property
+    def registered(self) -> tuple[Tool, ...]:
+        """The tools that `register` added, in order."""
+        return tuple(self._registered)
+
     # ------------------------------------------------------------------ places that tools come from
 
     def add_source(self, source: ToolSource) -> None:

@@ -9,7 +9,7 @@ import inspect
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -40,6 +40,7 @@ from .trust import Trust
 
 if TYPE_CHECKING:
     from ..adapters.exports import Exports
+    from ..agent.many import Many
     from .presenter import Presenter
 
 T = TypeVar("T")
@@ -302,6 +303,17 @@ class Workspace:
             return self.agents[name]
         except KeyError:
             raise ToolError(f"no agent {name!r}; there are {', '.join(self.agents)}") from None
+
+    def map(self, requests: Iterable[Any], **options: Any) -> Many:
+        """Many prompts or tool calls side by side: await it for a list of results, or iterate for them as they come.
+
+        Options: ``model``, ``agent``, ``tools``, ``format``, ``files``, ``system``, ``max_steps``, ``timeout``,
+        ``concurrency``, ``client`` (Dask), ``isolate``, ``on_error``, ``on_ask``, ``on_progress``; see
+        `agent.many.map_runs`, which says what each is and what is raised.
+        """
+        from ..agent.many import map_runs  # here, so that core's modules do not depend on the agent
+
+        return map_runs(self, requests, **options)
 
     # ------------------------------------------------------------------ helpers
 

@@ -30,6 +30,7 @@ LAZY = {
     ("core.workspace", "tools"),
     ("core.workspace", "sources"),
     ("core.workspace", "adapters"),
+    ("core.workspace", "agent"),
     ("core.registry", "adapters"),
     ("core.sessions", "agent"),
 }

@@ -1,0 +1,187 @@
+"""Who answers the asks of many runs: what `on_ask` says, a person in the notebook, or the workspace as ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+
+from ...core.call import Call
+from ...core.context import ToolContext
+from ...core.errors import PermissionCorrectedError, PermissionRejectedError, QuestionRejectedError, ToolError
+from ...core.permission import PermissionRequest, Reply, Rule
+from ...core.question_request import QuestionRequest
+from ...core.result import ToolResult
+from ...core.tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...core.sessions import Session
+    from ...core.workspace import Workspace
+
+OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
+"""``reject`` refuses every ask and dismisses every question; a function decides; None asks as the workspace does."""
+REFUSED = 'Nobody is there to ask: map(..., on_ask="reject"). A rule that allows it would let the run go on.'
+Aside = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
+"""Runs something where a person sees it: on the loop of the cell that waits."""
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """Answers the asks of some sessions.
+
+    Attributes:
+        covers: whether a session is one of theirs, by its id.
+        on_ask: see `OnAsk`.
+        person: asks a person; None: as the workspace does for every call.
+    """
+
+    covers: Callable[[str], bool]
+    on_ask: OnAsk = None
+    person: Callable[[PermissionRequest | QuestionRequest], Awaitable[Any]] | None = None
+
+
+@dataclass(eq=False)
+class Deciders:
+    """Stands before a workspace's own approver and sends each ask to whom it concerns (`Workspace.service`)."""
+
+    workspace: Workspace
+    asked: list[Asked] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.approve, self.answer = self.workspace.permissions.approve, self.workspace.questions.answer
+        self.workspace.permissions.approve = self.permission
+        self.workspace.questions.answer = self.question
+
+    @contextmanager
+    def added(self, one: Asked) -> Iterator[None]:
+        """Let it answer as long as this lasts."""
+        self.asked.append(one)
+        try:
+            yield
+        finally:
+            self.asked.remove(one)
+            if not self.asked:
+                self.close()
+                self.workspace._services.pop(Deciders, None)
+
+    def close(self) -> None:
+        """Leave the workspace as it was."""
+        permissions, questions = self.workspace.permissions, self.workspace.questions
+        if permissions.approve == self.permission:
+            permissions.approve = self.approve
+        if questions.answer == self.question:
+            questions.answer = self.answer
+
+    def _of(self, session_id: str) -> Asked | None:
+        return next((one for one in reversed(self.asked) if one.covers(session_id)), None)
+
+    def permission(self, request: PermissionRequest) -> Any:
+        """The reply to a permission request."""
+        one = self._of(request.session_id)
+        if one is not None and one.on_ask is not None:
+            return ("reject", REFUSED) if one.on_ask == "reject" else one.on_ask(request)
+        if self.approve is not None:
+            return self.approve(request)
+        return _never() if one is None or one.person is None else one.person(request)
+
+    def question(self, request: QuestionRequest) -> Any:
+        """The answers to questions."""
+        one = self._of(request.session_id)
+        if one is not None and one.on_ask == "reject":
+            return None
+        if self.answer is not None:
+            return self.answer(request)
+        return _never() if one is None or one.person is None else one.person(request)
+
+
+def _never() -> asyncio.Future[Any]:
+    """Waits until the request is answered otherwise."""
+    return asyncio.get_running_loop().create_future()
+
+
+# ---------------------------------------------------------------------- a card for an ask
+
+
+class _Parameters(BaseModel):
+    """What a run's ask is shown with."""
+
+    run: str
+    """Which run asks."""
+    permission: str = ""
+    patterns: list[str] = []
+    always: list[str] = []
+    metadata: dict[str, Any] = {}
+    questions: list[dict[str, Any]] = []
+
+
+async def _ask(args: _Parameters, ctx: ToolContext) -> ToolResult:
+    if args.questions:
+        answers = await ctx.question(args.questions)
+        return ToolResult(f"{args.run} asked", "answered", {"answers": answers})
+    await ctx.ask(permission=args.permission, patterns=args.patterns, always=args.always, metadata=args.metadata)
+    return ToolResult(f"{args.run}: {args.permission} allowed", "allowed")
+
+
+class Person:
+    """Puts the asks of runs to whoever the workspace asks: each is a small call, so a notebook shows a card for it.
+
+    Args:
+        workspace: the notebook's.
+        aside: runs the call on the loop of the cell that waits for the runs; None: right here.
+    """
+
+    def __init__(self, workspace: Workspace, aside: Aside | None = None) -> None:
+        self._workspace = workspace
+        self._aside = aside
+        self._session: Session | None = None
+        self._tool = Tool.define(
+            "ask",
+            {"description": "An ask of a run that works elsewhere.", "parameters": _Parameters, "execute": _ask},
+            builtin=True,  # it runs on the workspace's own loop
+        )
+
+    async def permission(self, wire: Mapping[str, Any], run: str) -> Reply:
+        """Ask for a permission, given as the payload of ``permission.asked``; "for this session" is remembered here."""
+        wanted = {name: wire.get(name) or [] for name in ("patterns", "always")}
+        try:
+            await self._shown(
+                {"run": run, "permission": wire["permission"], "metadata": dict(wire.get("metadata") or {}), **wanted}
+            )
+        except PermissionCorrectedError as error:
+            return ("reject", error.feedback)
+        except ToolError as error:
+            return "reject" if type(error) is PermissionRejectedError else ("reject", str(error))
+        return "once"
+
+    async def question(self, wire: Mapping[str, Any], run: str) -> list[list[str]] | None:
+        """Put questions; None if they were dismissed."""
+        try:
+            result = await self._shown({"run": run, "questions": list(wire["questions"])})
+        except (QuestionRejectedError, ToolError):
+            return None
+        answers: list[list[str]] = result.metadata["answers"]
+        return answers
+
+    async def _shown(self, arguments: dict[str, Any]) -> ToolResult:
+        workspace = self._workspace
+        if self._session is None:
+            # The run's own rules have asked already: here it is asked whatever this agent may do.
+            self._session = workspace.sessions.create("Asks of runs", permission=[Rule("*", "*", "ask", "run")])
+        session = self._session
+
+        def make() -> Call:
+            return workspace.start("ask", arguments, session=session, by="user", tool=self._tool)
+
+        if workspace.present is None:
+            return await make().run()
+        if self._aside is None:
+            return await workspace.present.run("ask", make)
+        present = workspace.present
+        result: ToolResult = await self._aside(lambda: present.run("ask", make))
+        return result

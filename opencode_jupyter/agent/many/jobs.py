@@ -1,0 +1,105 @@
+"""What is to be done: requests as a user writes them, made into jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PROMPT = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
+"""What a prompt can be given besides its text, as in ``sessions.prompt``."""
+CALL = ("agent", "session")
+"""What a tool call can be given besides its arguments."""
+COMMON = ("directory", "timeout")
+TITLE_LENGTH = 60
+"""Characters of a request that name its session."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One request.
+
+    Attributes:
+        index: its place among the requests.
+        request: as the user gave it.
+        text: the prompt; "" for a tool call.
+        tool: the tool to call; "" for a prompt.
+        arguments: the call's.
+        options: what else `PROMPT` or `CALL` names and the user gave.
+        directory: where to run; None: the workspace's folder.
+        timeout: seconds, waiting for a person not counted; None: no limit.
+    """
+
+    index: int
+    request: Any
+    text: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    directory: str | None = None
+    timeout: float | None = None
+
+    @property
+    def title(self) -> str:
+        """A name for its session."""
+        if self.options.get("title"):
+            return str(self.options["title"])
+        words = " ".join((self.text or self.tool).split())
+        return words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 1] + "…"
+
+
+def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float | None = None) -> list[Job]:
+    """Jobs from requests.
+
+    Args:
+        requests: texts; dicts with ``text`` or with ``tool`` and ``arguments``, and options of their own; pairs of a
+            tool's name and its arguments.
+        defaults: options of all that name none of their own.
+        timeout: seconds for each that names none.
+
+    Raises:
+        TypeError: it is no list of requests, or one of them is none; the message says which and what is wanted.
+    """
+    if isinstance(requests, (str, bytes, Mapping)) or not isinstance(requests, Iterable):
+        raise TypeError("map() takes a list of requests: map(['first', 'second'], model=...)")
+    given = {name: value for name, value in defaults.items() if value is not None}
+    return [_job(index, request, given, timeout) for index, request in enumerate(requests)]
+
+
+def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float | None) -> Job:
+    where = f"request {index}"
+    if isinstance(request, str):
+        own: dict[str, Any] = {"text": request}
+    elif isinstance(request, Mapping):
+        own = dict(request)
+    elif isinstance(request, (tuple, list)) and len(request) == 2 and isinstance(request[0], str):
+        own = {"tool": request[0], "arguments": request[1]}
+    else:
+        raise TypeError(
+            f"{where} is {request!r:.80}; a request is a text, a dict with 'text' or with 'tool' and 'arguments', "
+            "or a pair of a tool's name and its arguments"
+        )
+    if ("text" in own) == ("tool" in own):
+        raise TypeError(f"{where} needs either 'text' (a prompt) or 'tool' (a call): {own!r:.120}")
+    known = PROMPT if "text" in own else CALL
+    allowed = {*known, *COMMON, "text"} if "text" in own else {*known, *COMMON, "tool", "arguments"}
+    odd = [str(name) for name in own if name not in allowed]
+    if odd:
+        raise TypeError(f"{where} has {', '.join(odd)}; it takes {', '.join(sorted(allowed))}")
+    job = Job(index, request, timeout=own.get("timeout", timeout))
+    if own.get("directory") is not None:
+        job.directory = str(own["directory"])
+    job.options = {name: value for name, value in defaults.items() if name in known}
+    job.options |= {name: own[name] for name in known if own.get(name) is not None}
+    if "text" in own:
+        if not isinstance(own["text"], str) or not own["text"].strip():
+            raise TypeError(f"{where} has no text")
+        job.text = own["text"]
+        return job
+    if not isinstance(own["tool"], str) or not own["tool"]:
+        raise TypeError(f"{where}: 'tool' must be the name of a tool")
+    arguments = own.get("arguments") or {}
+    if not isinstance(arguments, Mapping):
+        raise TypeError(f"{where}: the arguments of {own['tool']} must be a dict, not {type(arguments).__name__}")
+    job.tool, job.arguments = own["tool"], dict(arguments)
+    return job

@@ -1,0 +1,274 @@
+"""`Workspace.map`: many prompts or tool calls at once."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import secrets
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+
+from ...core.errors import ToolError
+from .asking import Asked, Deciders, OnAsk, Person
+from .jobs import Job, jobs_of
+from .outcome import Outcome, Results
+from .pacing import Paces
+from .places import Isolate, Places
+from .progress import OnProgress, Tracker
+from .running import END, After, Before, Runner, aborted, person_of
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+CONCURRENCY = 8
+"""Runs at once in this process, where nothing else is said."""
+
+
+@dataclass
+class Settings:
+    """How runs are done; see `map_runs`."""
+
+    concurrency: int | None = None
+    client: Any = None
+    on_error: Literal["keep", "raise"] = "keep"
+    on_ask: OnAsk = None
+    isolate: Isolate | None = None
+    on_progress: OnProgress | None = None
+    before: Before | None = None
+    after: After | None = None
+    keep: bool = True
+    batch: str = field(default_factory=lambda: secrets.token_hex(6))
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("keep", "raise"):
+            raise ValueError(f'on_error={self.on_error!r}: it takes "keep" or "raise"')
+        if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
+            raise ValueError(f"concurrency={self.concurrency!r}: it takes a whole number above 0")
+        if self.on_ask is not None and self.on_ask != "reject" and not callable(self.on_ask):
+            raise ValueError(f'on_ask={self.on_ask!r}: it takes "reject", a function of the request, or None')
+
+
+def map_runs(
+    workspace: Workspace,
+    requests: Iterable[Any],
+    *,
+    model: Any = None,
+    agent: str | None = None,
+    tools: Any = None,
+    format: Any = None,
+    files: Sequence[Any] | None = None,
+    system: str | None = None,
+    max_steps: int | None = None,
+    timeout: float | None = None,
+    concurrency: int | None = None,
+    client: Any = None,
+    isolate: Isolate | None = None,
+    on_error: Literal["keep", "raise"] = "keep",
+    on_ask: OnAsk = None,
+    on_progress: OnProgress | None = None,
+) -> Many:
+    """Run many prompts or tool calls side by side, each in a session of its own.
+
+    Args:
+        workspace: where they run.
+        requests: texts (prompts); dicts with ``text``, or with ``tool`` and ``arguments``, and with options of their
+            own (`jobs.PROMPT`, ``directory``, ``timeout``); pairs of a tool's name and its arguments.
+        model: for prompts that name none: a name or a `Model`.
+        agent: for requests that name none.
+        tools: which tools prompts may use, as in ``sessions.prompt``.
+        format: the form of the answers: a JSON schema or a pydantic type; the objects are the outcomes' ``value``.
+        files: files that go with every prompt.
+        system: more for the system prompt.
+        max_steps: most steps of a prompt.
+        timeout: seconds for each, waiting for a person not counted.
+        concurrency: how many at once; 8 in this process, all that there are workers for on Dask.
+        client: a ``distributed.Client``: its workers do the runs. Models must then be given by name.
+        isolate: ``copy``: each run works in a copy of the project; ``worktree``: in a git worktree of its last commit;
+            None: all in the same folder, whose files they had better not change side by side.
+        on_error: ``keep``: a failed run's outcome carries its error; ``raise``: the first error ends them all.
+        on_ask: who answers asks: ``reject``, a function of the `PermissionRequest`, None: as for any other call.
+        on_progress: called with a `Progress` at the begin and after each run; left out, a notebook shows a line.
+
+    Returns:
+        `Many`: await it for the `Results`, or iterate over it (``async for``) for outcomes as they come.
+
+    Raises:
+        TypeError: something is no request.
+        ValueError: an option has a value it does not take.
+    """
+    defaults = {"model": model, "agent": agent, "tools": tools, "format": format, "files": files}
+    defaults |= {"system": system, "max_steps": max_steps}
+    jobs = jobs_of(requests, defaults, timeout)
+    settings = Settings(concurrency, client, on_error, on_ask, isolate, on_progress)
+    return Many(workspace, jobs, settings)
+
+
+class Many:
+    """Many runs on their way. Nothing begins before it is awaited or iterated over.
+
+    Attributes:
+        jobs: what is to be done.
+        results: what is done, in the order of the requests; a failed `await` leaves here what there was.
+    """
+
+    def __init__(self, workspace: Workspace, jobs: list[Job], settings: Settings, kept: Sequence[Outcome] = ()) -> None:
+        self.workspace = workspace
+        self.jobs = jobs
+        self.settings = settings
+        self._done: dict[int, Outcome] = {outcome.index: outcome for outcome in kept}
+        self._begun = False
+        self._work: concurrent.futures.Future[None] | asyncio.Task[None] | None = None
+        self._reason: str | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    @property
+    def results(self) -> Results:
+        """See the class."""
+        return Results((self._done[index] for index in sorted(self._done)), self._again)
+
+    def abort(self, reason: str = "stopped") -> None:
+        """End all runs. Any thread may call it; whoever waits for them gets a `ToolAbortedError`."""
+        if self._reason is None:
+            self._reason = reason
+        if self._home is not None and not self._home.is_closed():
+            self._home.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def __await__(self) -> Generator[Any, None, Results]:
+        return self._all().__await__()
+
+    async def _all(self) -> Results:
+        if not self._begun:
+            async for _ in self:
+                pass
+        elif len(self._done) < len(self.jobs):
+            raise ToolError("these runs are under way already: iterate to the end, or make new ones with map(...)")
+        return self.results
+
+    async def __aiter__(self) -> AsyncGenerator[Outcome, None]:
+        """Outcomes as the runs end.
+
+        Raises:
+            ToolAbortedError: `abort` was called.
+            ToolError: with ``on_error="raise"`` what ended the first run that failed (of any kind); or these runs have
+                begun already.
+        """
+        if self._begun:
+            raise ToolError("these runs have begun already; make new ones with map(...), or see .results")
+        self._begun = True
+        here = asyncio.get_running_loop()
+        news: asyncio.Queue[Outcome | Callable[[], None] | None] = asyncio.Queue()
+        wanted = [job for job in self.jobs if job.index not in self._done]
+        tracker = Tracker(len(wanted), self.settings.on_progress)
+        tracker.begin()
+
+        def tell(one: Outcome | Callable[[], None] | None) -> None:
+            here.call_soon_threadsafe(news.put_nowait, one)
+
+        asides: set[asyncio.Task[None]] = set()
+        waiting = self._start(wanted, tell)
+        waiting.add_done_callback(lambda _: tell(None) if not here.is_closed() else None)
+        try:
+            while (one := await news.get()) is not None:
+                if callable(one):
+                    asides.add(task := asyncio.ensure_future(_aside(one)))
+                    task.add_done_callback(asides.discard)
+                    continue
+                if one.index in self._done:
+                    continue  # each result counts once, whatever comes back again
+                self._done[one.index] = one
+                tracker.ended(one)
+                if one.error is not None and self.settings.on_error == "raise":
+                    raise one.error
+                yield one
+            waiting.result()
+            if self._reason is not None and len(self._done) < len(self.jobs):
+                raise aborted(self._reason)
+        finally:
+            for task in asides:
+                task.cancel()
+            if not waiting.done():
+                self.abort("interrupted")
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait({waiting}, timeout=END + 1)
+
+    def _start(self, jobs: list[Job], tell: Callable[[Any], None]) -> asyncio.Future[None]:
+        home = self.workspace.loop
+        work = self._run(jobs, tell)
+        if home is None or not home.is_running() or home is asyncio.get_running_loop():
+            return asyncio.ensure_future(work)
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
+
+    async def _run(self, jobs: list[Job], tell: Callable[[Any], None]) -> None:
+        """All of it, on the workspace's loop."""
+        self._home = asyncio.get_running_loop()
+        with anyio.CancelScope() as self._scope:
+            if self._reason is not None:
+                self._scope.cancel()
+            person = Person(self.workspace, lambda make: _elsewhere(make, tell))
+            if self.settings.client is not None:
+                from .cluster import on_cluster
+
+                await on_cluster(self.workspace, jobs, self.settings, tell, person)
+            else:
+                await self._here(jobs, tell, person)
+
+    async def _here(self, jobs: list[Job], tell: Callable[[Any], None], person: Person) -> None:
+        settings, workspace = self.settings, self.workspace
+        runner = Runner(
+            Places(workspace, settings.batch, settings.isolate),
+            workspace.service(Paces),
+            settings.before,
+            settings.after,
+            settings.keep,
+        )
+        shown = person_of(runner, person) if workspace.present is not None else None
+        left = deque(jobs)
+
+        async def work() -> None:
+            while left:
+                tell(await runner.do(left.popleft()))
+
+        with workspace.service(Deciders).added(Asked(runner.covers, settings.on_ask, shown)):
+            async with anyio.create_task_group() as group:
+                for _ in range(min(settings.concurrency or CONCURRENCY, len(jobs))):
+                    group.start_soon(work)
+
+    def _again(self, results: Results) -> Many:
+        settings = replace(self.settings, batch=secrets.token_hex(6))
+        good = [outcome for outcome in self._done.values() if outcome.ok]
+        return Many(self.workspace, self.jobs, settings, good)
+
+
+async def _aside(make: Callable[[], Any]) -> None:
+    outcome = make()
+    if inspect.isawaitable(outcome):
+        await outcome
+
+
+async def _elsewhere(make: Callable[[], Awaitable[Any]], tell: Callable[[Any], None]) -> Any:
+    """Run something on the loop of whoever waits for the runs, and wait for it here."""
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    async def run() -> None:
+        try:
+            result = await make()
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    tell(run)
+    return await asyncio.wrap_future(future)

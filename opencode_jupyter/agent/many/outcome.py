@@ -1,0 +1,186 @@
+"""What came of many requests: one outcome each, and the list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ToolError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ...core.result import ToolResult
+    from ..answer import Answer
+    from .mapping import Many
+
+
+class RunTimeoutError(ToolError):
+    """A run took longer than its limit. Time spent waiting for a person does not count.
+
+    Attributes:
+        seconds: the limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The run took longer than its limit of {seconds:g} s and was stopped.")
+        self.seconds = seconds
+
+
+class WorkerLostError(ToolError):
+    """The workers that a run was given to ended before it was done, more often than it is given out again."""
+
+
+@dataclass(slots=True)
+class Lost:
+    """An attempt whose worker ended on the way.
+
+    Attributes:
+        worker: its address.
+        calls: the tool calls that had begun there: what they did to files stays done.
+    """
+
+    worker: str
+    calls: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one request.
+
+    Attributes:
+        index: the request's place.
+        request: as it was given.
+        text: the answer's words, or the tool's output.
+        value: the validated object where a `format` was asked for; the `ToolResult` of a tool call; else None.
+        steps: how many times the model was asked.
+        calls: tool calls, those of child sessions not counted.
+        tokens: of all requests to the model.
+        cost: in US dollars; None if the prices are not known.
+        seconds: from its begin to its end.
+        error: what ended it; None if it went well.
+        session: the id of its session; "" if it never had one.
+        ended: as in `Answer.ended`, or "failed".
+        model: ``provider:model``; "" for a tool call.
+        directory: where it ran.
+        attempts: how often it was begun: more than once if a worker was lost.
+        lost: the attempts that were lost, with what they had begun.
+        worker: the Dask worker it ran on; "" for this process.
+        answer: the `Answer`; None for tool calls and where there is none.
+        extra: what whoever made the runs keeps with them (an evaluation: its scores).
+    """
+
+    index: int
+    request: Any
+    text: str = ""
+    value: Any = None
+    steps: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    error: BaseException | None = None
+    session: str = ""
+    ended: str = ""
+    model: str = ""
+    directory: str = ""
+    attempts: int = 1
+    lost: list[Lost] = field(default_factory=list)
+    worker: str = ""
+    answer: Answer | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing ended it early."""
+        return self.error is None
+
+    @property
+    def result(self) -> ToolResult | None:
+        """A tool call's result."""
+        from ...core.result import ToolResult
+
+        return self.value if isinstance(self.value, ToolResult) else None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Its row in the table."""
+        names = ("request", "text", "value", "steps", "calls", "tokens", "cost", "seconds")
+        row: dict[str, Any] = {name: getattr(self, name) for name in names}
+        row["error"] = None if self.error is None else said(self.error)
+        return {**row, "session": self.session, "attempts": self.attempts}
+
+    def __repr__(self) -> str:
+        how = "done" if self.error is None else said(self.error)
+        return f"<outcome {self.index}: {how:.80}>"
+
+
+class Results(list[Outcome]):
+    """Outcomes in the order of their requests; `df` is a table of them."""
+
+    def __init__(self, outcomes: Iterable[Outcome] = (), again: Callable[[Results], Many] | None = None) -> None:
+        super().__init__(outcomes)
+        self._again = again
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """One dict a request: request, text, value, steps, calls, tokens, cost, seconds, error, session, attempts."""
+        return [outcome.record for outcome in self]
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """`records` as a data frame.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("results.df needs pandas: pip install pandas (rows without: results.records)") from error
+        return pd.DataFrame(self.records, index=[outcome.index for outcome in self])
+
+    @property
+    def errors(self) -> Results:
+        """Those that failed."""
+        return Results(outcome for outcome in self if outcome.error is not None)
+
+    @property
+    def texts(self) -> list[str]:
+        """Each one's words."""
+        return [outcome.text for outcome in self]
+
+    @property
+    def values(self) -> list[Any]:
+        """Each one's value."""
+        return [outcome.value for outcome in self]
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of all; None if no price is known."""
+        known = [outcome.cost for outcome in self if outcome.cost is not None]
+        return sum(known) if known else None
+
+    def retry(self) -> Many:
+        """Run those that failed once more; await it for all results, the good ones kept as they are.
+
+        Raises:
+            ToolError: this is only a part of the results of a `map`.
+        """
+        if self._again is None:
+            raise ToolError("retry() belongs to what map() gave: results.retry(), not a slice or .errors of it")
+        return self._again(self)
+
+    def __repr__(self) -> str:
+        failed = len(self.errors)
+        cost = "" if self.cost is None else f", ${self.cost:.4f}"
+        return f"<{len(self)} results: {len(self) - failed} done, {failed} failed{cost}>"
+
+
+def said(error: BaseException) -> str:
+    """An error in a table's cell."""
+    text = str(error)
+    if isinstance(error, ToolError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,193 @@
+"""Where a run works: the workspace's folder, another one, a copy of it, a git worktree, or a fresh folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+
+from ...core.errors import ToolError
+from ...core.paths import find_worktree
+from ...core.workspace import Workspace
+from .jobs import Job
+
+if TYPE_CHECKING:
+    from ...core.sessions import Session
+
+Isolate = Literal["copy", "worktree", "fresh"]
+RUNS = "runs"
+"""The folder of the data folder that copies are made in."""
+
+
+class Places:
+    """Gives each run its place.
+
+    Args:
+        workspace: whose runs they are.
+        batch: names the folder of the copies.
+        isolate: ``copy``: of the whole project (its worktree, or the folder where there is no git); ``worktree``: a git
+            worktree at the last commit; ``fresh``: an empty folder; None: all in the workspace's folder.
+
+    Raises:
+        ToolError: a worktree is wanted and this is no git repository with a commit.
+        ValueError: `isolate` is none of these.
+    """
+
+    def __init__(self, workspace: Workspace, batch: str, isolate: Isolate | None = None) -> None:
+        if isolate not in (None, "copy", "worktree", "fresh"):
+            raise ValueError(f'isolate={isolate!r}: it takes "copy", "worktree" or None')
+        self.workspace = workspace
+        self.folder = workspace.data_dir / RUNS / batch
+        self.isolate = isolate
+        versioned = str(workspace.worktree) != workspace.worktree.anchor
+        self.root = workspace.worktree if versioned else workspace.directory
+        self._git = asyncio.Lock()
+        if isolate == "worktree" and (not versioned or _git(self.root, "rev-parse", "--verify", "HEAD")):
+            raise ToolError(
+                f'isolate="worktree" needs a git repository with a commit, and {workspace.directory} has none; '
+                'isolate="copy" copies the folder as it is'
+            )
+
+    @asynccontextmanager
+    async def of(self, job: Job) -> AsyncIterator[tuple[Workspace, Session, str]]:
+        """A run's workspace, its session (a new one if it names none), the root of the copy made for it ("" for none).
+
+        Raises:
+            ToolError: its folder can't be made.
+            NotADirectoryError: its folder is none.
+            KeyError: there is no session of the id it names.
+            ConfigError: another folder's configuration can't be read.
+        """
+        workspace = self.workspace
+        if self.isolate is None and job.directory is None:
+            wanted = job.options.get("session")
+            known = None if wanted is None else await workspace.sessions.open(wanted)
+            yield workspace, known or workspace.sessions.create(job.title), ""
+            return
+        if job.options.get("session") is not None:
+            raise ToolError("a run in a folder of its own begins a session of its own: leave session= out")
+        directory, copied = await self._folder(job)
+        async with beside(workspace, directory, own_config=not copied) as other:
+            session = other.sessions.create(job.title)
+            workspace.sessions.add(session)
+            with _sharing(workspace, other):
+                yield other, session, copied
+            for child in other.sessions.list():
+                if child is not session:
+                    workspace.sessions.add(child)
+
+    async def _folder(self, job: Job) -> tuple[Path, str]:
+        directory = Path(job.directory or self.workspace.directory)
+        if not directory.is_absolute():
+            directory = self.workspace.directory / directory
+        if self.isolate is None:
+            return directory, ""
+        made = self.folder / str(job.index)
+        try:
+            if made.exists():  # of an attempt whose worker was lost
+                await asyncio.to_thread(discard, made)
+            made.parent.mkdir(parents=True, exist_ok=True)
+            if self.isolate == "fresh":
+                made.mkdir()
+                return made, str(made)
+            if not directory.is_relative_to(self.root):
+                raise ToolError(f"{directory} is outside {self.root}, so a copy of that does not have it")
+            with anyio.CancelScope(shield=True):  # a thread can't be stopped, and half a copy must not be left
+                if self.isolate == "copy":
+                    await asyncio.to_thread(_copy, self.root, made, self.workspace.data_dir)
+                else:
+                    async with self._git:
+                        problem = await asyncio.to_thread(
+                            _git, self.root, "worktree", "add", "--quiet", "--detach", str(made), "HEAD"
+                        )
+                    if problem:
+                        raise ToolError(f"git could not make a worktree for run {job.index}: {problem}")
+        except (OSError, shutil.Error) as error:
+            raise ToolError(f"the folder of run {job.index} could not be made in {self.folder}: {error}") from error
+        return made / directory.relative_to(self.root), str(made)
+
+
+@asynccontextmanager
+async def beside(workspace: Workspace, directory: Path, *, own_config: bool) -> AsyncIterator[Workspace]:
+    """A workspace for another folder: registered tools, rules and what runs tools are those of `workspace`.
+
+    Args:
+        workspace: the one it stands beside.
+        directory: its folder.
+        own_config: go by that folder's config files; else by the configuration of `workspace`.
+    """
+    other = Workspace(directory, workspace.overrides, workspace.data_dir, store=False)
+    if not own_config:
+        other.use_config(workspace.config)
+    for tool in workspace.registry.registered:
+        other.registry.register(tool)
+    other.rules = workspace.rules
+    other.execute, other.present, other.flags = workspace.execute, workspace.present, workspace.flags
+    async with other:
+        yield other
+
+
+SHARED = ("bus", "hooks", "permissions", "questions", "store", "calls")
+
+
+@contextmanager
+def _sharing(workspace: Workspace, other: Workspace) -> Iterator[None]:
+    """Let another workspace tell, ask and store through this one; it must have its own again when it closes."""
+    own = {name: getattr(other, name) for name in SHARED}
+    for name in SHARED:
+        setattr(other, name, getattr(workspace, name))
+    try:
+        yield
+    finally:
+        for name, value in own.items():
+            setattr(other, name, value)
+
+
+def _copy(source: Path, target: Path, without: Path) -> None:
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        out = set()
+        for name in names:
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+            if special or path == str(without):
+                out.add(name)
+        return out
+
+    try:
+        shutil.copytree(source, target, symlinks=True, ignore=left_out)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def discard(copied: Path) -> None:
+    """Remove a copy; of a git worktree also what its repository knows of it."""
+    link = copied / ".git"
+    home = find_worktree(Path(link.read_text().partition(":")[2].strip())) if link.is_file() else None
+    shutil.rmtree(copied, ignore_errors=True)
+    if home is not None:
+        _git(home, "worktree", "prune")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """Run git; "" if it went well, else what it said."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        return str(error)
+    return "" if done.returncode == 0 else done.stderr.strip() or f"git ended with {done.returncode}"

@@ -1,0 +1,207 @@
+"""One run from its job to its outcome. It never raises for what goes wrong in the run: that is the outcome's error."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ...core.errors import ToolAbortedError
+from .asking import Person
+from .jobs import Job
+from .outcome import Outcome, RunTimeoutError
+from .pacing import Paced, Paces
+from .places import Places, discard
+
+if TYPE_CHECKING:
+    from ...core.sessions import Session
+    from ...core.workspace import Workspace
+    from ..answer import Answer
+    from ..run import Run
+
+TICK = 0.1
+"""Seconds between two looks at a run's clock."""
+END = 3.0
+"""Seconds a run has to end when it is stopped."""
+
+Before = Callable[["Workspace", Job], Awaitable[None]]
+After = Callable[["Workspace", Job, Outcome], Awaitable[None]]
+
+
+@dataclass
+class Runner:
+    """Does jobs.
+
+    Attributes:
+        places: gives each its folder.
+        paces: holds back the runs of a provider that is asked too often; None: nothing is held back.
+        before: what is done in the folder first (an evaluation lays the case's files there).
+        after: what is done there when the run is over (an evaluation scores it).
+        keep: leave fresh folders where they are.
+    """
+
+    places: Places
+    paces: Paces | None = None
+    before: Before | None = None
+    after: After | None = None
+    keep: bool = True
+
+    def __post_init__(self) -> None:
+        self._sessions: dict[str, Workspace] = {}
+
+    def covers(self, session_id: str) -> bool:
+        """Whether a session is that of a run, or was begun by one."""
+        return self.run_of(session_id) is not None
+
+    def run_of(self, session_id: str | None) -> str | None:
+        """The session of the run that a session belongs to."""
+        known: str | None = session_id
+        for _ in range(100):  # parents of parents: as deep as agents call agents
+            if known is None or known in self._sessions:
+                return known
+            known = next((p for p in (self._parent(w, known) for w in self._sessions.values()) if p), None)
+        return None
+
+    @staticmethod
+    def _parent(workspace: Workspace, session_id: str) -> str | None:
+        try:
+            return workspace.sessions.get(session_id).parent_id
+        except KeyError:
+            return None
+
+    async def do(self, job: Job) -> Outcome:
+        """Run a job; only a cancel gets out."""
+        outcome = Outcome(job.index, job.request)
+        began = time.monotonic()
+        copied = ""
+        try:
+            async with self.places.of(job) as (workspace, session, copied):
+                outcome.session, outcome.directory = session.id, str(workspace.directory)
+                self._sessions[session.id] = workspace
+                try:
+                    if self.before is not None:
+                        await self.before(workspace, job)
+                    began = time.monotonic()
+                    await self._work(workspace, job, session, outcome)
+                    outcome.seconds = time.monotonic() - began
+                    if self.after is not None:
+                        await self.after(workspace, job, outcome)
+                finally:
+                    del self._sessions[session.id]
+        except Exception as error:
+            outcome.error, outcome.ended = error, "failed"
+        finally:
+            if copied and not self.keep:
+                with anyio.CancelScope(shield=True):
+                    await asyncio.to_thread(discard, Path(copied))
+        outcome.seconds = outcome.seconds or time.monotonic() - began
+        if copied and self.keep:
+            outcome.extra["copied"] = copied
+        return outcome
+
+    async def _work(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
+        try:
+            if job.tool:
+                await self._call(workspace, job, session, outcome)
+            else:
+                await self._prompt(workspace, job, session, outcome)
+        except Exception as error:
+            outcome.error, outcome.ended = error, "failed"
+
+    async def _call(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
+        agent = job.options.get("agent")
+        if agent is not None and agent not in workspace.agents and not workspace.registry.settled():
+            await workspace.registry.prepare()  # it may be a plugin's
+        outcome.calls = 1
+        call = workspace.start(job.tool, job.arguments, agent=agent, session=session, timeout=job.timeout)
+        result = await call.run()
+        outcome.text, outcome.value, outcome.ended = result.output, result, "done"
+
+    async def _prompt(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
+        options = {name: value for name, value in job.options.items() if name not in ("session", "title")}
+        if self.paces is not None and options.get("model") is not None:
+            options["model"] = await self._paced(workspace, options["model"])
+        run = workspace.sessions.prompt(job.text, session=session, **options)
+        try:
+            answer = await _within(run, job.timeout, lambda: self._waits(workspace, session.id))
+            _answered(outcome, answer)
+        finally:
+            outcome.steps, outcome.tokens, outcome.cost = run.step, run.usage.whole, run.cost
+            outcome.calls = len(run.calls)
+            model = getattr(run, "model", None)
+            outcome.model = outcome.model or (model.info.full if model is not None else "")
+
+    async def _paced(self, workspace: Workspace, model: Any) -> Any:
+        if isinstance(model, str):
+            from ..models import resolve
+
+            model = await resolve(workspace, model)
+        assert self.paces is not None
+        return model if isinstance(model, Paced) else Paced(model, self.paces)
+
+    def _waits(self, workspace: Workspace, session_id: str) -> bool:
+        asking = {request.session_id for request in workspace.permissions.pending()}
+        asking |= {request.session_id for request in workspace.questions.pending()}
+        return any(self.run_of(asker) == session_id for asker in asking)
+
+
+def _answered(outcome: Outcome, answer: Answer) -> None:
+    outcome.answer, outcome.text, outcome.value = answer, answer.text, answer.value
+    outcome.ended, outcome.model = answer.ended, answer.model.full
+
+
+async def _within(run: Run, timeout: float | None, waits: Callable[[], bool]) -> Answer:
+    """A run's answer; its clock stands still while it waits for a person.
+
+    Raises:
+        RunTimeoutError: its time is up.
+        ToolError: as the run.
+    """
+    task = asyncio.ensure_future(_awaited(run))
+    left = float("inf") if timeout is None else timeout
+    try:
+        while True:
+            began = time.monotonic()
+            await asyncio.wait({task}, timeout=None if timeout is None else min(TICK, max(left, 0.0)))
+            if task.done():
+                return task.result()
+            if not waits():
+                left -= time.monotonic() - began
+            if left <= 0:
+                run.abort("timeout")
+                await asyncio.wait({task}, timeout=END)
+                assert timeout is not None
+                raise RunTimeoutError(timeout) from None
+    finally:
+        if not task.done():  # whoever waits was cancelled
+            run.abort("interrupted")
+            task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({task}, timeout=END)
+        if task.done() and not task.cancelled():
+            task.exception()  # seen
+
+
+async def _awaited(run: Run) -> Answer:
+    return await run
+
+
+def aborted(reason: str) -> ToolAbortedError:
+    """What the one who waits for the runs is told when they are stopped."""
+    return ToolAbortedError(f"the runs were {'interrupted' if reason == 'interrupted' else 'stopped'}", reason=reason)
+
+
+def person_of(runner: Runner, person: Person) -> Callable[[Any], Awaitable[Any]]:
+    """Puts the asks of runs in this process to a person."""
+
+    async def ask(request: Any) -> Any:
+        run = runner.run_of(request.session_id) or request.session_id
+        wire = request.to_wire()
+        return await (person.question(wire, run) if "questions" in wire else person.permission(wire, run))
+
+    return ask
