@@ -1,0 +1,9 @@
+"""Snapshots of a project's files in a git repository of our own, as OpenCode keeps them.
+
+`git` runs git, `lock` lets one at a time, `shadow` records and compares, `files` puts back, `service` is what the
+loop uses.
+"""
+
+from .service import Snapshots
+
+__all__ = ["Snapshots"]

@@ -1,0 +1,280 @@
+"""The snapshots of a workspace, for the loop: nothing here may be an error there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from ...core.errors import ToolError
+from ...text import diff as text_diff
+from . import files
+from .git import Git, GitError, StoppedError, TooSlowError
+from .shadow import CLEAN_EVERY, Entries, Shadow
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+SECONDS = 60.0
+"""Which one piece of work may take; a project that needs more gets no snapshots."""
+END = 1.0
+"""Seconds a stopped git has to end."""
+CLEAN_AFTER = 5.0
+"""Seconds after a snapshot at which old ones are cleared away, once a day."""
+SHOWN_BYTES = 1 << 20
+"""Of a file before and after together, up to which its difference is worked out line by line."""
+
+
+class Snapshots:
+    """Records the files of the project, and puts them back; a service of the workspace (`Workspace.service`).
+
+    Everything is in a git repository of its own in the data folder. Without git, outside a git worktree, with
+    ``snapshot: false`` in the config, or when the disk will not take it, `track` gives None and the rest nothing.
+
+    Attributes:
+        problem: why there are no snapshots, for people; None while all is well.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._shadows: dict[Path, Shadow] = {}
+        self._running: set[Git] = set()
+        self._logged: set[str] = set()
+        self._too_slow: set[Path] = set()
+        self._cleaning: asyncio.Task[None] | None = None
+        self.problem: str | None = None
+
+    # ------------------------------------------------------------------ for the loop
+
+    async def track(self) -> str | None:
+        """Record the files as they are now.
+
+        Returns:
+            The hash of their tree; None if that can't be done here (said once in the log).
+        """
+        made = await self._quietly(Shadow.track, None)
+        if made is not None:
+            self._clean_later()
+        return made
+
+    async def patch(self, hash: str) -> list[str]:
+        """Absolute paths of the files that differ from a snapshot, those that are gone and new ones included."""
+
+        def work(shadow: Shadow) -> list[str]:
+            return [str(shadow.worktree / path) for path in shadow.compare(hash, shadow.track())]
+
+        return await self._quietly(work, [])
+
+    async def diff(self, hash: str) -> str:
+        """What has changed since a snapshot, as git writes it; "" if nothing has, or there are no snapshots."""
+        return await self._quietly(lambda shadow: shadow.text(hash, shadow.track()), "")
+
+    async def diffs(self, before: str, after: str) -> list[dict[str, Any]]:
+        """The files that differ between two snapshots.
+
+        Returns:
+            For each ``file`` (relative to the worktree), ``patch`` (unified; "" for what is no text or very large),
+            ``additions``, ``deletions`` (lines) and ``status`` (``added``, ``deleted``, ``modified``).
+        """
+        return await self._quietly(lambda shadow: _diffs(shadow, before, after), [])
+
+    # ------------------------------------------------------------------ putting back
+
+    async def restore(self, hash: str) -> list[str]:
+        """Make the files what they are in a snapshot: changed ones, gone ones, and new ones go.
+
+        Returns:
+            Absolute paths of what was changed.
+
+        Raises:
+            ToolError: it can't be done; the message says why.
+        """
+
+        def work(shadow: Shadow) -> list[str]:
+            _wanted(shadow, hash)
+            wanted = {path: then for path, (_, then) in shadow.compare(shadow.track(), hash).items()}
+            return _absolute(shadow, files.put(shadow, wanted))
+
+        return await self._loudly(work)
+
+    async def revert(self, patches: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Put back the files that ``patch`` parts name; one that several name becomes what the first says.
+
+        Args:
+            patches: ``{"hash", "files"}``, oldest first.
+
+        Returns:
+            Absolute paths of what was changed.
+
+        Raises:
+            ToolError: it can't be done; the message says why.
+        """
+        chosen = [(str(patch["hash"]), [str(file) for file in patch["files"]]) for patch in patches]
+
+        def work(shadow: Shadow) -> list[str]:
+            shadow.track()  # so that what is replaced is kept
+            return _absolute(shadow, files.put(shadow, firsts(shadow, chosen)))
+
+        return await self._loudly(work)
+
+    async def work(self, work: Callable[[Shadow], T]) -> T:
+        """Do something that takes several steps, while nobody else is at work here; `work` runs on a thread.
+
+        Raises:
+            ToolError: it can't be done; the message says why.
+        """
+        return await self._loudly(work)
+
+    # ------------------------------------------------------------------ how it runs
+
+    def why_not(self) -> str | None:
+        """Why there are no snapshots here, in words; None if there are."""
+        worktree = self._workspace.worktree
+        if self._workspace.config.data.get("snapshot") is False:
+            return "snapshots are switched off (snapshot: false in the configuration)"
+        if str(worktree) == worktree.anchor:
+            return f"{self._workspace.directory} is in no git repository (git init makes one)"
+        if shutil.which("git") is None:
+            return "git is not installed"
+        if worktree in self._too_slow:
+            return f"{worktree} is too large: recording its files took more than {SECONDS:g} s"
+        return None
+
+    async def _quietly(self, work: Callable[[Shadow], T], otherwise: T) -> T:
+        if self.why_not() is not None:
+            return otherwise
+        try:
+            found = await self._run(work)
+        except StoppedError:
+            return otherwise  # the workspace closes
+        except TooSlowError as error:
+            self._too_slow.add(self._workspace.worktree)
+            self._say(
+                f"no snapshots of {self._workspace.worktree}: {error}. Ignore folders that need none (.gitignore)."
+            )
+        except (GitError, ToolError, OSError) as error:
+            self._say(f"no snapshot of {self._workspace.worktree}: {error}")
+        else:
+            self.problem = None
+            return found
+        return otherwise
+
+    def _say(self, problem: str) -> None:
+        self.problem = problem
+        if problem not in self._logged:
+            self._logged.add(problem)
+            log.warning("%s", problem)
+
+    async def _loudly(self, work: Callable[[Shadow], T]) -> T:
+        problem = self.why_not()
+        if problem is not None:
+            raise ToolError(f"There are no snapshots of the files: {problem}.")
+        try:
+            return await self._run(work)
+        except (GitError, OSError) as error:
+            raise ToolError(f"The snapshots of the files can't be used: {error}") from error
+
+    async def _run(self, work: Callable[[Shadow], T]) -> T:
+        """Run `work` on a thread with the shadow held; a cancel ends its git first."""
+        worktree = self._workspace.worktree
+        program = shutil.which("git")
+        if program is None:
+            raise GitError("git is not installed")
+        shadow = self._shadows.get(worktree)
+        if shadow is None:
+            shadow = self._shadows[worktree] = Shadow(program, self._workspace.data_dir, worktree)
+        git = Git(program, shadow.folder, worktree, SECONDS)
+
+        def held() -> T:
+            with shadow.held(git):
+                return work(shadow)
+
+        self._running.add(git)
+        future = asyncio.get_running_loop().run_in_executor(None, held)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            git.stop()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([future], timeout=END)
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            raise
+        finally:
+            self._running.discard(git)
+
+    def _clean_later(self) -> None:
+        shadow = self._shadows.get(self._workspace.worktree)
+        if shadow is None or self._cleaning is not None or time.time() - shadow.cleaned < CLEAN_EVERY:
+            return
+
+        async def clean() -> None:
+            await asyncio.sleep(CLEAN_AFTER)
+            with contextlib.suppress(GitError, OSError):
+                await self._run(Shadow.clean)
+            self._cleaning = None
+
+        self._cleaning = asyncio.create_task(clean())
+
+    async def close(self) -> None:
+        """End what runs."""
+        for git in list(self._running):
+            git.stop()
+        if self._cleaning is not None and self._cleaning.get_loop() is asyncio.get_running_loop():
+            self._cleaning.cancel()
+            await asyncio.gather(self._cleaning, return_exceptions=True)
+
+
+def firsts(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> Entries:
+    """What each file was in the first patch that names it; paths outside the worktree are passed over.
+
+    Raises:
+        ToolError: a snapshot is not kept any more.
+    """
+    found: Entries = {}
+    for hash, names in patches:
+        inside = (os.path.relpath(name, shadow.worktree) for name in names)
+        paths = [path for path in inside if not path.startswith(os.pardir) and path not in found]
+        if paths:
+            _wanted(shadow, hash)
+            found |= shadow.entries(hash, paths)
+    return found
+
+
+def _wanted(shadow: Shadow, hash: str) -> None:
+    if not shadow.has(hash):
+        raise ToolError(
+            f"The snapshot {hash[:12]} is not there any more (they are kept for 7 days). Nothing is changed."
+        )
+
+
+def _absolute(shadow: Shadow, paths: Iterable[str]) -> list[str]:
+    return [str(shadow.worktree / path) for path in paths]
+
+
+def _diffs(shadow: Shadow, before: str, after: str) -> list[dict[str, Any]]:
+    changes = shadow.compare(before, after)
+    contents = shadow.blobs(entry.blob for pair in changes.values() for entry in pair if entry is not None)
+    rows = []
+    for path, (old, new) in changes.items():
+        status = "added" if old is None else "deleted" if new is None else "modified"
+        was = b"" if old is None else contents[old.blob]
+        now = b"" if new is None else contents[new.blob]
+        patch, added, removed = "", 0, 0
+        if len(was) + len(now) > SHOWN_BYTES:
+            added, removed = shadow.lines(before, after, path)
+        elif b"\0" not in was and b"\0" not in now:
+            made = text_diff.diff(path, was.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
+            patch, added, removed = made.patch, made.additions, made.deletions
+        rows.append({"file": path, "patch": patch, "additions": added, "deletions": removed, "status": status})
+    return rows

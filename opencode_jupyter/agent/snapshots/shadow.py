@@ -1,0 +1,380 @@
+"""A repository of our own beside a project: it records trees of the project's files, and knows nothing of commits.
+
+The project's own repository is only read (which files it tracks, what it ignores), never written: other folder, other
+index, no hooks. Bytes are kept as they are: no line ends are changed and no filter runs, whatever ``.gitattributes``
+say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .git import Git, GitError
+from .lock import locked
+
+NEW_BYTES = 2 << 20
+"""A larger file is left out, unless the project's own repository tracks it; as OpenCode's later releases have it."""
+MOST_BYTES = 64 << 20
+"""A larger file is left out in any case, or stays recorded as it was before it grew."""
+KEPT = "7.days.ago"
+"""Trees that are older are forgotten; OpenCode keeps them as long."""
+CLEAN_EVERY = 24 * 3600.0
+SLOW = 0.15
+"""Seconds of looking for changes after which git's memory of times and sizes is renewed, if nothing had changed."""
+MANY = 200
+"""Paths up to which git is asked for each one."""
+READY = "opencode-jupyter-1"
+"""The file that says a shadow is set up, in this form."""
+CLEANED = "opencode-jupyter-cleaned"
+
+_SETTINGS = {
+    "core.autocrlf": "false",
+    "core.eol": "lf",
+    "core.safecrlf": "false",
+    "core.quotepath": "false",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.logAllRefUpdates": "false",
+    "core.sparseCheckout": "false",
+    "feature.manyFiles": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+_ATTRIBUTES = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
+_NEVER = ("__pycache__/", ".ipynb_checkpoints/", "node_modules/", ".venv/")
+"""Left out unless the project's repository tracks what is in them or its ``.gitignore`` says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in a tree."""
+
+    mode: int
+    """As git has it: 0o100644, 0o100755 or 0o120000 (a symbolic link)."""
+    blob: str
+
+
+Entries = dict[str, Entry | None]
+"""Paths relative to the worktree, and what is there; None: nothing."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is known of a worktree from one run to the next."""
+
+    index: tuple[int, int, int] | None = None
+    tree: str = ""
+    set_up: bool = False
+    tracked: frozenset[str] = frozenset()
+    """Files that the project's repository tracks though they are ignored."""
+    asked: dict[str, bool] | None = None
+    """Large files, and whether the project's repository tracks them."""
+    refreshed: float = 0.0
+
+
+class Shadow:
+    """The shadow of one worktree. Its methods block; all but `held` are for who holds it.
+
+    Args:
+        program: git.
+        data_dir: this package's data folder; shadows are in its ``snapshot``.
+        worktree: whose files.
+    """
+
+    def __init__(self, program: str, data_dir: Path, worktree: Path) -> None:
+        self.program = program
+        self.worktree = worktree
+        self.data_dir = data_dir
+        self.folder = data_dir / "snapshot" / project_id(worktree)
+        self._memory = Memory()
+        self._git: Git | None = None
+
+    @contextmanager
+    def held(self, git: Git) -> Iterator[Shadow]:
+        """Be the only one at work here; `git` runs what is to be run.
+
+        Raises:
+            GitError: somebody else is, for too long; or it can't be set up.
+            OSError: the data folder can't be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self.folder.with_name(self.folder.name + ".lock"), git.check) as descriptor:
+            self._git = git
+            git.inherited = () if descriptor is None else (descriptor,)
+            try:
+                if descriptor is not None:
+                    self._unlock()  # whoever made git's own lock is gone, or it would still hold ours
+                self._set_up()
+                yield self
+            finally:
+                self._git = None
+                if descriptor is not None:
+                    self._unlock()
+
+    def _unlock(self) -> None:
+        (self.folder / "index.lock").unlink(missing_ok=True)
+
+    def _run(self, *arguments: str, input: bytes | None = None, ok: tuple[int, ...] = (0,)) -> bytes:
+        assert self._git is not None
+        return self._git.run(*arguments, input=input, ok=ok)
+
+    # ------------------------------------------------------------------ setting up
+
+    def _set_up(self) -> None:
+        if self._memory.set_up and (self.folder / READY).exists():
+            return
+        self._memory = Memory()
+        if not (self.folder / READY).exists():
+            self._run("init", "--quiet", "--template=")
+            for name, value in _SETTINGS.items():
+                self._run("config", name, value)
+            info = self.folder / "info"
+            info.mkdir(exist_ok=True)
+            (info / "attributes").write_text(_ATTRIBUTES)
+            (self.folder / READY).touch()
+            (self.folder / CLEANED).touch()
+        self._ignore()
+        self._memory.set_up = True
+
+    def _ignore(self) -> None:
+        """Ignore what the project's own repository ignores."""
+        assert self._git is not None
+        own = Git(self.program, None, self.worktree, 10.0)
+        lines = [*_NEVER]
+        inside = os.path.relpath(os.path.realpath(self.data_dir), os.path.realpath(self.worktree))
+        if inside != os.curdir and not inside.startswith(os.pardir):
+            lines.append("/" + inside.replace(os.sep, "/") + "/")
+        try:
+            where = os.fsdecode(own.run("rev-parse", "--git-path", "info/exclude").rstrip(b"\n"))
+            exclude = self.worktree / where
+            if exclude.is_file():
+                lines.append(exclude.read_text("utf-8", "surrogateescape"))
+            listed = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-i", "--exclude-standard")
+            self._memory.tracked = frozenset(os.fsdecode(listed).split("\0")) - {""}
+            everywhere = own.run("config", "--type=path", "--get", "core.excludesFile", ok=(0, 1)).rstrip(b"\n")
+        except (GitError, OSError):  # a damaged repository, or another owner's: then its ``.gitignore`` alone counts
+            everywhere = b""
+        if not everywhere:
+            home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+            everywhere = os.fsencode(os.path.join(home, "git", "ignore"))
+        (self.folder / "info" / "exclude").write_text("\n".join(lines) + "\n", "utf-8", "surrogateescape")
+        if self._run("config", "--get", "core.excludesFile", ok=(0, 1)).rstrip(b"\n") != everywhere:
+            self._run("config", "core.excludesFile", os.fsdecode(everywhere))
+
+    # ------------------------------------------------------------------ recording
+
+    def track(self) -> str:
+        """Record the files as they are now; the tree's hash."""
+        for attempt in (1, 2, 3):
+            began = time.monotonic()
+            changed = self._changed()
+            if not changed:
+                break
+            behind = {path for path in changed if _behind_a_link(self.worktree, path)}
+            try:
+                self._update("--force-remove", paths=behind)
+                self._update("--add", "--remove", "--replace", paths=[path for path in changed if path not in behind])
+                break
+            except GitError:  # something changed while it was read
+                if attempt == 3:
+                    raise
+                self._check()
+                self._unlock()
+        memory = self._memory
+        if not changed and (now := time.monotonic()) - began > SLOW and now - memory.refreshed > 60:
+            memory.refreshed = now  # files that were touched and not changed are read again and again
+            self._run("update-index", "-q", "--refresh", ok=(0, 1))
+        state = _state(self.folder / "index")
+        if state is None or state != memory.index or not memory.tree:
+            memory.tree = self._run("write-tree").decode().strip()
+            memory.index = _state(self.folder / "index")  # write-tree notes the trees in the index
+        return memory.tree
+
+    def _update(self, *options: str, paths: Collection[str]) -> None:
+        if paths:
+            listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            self._run("update-index", *options, "-z", "--stdin", input=listed)
+
+    def _changed(self) -> list[str]:
+        """The paths to be recorded anew."""
+        listed = os.fsdecode(self._run("ls-files", "-t", "-z", "-m", "-d", "-o", "--exclude-standard"))
+        paths: dict[str, str] = {}
+        for item in listed.split("\0"):
+            if item and not item.endswith("/"):  # a repository in a folder is left alone
+                paths.setdefault(item[2:], item[0])  # a deleted file is named twice: R first
+        if not self._memory.tree:
+            known = self._known(self._memory.tracked)
+            paths |= {path: "?" for path in self._memory.tracked if path not in known}
+        large: list[tuple[str, int]] = []
+        out = []
+        for path, tag in paths.items():
+            size = self._size(path)
+            if tag == "R" or (size is not None and size <= (NEW_BYTES if tag == "?" else MOST_BYTES)):
+                out.append(path)
+            elif size is not None and tag == "?" and size <= MOST_BYTES:
+                large.append((path, size))
+        return out + self._tracked([path for path, _ in large])
+
+    def _size(self, path: str) -> int | None:
+        """Bytes of a file that can be recorded; None for one that can't."""
+        full = os.path.join(self.worktree, path)
+        try:
+            found = os.lstat(full)
+        except OSError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return 0
+        return found.st_size if stat.S_ISREG(found.st_mode) and os.access(full, os.R_OK) else None
+
+    def _known(self, paths: Collection[str]) -> set[str]:
+        if not paths:
+            return set()
+        return set(os.fsdecode(self._run("ls-files", "-z", "-c")).split("\0"))
+
+    def _tracked(self, paths: list[str]) -> list[str]:
+        """Those of these files that the project's own repository tracks."""
+        asked = self._memory.asked = {} if self._memory.asked is None else self._memory.asked
+        new = [path for path in paths if path not in asked]
+        for some in chunks(new):
+            found: set[str] = set()
+            try:
+                own = Git(self.program, None, self.worktree, 10.0)
+                listed = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "--", *some)
+                found = set(os.fsdecode(listed).split("\0"))
+            except GitError:
+                pass
+            asked |= {path: path in found for path in some}
+        return [path for path in paths if asked[path]]
+
+    # ------------------------------------------------------------------ reading
+
+    def has(self, tree: str) -> bool:
+        """Whether a tree is (still) there."""
+        try:
+            return self._run("cat-file", "-t", tree).strip() == b"tree"
+        except GitError:
+            self._check()
+            return False
+
+    def _check(self) -> None:
+        assert self._git is not None
+        self._git.check()
+
+    def compare(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
+        """The files that differ between two trees, with what they are in each."""
+        if before == after:
+            return {}
+        raw = os.fsdecode(self._run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after))
+        items = iter(raw.split("\0"))
+        found: dict[str, tuple[Entry | None, Entry | None]] = {}
+        for head in items:
+            if not head:
+                break
+            old_mode, new_mode, old, new, _ = head[1:].split(" ")
+            found[next(items)] = (_entry(old_mode, old), _entry(new_mode, new))
+        return found
+
+    def entries(self, tree: str, paths: Collection[str]) -> Entries:
+        """What these paths (relative to the worktree) are in a tree."""
+        found: Entries = dict.fromkeys(paths)
+        groups = [[]] if len(paths) > MANY else list(chunks(list(paths)))
+        for some in groups:
+            for item in os.fsdecode(
+                self._run("ls-tree", "-r", "-z", "--full-tree", tree, *(["--", *some] * bool(some)))
+            ).split("\0"):
+                head, _, path = item.partition("\t")
+                if path in found:
+                    mode, _, blob = head.split(" ")
+                    found[path] = _entry(mode, blob)
+        return found
+
+    def blobs(self, wanted: Iterable[str]) -> dict[str, bytes]:
+        """The contents of blobs.
+
+        Raises:
+            GitError: one is not there any more.
+        """
+        names = list(dict.fromkeys(wanted))
+        if not names:
+            return {}
+        out = memoryview(self._run("cat-file", "--batch", input="".join(name + "\n" for name in names).encode()))
+        found: dict[str, bytes] = {}
+        at = 0
+        for name in names:
+            end = at + bytes(out[at : at + 200]).index(b"\n")
+            head = bytes(out[at:end]).split()
+            if len(head) != 3:
+                raise GitError(f"the content {name} is not kept any more")
+            size = int(head[2])
+            found[name] = bytes(out[end + 1 : end + 1 + size])
+            at = end + 1 + size + 1
+        return found
+
+    def text(self, before: str, after: str) -> str:
+        """The difference of two trees, as git writes it."""
+        if before == after:
+            return ""
+        options = ("-r", "-p", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
+        return self._run("diff-tree", *options, before, after).decode("utf-8", "replace")
+
+    def lines(self, before: str, after: str, path: str) -> tuple[int, int]:
+        """How many lines a file gained and lost between two trees; 0 and 0 for one that is no text."""
+        raw = self._run("diff-tree", "-r", "-z", "--numstat", "--no-renames", before, after, "--", path)
+        added, removed, _ = raw.split(b"\t", 2) if raw else (b"-", b"-", b"")
+        return (int(added), int(removed)) if added.isdigit() and removed.isdigit() else (0, 0)
+
+    # ------------------------------------------------------------------ keeping it small
+
+    @property
+    def cleaned(self) -> float:
+        """When it was cleaned last (Unix time)."""
+        try:
+            return (self.folder / CLEANED).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def clean(self) -> None:
+        """Forget what is old."""
+        if time.time() - self.cleaned > CLEAN_EVERY:  # else another process has just done it
+            (self.folder / CLEANED).touch()
+            self._run("gc", "--quiet", f"--prune={KEPT}")
+
+
+def project_id(worktree: Path) -> str:
+    """The name of a worktree's shadow: of its place, since two clones of a repository hold different files."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
+
+
+def chunks(paths: list[str]) -> Iterator[list[str]]:
+    """Paths in groups that a command line takes."""
+    return (paths[at : at + MANY] for at in range(0, len(paths), MANY))
+
+
+def _behind_a_link(worktree: Path, path: str) -> bool:
+    """Whether a folder of a recorded path is a symbolic link now: git refuses to look behind it."""
+    folder = os.path.dirname(path)
+    while folder:
+        if os.path.islink(os.path.join(worktree, folder)):
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
+def _entry(mode: str, blob: str) -> Entry | None:
+    number = int(mode, 8)
+    return Entry(number, blob) if stat.S_ISREG(number) or stat.S_ISLNK(number) else None
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
