@@ -1,0 +1,119 @@
+"""Checking data from a file: small checks that are put together, and errors that say where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core.errors import ToolError
+
+Check = Callable[[Any, str], None]
+"""Raises `SessionFileError` if a value (first) at a place (second) is not as it should be."""
+
+
+class SessionFileError(ToolError):
+    """A file or data that can't be taken in as a session; the message says where it is wrong."""
+
+
+def wrong(where: str, wanted: str, value: Any) -> SessionFileError:
+    """The error of a value that is not what it should be."""
+    return SessionFileError(f"{where}: {wanted} is wanted here, not {described(value)}.")
+
+
+def described(value: Any) -> str:
+    """A value in words, its own text cut."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}" + ("..." if len(value) > 40 else "")
+    if isinstance(value, (int, float)):
+        return f"the number {value!r}"[:60]
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else type(value).__name__
+
+
+def text(value: Any, where: str) -> None:
+    """A text."""
+    if not isinstance(value, str):
+        raise wrong(where, "a text", value)
+
+
+def flag(value: Any, where: str) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise wrong(where, "true or false", value)
+
+
+def number(value: Any, where: str) -> None:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise wrong(where, "a number", value)
+
+
+def moment(value: Any, where: str) -> None:
+    """A time: whole milliseconds since 1970."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise wrong(where, "a time in whole milliseconds", value)
+
+
+def anything(value: Any, where: str) -> None:
+    """Whatever it is."""
+
+
+def record(value: Any, where: str) -> None:
+    """An object with any keys."""
+    if not isinstance(value, dict):
+        raise wrong(where, "an object", value)
+
+
+def identifier(prefix: str) -> Check:
+    """An id that begins with `prefix`."""
+
+    def check(value: Any, where: str) -> None:
+        good = isinstance(value, str) and value.startswith(prefix) and value.isascii() and value.isprintable()
+        if not good or " " in value or len(value) > 200:
+            raise wrong(where, f"an id that begins with {prefix}", value)
+
+    return check
+
+
+def one_of(*words: str) -> Check:
+    """One of these texts."""
+
+    def check(value: Any, where: str) -> None:
+        if not isinstance(value, str) or value not in words:
+            raise wrong(where, " or ".join(words), value)
+
+    return check
+
+
+def each(check: Check) -> Check:
+    """A list whose items are all so."""
+
+    def of_list(value: Any, where: str) -> None:
+        if not isinstance(value, list):
+            raise wrong(where, "a list", value)
+        for index, item in enumerate(value):
+            check(item, f"{where}[{index}]")
+
+    return of_list
+
+
+def keys(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """An object with these keys; an optional one may be null; others may be there too."""
+    may = dict(optional or {})
+
+    def of_object(value: Any, where: str) -> None:
+        if not isinstance(value, dict):
+            raise wrong(where, "an object", value)
+        for key, check in required.items():
+            if key not in value:
+                raise SessionFileError(f"{where}: {key} is missing.")
+            check(value[key], f"{where}.{key}")
+        for key, check in may.items():
+            if value.get(key) is not None:
+                check(value[key], f"{where}.{key}")
+
+    return of_object

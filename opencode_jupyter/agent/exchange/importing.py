@@ -1,0 +1,228 @@
+"""Taking in a session that OpenCode or this program exported: whole, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...core.messages import Message, part_from_wire
+from ...core.sessions import Session
+from .checks import SessionFileError
+from .form import check_session
+from .reading import EXTRA, plain, read, shown
+from .renaming import Renaming
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of a file that is read: a session of 5,000 steps has some 50 MB, and reading takes ten times a file's size."""
+ABORTED = "Tool execution aborted"
+"""OpenCode's words for a call that nobody is at work on any more."""
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A session that was taken in.
+
+    Attributes:
+        session: it.
+        how: ``new``; ``same``: it was here already, unchanged, and was left alone; ``copy``: another session, a changed
+            one or one of another folder has its ids, so it got new ones; ``replaced``: it stands in that one's place.
+    """
+
+    session: Session
+    how: Literal["new", "same", "copy", "replaced"]
+
+
+async def import_(
+    workspace: Workspace, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
+) -> Session:
+    """Take in a session from a file or from data in OpenCode's export format.
+
+    It belongs to the workspace's folder from then on, as with OpenCode's own import. See `take_in`.
+
+    Args:
+        workspace: where it goes.
+        source: the file's path, or the data.
+        replace: put it in place of a session with the same id whose content is another; without it, it becomes a copy.
+
+    Raises:
+        SessionFileError: it is no session, or not a whole one; the message says where. Nothing was changed.
+        ToolError: the session it would replace is at work.
+    """
+    return (await take_in(workspace, source, replace=replace)).session
+
+
+async def take_in(
+    workspace: Workspace, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
+) -> Imported:
+    """`import_`, and what became of it."""
+    data = await asyncio.to_thread(_prepared, source)
+    info, messages = _at_home(data["info"], workspace), data["messages"]
+    here = await _here(workspace, info["id"])
+    how: Literal["new", "same", "copy", "replaced"] = "new"
+    if here is not None and _alike(here, (info, messages)):
+        return Imported(await workspace.sessions.open(info["id"]), "same")
+    if await _foreign(workspace, info["id"], messages) or (here is not None and not replace):
+        renaming = Renaming(info["id"])
+        messages = renaming.messages(messages)
+        info, how = renaming.session(info), "copy"
+    elif here is not None:
+        await _make_room(workspace, info["id"])
+        how = "replaced"
+    return Imported(await keep(workspace, info, messages), how)
+
+
+async def keep(workspace: Workspace, info: Data, messages: list[Data]) -> Session:
+    """Store a whole session in one transaction and take it into the workspace."""
+    session = Session.from_wire(info)
+    for message in messages:
+        made = Message(message["info"])
+        for part in message["parts"]:
+            wire = part_from_wire(part)
+            if isinstance(wire, dict):
+                wire.pop(EXTRA, None)
+            made.parts.append(wire)
+        session.messages.append(made)
+    if workspace.store is not None:
+        parts = [part for message in messages for part in message["parts"]]
+        await workspace.store.write_session(session.to_wire(), [message["info"] for message in messages], parts)
+    workspace.sessions.add(session)
+    return session
+
+
+# ---------------------------------------------------------------------- reading a file
+
+
+def _prepared(source: Mapping[str, Any] | str | os.PathLike[str]) -> Data:
+    if isinstance(source, Mapping):
+        data, name = plain(source), ""
+    else:
+        data, name = _load(Path(source).expanduser()), f"{source}: "
+    try:
+        check_session(data)
+        return {"info": data["info"], "messages": [_settled(message, data["info"]) for message in data["messages"]]}
+    except SessionFileError as error:
+        raise SessionFileError(f"{name}{error} Nothing was imported.") from None
+    except RecursionError:
+        raise SessionFileError(f"{name}it is nested too deeply. Nothing was imported.") from None
+
+
+def _load(path: Path) -> Any:
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            most = LARGEST // 1024 // 1024
+            raise SessionFileError(
+                f"{path}: it has {size / 1e6:,.0f} MB; a session's file may have {most} MB. Nothing was imported."
+            )
+        raw = path.read_bytes()
+    except IsADirectoryError:
+        raise SessionFileError(f"{path} is a folder; the file of a session is wanted.") from None
+    except FileNotFoundError:
+        raise SessionFileError(f"There is no file {path}.") from None
+    except (OSError, ValueError) as error:
+        raise SessionFileError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}.") from None
+    if not raw.strip(b"\0 \t\r\n"):
+        raise SessionFileError(f"{path} is empty. Nothing was imported.")
+    try:
+        # Windows' shells write what a command prints as UTF-16; the decoder tells by the first bytes.
+        return json.loads(raw, parse_constant=lambda _: None)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
+        said = "the file ends there in the middle; it seems to be cut" if cut else error.msg
+        raise SessionFileError(
+            f"{path}: no JSON at line {error.lineno}, column {error.colno}: {said}. Nothing was imported."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise SessionFileError(
+            f"{path}: no text at byte {error.start}: {error.reason}. Nothing was imported."
+        ) from None
+    except RecursionError:
+        raise SessionFileError(f"{path}: it is nested too deeply. Nothing was imported.") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise SessionFileError(f"{path}: no JSON: {error}. Nothing was imported.") from None
+
+
+def _settled(message: Data, session: Data) -> Data:
+    """A message whose parts all name their owners, and whose calls have all ended."""
+    info = message["info"]
+    by = "user" if info.get("providerID") == "opencode_jupyter" else "model"
+    agent = info.get("agent") or info.get("mode") or ""
+    parts = []
+    for part in message["parts"]:
+        made = {**part, "sessionID": info["sessionID"], "messageID": info["id"]}
+        made.pop(EXTRA, None)
+        if part["type"] == "tool":
+            if part["state"]["status"] in ("pending", "running"):
+                made["state"] = _ended(part["state"], info, session)
+            made[EXTRA] = {"agent": agent, "by": by}
+        parts.append(made)
+    return {**message, "parts": parts}
+
+
+def _ended(state: Data, info: Data, session: Data) -> Data:
+    start = (state.get("time") or {}).get("start") or info["time"]["created"]
+    last = session["time"].get("updated") or session["time"]["created"]
+    made = {
+        "status": "error",
+        "input": state["input"],
+        "error": ABORTED,
+        "time": {"start": start, "end": max(start, last)},
+    }
+    if state.get("metadata") is not None:
+        made["metadata"] = state["metadata"]
+    return made
+
+
+# ---------------------------------------------------------------------- what is here already
+
+
+def _at_home(info: Data, workspace: Workspace) -> Data:
+    """A session's info as one of this folder's."""
+    folder, root = str(workspace.directory), str(workspace.worktree)
+    made = {**info, "directory": folder}
+    if "path" in info:
+        inside = os.path.relpath(folder, root).replace(os.sep, "/")
+        made["path"] = "" if inside == "." else inside
+    return {**made, "time": {"updated": info["time"]["created"], **info["time"]}}
+
+
+async def _here(workspace: Workspace, id: str) -> tuple[Data, list[Data]] | None:
+    try:
+        return await read(workspace, id)
+    except KeyError:
+        return None
+
+
+def _alike(one: tuple[Data, list[Data]], other: tuple[Data, list[Data]]) -> bool:
+    # As a `Session` writes it, since that is what is kept.
+    kept = plain(Session.from_wire(other[0]).to_wire())
+    mine = {k: v for k, v in one[0].items() if not k.startswith("opencode_jupyter")}
+    return {**mine, "directory": kept["directory"], "path": ""} == {**kept, "path": ""} and shown(one[1]) == shown(
+        other[1]
+    )
+
+
+async def _foreign(workspace: Workspace, id: str, messages: list[Data]) -> bool:
+    """Whether ids of the messages or parts belong to another session here."""
+    wanted = {message["info"]["id"] for message in messages}
+    wanted |= {part["id"] for message in messages for part in message["parts"]}
+    if workspace.store is not None:
+        return bool(await workspace.store.taken(id, wanted))
+    others = [session for session in workspace.sessions.list() if session.id != id]
+    return any(message.id in wanted for session in others for message in session.messages)
+
+
+async def _make_room(workspace: Workspace, id: str) -> None:
+    there = await workspace.sessions.open(id)
+    if there.run is not None:
+        raise SessionFileError(f"{id} ({there.title}) is at work; stop it before it is replaced. Nothing was imported.")
