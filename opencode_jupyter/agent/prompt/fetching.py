@@ -44,7 +44,7 @@ class Pages:
             before = self._kept[url][1] if url in self._kept else ""
             again = time.monotonic() + (RETRY if problem else FRESH)
             self._kept[url] = (again, text or before, problem)  # an old copy is better than none
-        found = [(url, self._kept[url][1]) for url in urls if self._kept[url][1]]
+        found = [(url.partition("?")[0], self._kept[url][1]) for url in urls if self._kept[url][1]]
         return found, [self._kept[url][2] for url in urls if self._kept[url][2]]
 
     async def _fetched(self, url: str) -> tuple[str, str]:
