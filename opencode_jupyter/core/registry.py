@@ -255,13 +255,15 @@ class Registry:
 
     async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
         who = self._workspace.agents.get(agent) if isinstance(agent, str) else agent
-        bound: list[Bound | None] = [None] * len(chosen)
+        hooked = self._workspace.hooks.wanted(DEFINITION)
+        # Most tools say the same to everyone. Of hundreds of them no task is made, nor a schema anew (`core.schema`).
+        bound: list[Bound | None] = [None if hooked else one.static for one in chosen]
         context = InitContext(who, self._workspace)
 
         async def init(i: int, one: Tool) -> None:
             began = time.perf_counter()
             made = await one.init(context)
-            if self._workspace.hooks.wanted(DEFINITION):
+            if hooked:
                 output: dict[str, Any] = {"description": made.description, "parameters": made.definition.parameters}
                 await self._workspace.hooks.trigger(DEFINITION, {"toolID": one.id}, output)
                 definition = replace(
@@ -273,7 +275,8 @@ class Registry:
 
         async with anyio.create_task_group() as group:
             for i, one in enumerate(chosen):
-                group.start_soon(init, i, one)
+                if bound[i] is None:
+                    group.start_soon(init, i, one)
         latest = {b.id: b for b in bound if b is not None}
         return list(latest.values())
 

@@ -1,0 +1,111 @@
+"""Hundreds of tools: what is done for each of them, counted and not timed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from opencode_jupyter import Tool, Workspace
+from opencode_jupyter.core import schema
+from opencode_jupyter.core.tool import Definition, tool
+from tests.support.many_tools import COUNT, make_tools
+
+MODEL, AGENT = "anthropic:claude-sonnet-4-5", "build"
+
+
+@pytest.fixture
+async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    async with Workspace(project, data_dir=tmp_path / "data", store=False) as workspace:
+        for one in make_tools():
+            workspace.registry.register(one)
+        yield workspace
+
+
+@pytest.mark.anyio
+async def test_schemas_are_made_once_for_hundreds_of_tools(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[type[BaseModel]] = []
+    real = schema._make
+
+    def make(model: type[BaseModel]) -> dict[str, Any]:
+        made.append(model)
+        return real(model)
+
+    monkeypatch.setattr(schema, "_make", make)
+    for one in make_tools():  # anew, in the place of those that are there: defining one makes its schema
+        ws.registry.register(one)
+    first = {one.id: one.parameters for one in await ws.registry.tools(MODEL, AGENT)}
+    assert COUNT <= len(made) <= len(first) and len(set(made)) == len(made)
+    before = len(made)
+    first["many_7"]["properties"].clear()  # whoever is given a schema may change it
+    for agent in (AGENT, "plan"):
+        again = {one.id: one.parameters for one in await ws.registry.tools(MODEL, agent)}
+        assert list(again["many_7"]["properties"]) == ["path", "count_7", "names"]
+    assert len(made) == before
+
+
+@pytest.mark.anyio
+async def test_no_task_is_made_for_a_tool_that_says_the_same_to_everyone(ws: Workspace) -> None:
+    await ws.registry.tools(MODEL, AGENT)
+    tasks: list[Coroutine[Any, Any, Any]] = []
+
+    def factory(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+        tasks.append(coro)
+        return asyncio.Task(coro, loop=loop, **options)
+
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(factory)  # type: ignore[arg-type]
+    try:
+        offered = await ws.registry.tools(MODEL, AGENT)
+    finally:
+        loop.set_task_factory(None)
+    dynamic = sum(one.static is None for one in ws.registry.offered(MODEL))
+    assert len(offered) > COUNT and len(tasks) <= dynamic + 5 < 30
+
+
+@pytest.mark.anyio
+async def test_those_that_depend_on_the_agent_are_still_asked_each_time(ws: Workspace) -> None:
+    asked: list[str | None] = []
+
+    def describe(context: Any) -> Definition:
+        asked.append(context.agent.name)
+        return Definition(f"for {context.agent.name}", {}, lambda arguments, ctx: "")
+
+    ws.registry.register(Tool.define("told", describe))
+    for agent in ("build", "plan"):
+        found = {one.id: one for one in await ws.registry.tools(MODEL, agent)}
+        assert found["told"].description == f"for {agent}"
+    assert asked == ["build", "plan"]
+
+
+@pytest.mark.anyio
+async def test_a_definition_hook_sees_every_tool_and_leaves_the_definitions_alone(ws: Workspace) -> None:
+    seen: list[str] = []
+
+    def hook(given: dict[str, Any], output: dict[str, Any]) -> None:
+        seen.append(given["toolID"])
+        output["description"] += "!"
+
+    end = ws.hooks.add("tool.definition", hook)
+    hooked = {one.id: one for one in await ws.registry.tools(MODEL, AGENT)}
+    end()
+    plain = {one.id: one for one in await ws.registry.tools(MODEL, AGENT)}
+    assert sorted(seen) == sorted(hooked) and hooked["many_3"].description == plain["many_3"].description + "!"
+
+
+@pytest.mark.anyio
+async def test_the_later_of_two_tools_with_one_id_is_offered(ws: Workspace) -> None:
+    @tool("many_3")
+    async def other() -> str:
+        """Another."""
+        return ""
+
+    ws.registry.register(other)
+    found = [one for one in await ws.registry.tools(MODEL, AGENT) if one.id == "many_3"]
+    assert [one.description for one in found] == ["Another."]
