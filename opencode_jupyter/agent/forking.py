@@ -1,0 +1,88 @@
+"""Forking a session: a new one with copies of its messages, which goes its own way from there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidArgumentsError
+from ..core.messages import Message
+from ..core.sessions import Session
+from ..core.state import now_ms
+from .exchange.importing import ABORTED, keep
+from .exchange.reading import read
+from .exchange.renaming import Renaming
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+
+_FORKED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
+_KEPT = ("directory", "path", "projectID", "agent", "model", "permission", "metadata")
+"""What a fork takes over of its session's info; summary, share, revert and costs are the old one's."""
+
+
+async def fork(workspace: Workspace, session: str | Session, at: str | int | Message | None = None) -> Session:
+    """A new session with copies of a session's messages, stored. Files are not touched.
+
+    Args:
+        workspace: whose session.
+        session: the session, or its id.
+        at: the first message that is not copied: its id, the message itself, or its place (0 is the first, -1 the
+            last); None copies all.
+
+    Raises:
+        KeyError: there is no such session.
+        InvalidArgumentsError: there is no such message in it.
+    """
+    source = await workspace.sessions.open(session)
+    info, messages = await read(workspace, source)
+    messages = messages[: _place(messages, at, source)]
+    made_info, made_messages = await asyncio.to_thread(_copied, info, messages)
+    return await keep(workspace, made_info, made_messages)
+
+
+def forked_title(title: str) -> str:
+    """A fork's title: ``... (fork #1)``, and of a fork the next number."""
+    found = _FORKED.fullmatch(title)
+    return f"{found[1]} (fork #{int(found[2]) + 1})" if found else f"{title} (fork #1)"
+
+
+def _place(messages: list[dict[str, Any]], at: str | int | Message | None, session: Session) -> int:
+    count = len(messages)
+    if at is None:
+        return count
+    if isinstance(at, int) and not isinstance(at, bool):
+        if not -count <= at <= count:
+            raise InvalidArgumentsError(f"{session.title!r} has {count} messages; there is none at {at}.")
+        return at % count if at < 0 else at
+    wanted = at.id if isinstance(at, Message) else str(at)
+    for index, message in enumerate(messages):
+        if message["info"]["id"] == wanted:
+            return index
+    raise InvalidArgumentsError(f"{session.title!r} has no message {wanted}; it has {count} messages.")
+
+
+def _copied(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    renaming = Renaming(info["id"])
+    copies = renaming.messages([{**one, "parts": [_ended(part) for part in one["parts"]]} for one in messages])
+    now = now_ms()
+    made = renaming.session({"id": info["id"], **{key: info[key] for key in _KEPT if key in info}})
+    return {
+        **made,
+        "title": forked_title(info.get("title") or ""),
+        "version": info.get("version") or "",
+        "time": {"created": now, "updated": now},
+    }, copies
+
+
+def _ended(part: dict[str, Any]) -> dict[str, Any]:
+    """A call that is at work belongs to the old session; in the new one it was stopped."""
+    state = part.get("state")
+    if part.get("type") != "tool" or not isinstance(state, dict) or state.get("status") not in ("pending", "running"):
+        return part
+    start = (state.get("time") or {}).get("start") or now_ms()
+    ended = {"status": "error", "input": state.get("input") or {}, "error": ABORTED}
+    if state.get("metadata") is not None:
+        ended["metadata"] = state["metadata"]
+    return {**part, "state": {**ended, "time": {"start": start, "end": max(start, now_ms())}}}
