@@ -15,7 +15,7 @@ from ..core.question_request import QuestionRequest
 from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
-    from ..core.sessions import Session
+    from ..agent.run import Run
     from ..core.workspace import Workspace
     from .live import LiveDisplay
 
@@ -25,11 +25,6 @@ HELLO_WAIT = 2.0
 """Seconds a card has to say that somebody sees it, before the prompt or the policy takes over."""
 HELLO_WAIT_SILENT = 0.3
 """The same once a card of this kernel was never heard: a console does not show widgets."""
-
-
-def run_key(session: Session) -> str:
-    """What the card of a session's run goes by."""
-    return f"run of {session.id}"
 
 
 class AskChannel(Protocol):
@@ -138,11 +133,14 @@ class Broker:
         """The card that shows a call: its own, that of the call inside which it was made, or that of its run."""
         call = self._workspace.calls.get(call_id)
         while call is not None:
-            card = self._cards.get(call.part.call_id) or self._cards.get(run_key(call.session))
+            card = self._cards.get(call.part.call_id) or self._card_of_run(call.session.run)
             if card is not None:
                 return card
             call = call.parent
         return self._cards.get(call_id)
+
+    def _card_of_run(self, run: Run | None) -> LiveDisplay | None:
+        return next((c for c in list(self._cards.values()) if c.run is run), None) if run is not None else None
 
     def _ended(self, event: dict[str, Any]) -> None:
         ask = self._asks.pop(event["properties"]["requestID"], None)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable
 from types import FrameType
 
-AWAITED = {"tool": "tool_awaited"}
+AWAITED = {"tool": "tool_awaited", "agent": "agent_awaited"}
 """Magic -> the magic that gives an awaitable."""
 CALLS = ("run_line_magic", "run_cell_magic")
 NESTED = frozenset({"run_line_magic", "run_cell_magic", "run_cell", "_run_cell", "safe_execfile_ipy", "complete"})

@@ -19,6 +19,7 @@ from .view_asks import AskView
 from .waiting import interrupts_held
 
 if TYPE_CHECKING:
+    from ..agent.run import Run
     from .waiting import Waiter
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,8 @@ class LiveDisplay:
         live_after: float = LIVE_AFTER,
     ) -> None:
         self.key = key
+        self.run: Run | None = None
+        """The run whose calls it shows; None for a card of one call."""
         self.waiter = waiter
         self.quiet = quiet
         self.display_id = f"opencode-{uuid.uuid4().hex}"

@@ -6,8 +6,6 @@ What not every notebook uses (help, rules, history, dry runs) is imported at its
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import (
@@ -19,7 +17,9 @@ from IPython.core.magic import (
     no_var_expand,
 )
 
-from ..core.errors import ConfigError, ToolError
+from ..core.errors import ToolError
+from .agent.magics import AgentMagics
+from .errors_shown import plain_errors
 from .questions import ToolQuestion
 from .settings import NotebookSettings
 
@@ -28,12 +28,8 @@ if TYPE_CHECKING:
     from .loaded import Loaded
     from .notebook import Notebook
 
-_LINE = ("tool", "tool_awaited", "tools", "permissions", "mcp")
-_CELL = ("tool", "tool_awaited")
-MEND = (
-    "Mend it and run the cell again; no restart is needed. "
-    "Until then nothing is called there, since what it permits is not known."
-)
+_LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp")
+_CELL = ("tool", "tool_awaited", "agent", "agent_awaited")
 
 
 @magics_class
@@ -160,19 +156,6 @@ class ToolMagics(NotebookSettings, Magics):
         return value
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """An error of ours shows as its sentence; the frames of a magic help nobody."""
-    try:
-        yield
-    except ToolError as error:
-        text = f"{type(error).__name__}: {error}"
-        if isinstance(error, ConfigError) and error.path:
-            text += f"\n{MEND}"
-        error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look
-        raise
-
-
 def register(shell: Any, state: Loaded) -> None:
     """Put the magics into a shell, once."""
     unregister(shell)
@@ -181,15 +164,15 @@ def register(shell: Any, state: Loaded) -> None:
         kind: {name: manager.magics[kind][name] for name in names if name in manager.magics[kind]}
         for kind, names in (("line", _LINE), ("cell", _CELL))
     }
-    magics = ToolMagics(shell, state)
-    shell.register_magics(magics)
+    magics = (ToolMagics(shell, state), AgentMagics(shell, state))
+    shell.register_magics(*magics)
     shell.input_transformer_manager.token_transformers.append(ToolQuestion)
     shell._opencode_magics = (magics, before)
 
 
 def unregister(shell: Any) -> None:
     """Take them out; magics of the same names that were there before come back."""
-    installed: tuple[ToolMagics, dict[str, dict[str, Any]]] | None = getattr(shell, "_opencode_magics", None)
+    installed: tuple[tuple[Magics, ...], dict[str, dict[str, Any]]] | None = getattr(shell, "_opencode_magics", None)
     if installed is None:
         return
     magics, before = installed
@@ -197,14 +180,15 @@ def unregister(shell: Any) -> None:
     for kind, names in (("line", _LINE), ("cell", _CELL)):
         for name in names:
             current = manager.magics[kind].get(name)
-            if getattr(current, "__self__", None) is not magics:
+            if getattr(current, "__self__", None) not in magics:
                 continue  # somebody put another in its place since
             del manager.magics[kind][name]
             if name in before[kind]:
                 manager.magics[kind][name] = before[kind][name]
-    if manager.registry.get(ToolMagics.__name__) is magics:
-        del manager.registry[ToolMagics.__name__]
-    shell.configurables[:] = [c for c in shell.configurables if c is not magics]
+    for one in magics:
+        if manager.registry.get(type(one).__name__) is one:
+            del manager.registry[type(one).__name__]
+    shell.configurables[:] = [c for c in shell.configurables if c not in magics]
     transformers = shell.input_transformer_manager.token_transformers
     transformers[:] = [t for t in transformers if t is not ToolQuestion]
     shell._opencode_magics = None

@@ -18,10 +18,12 @@ from typing import Any
 from ..core.call import Call
 from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
+from ..core.sessions import Session
 from ..core.tool import Tool
 from ..core.workspace import Workspace
 from ..tools.notebook.documents import Notebooks
 from . import _kernel_compat, _kernel_interrupts
+from .agent.state import AgentState
 from .approvals import Broker
 from .arguments import CallRequest
 from .card import Card, widget_class
@@ -73,6 +75,9 @@ class Notebook:
         self.spills = SpillPages(self.workspace.truncation.directory)
         self.pages = NotebookPages(self._publish, self._somebody, self._running, getattr(shell, "starting_dir", ""))
         self.settled = SettledCards()
+        self.agent = AgentState()
+        self.agent_session: Session | str | None = None
+        """Where the next ``%%agent`` goes on: a session or its id; None for a new one."""
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
         self.broker = Broker(

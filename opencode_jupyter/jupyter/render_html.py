@@ -35,10 +35,11 @@ OPEN_LINES = 100
 
 def html(part: dict[str, Any]) -> str:
     """The card as HTML that needs nothing else."""
-    return f"<style>{STYLE}</style>{_card(part)}"
+    return f"<style>{STYLE}</style>{card(part)}"
 
 
-def _card(part: dict[str, Any], *, nested: bool = False) -> str:
+def card(part: dict[str, Any], *, nested: bool = False) -> str:
+    """The card without the style sheet, which a page needs once."""
     mark, word, tone = state_words(part)
     state, ui = part["state"], part["ui"]
     tool, label = escape(visible_line(part["tool"])), escape(visible_line(ui.get("label") or state.get("title") or ""))
@@ -63,7 +64,7 @@ def _card(part: dict[str, Any], *, nested: bool = False) -> str:
         blocks.append(block(pre(escape(readable(cut(state["error"], OUTPUT_CHARS))))))
     children = ui.get("children") or []
     if children:
-        inner = "".join(_card(child, nested=True) for child in children)
+        inner = "".join(card(child, nested=True) for child in children)
         blocks.append(block(f'<div style="padding:8px 10px 4px 22px">{inner}</div>'))
     if ui.get("spill"):
         blocks.append(_spill(ui["spill"]))

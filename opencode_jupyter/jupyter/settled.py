@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 KEPT = 50
-"""Cards kept, the last ones; each has at most some 200 KB."""
+"""Cards kept, the last ones; each of a call has at most some 200 KB."""
+CHARS = 20_000_000
+"""Most characters of them together, by their HTML: a run's card can have some MB."""
 
 
 class SettledCards:
@@ -20,8 +22,11 @@ class SettledCards:
     def keep(self, call_id: str, data: dict[str, Any]) -> None:
         """Keep a card's MIME bundle; the oldest goes."""
         self._cards[call_id] = data
-        while len(self._cards) > KEPT:
+        while len(self._cards) > 1 and (len(self._cards) > KEPT or self._size() > CHARS):
             del self._cards[next(iter(self._cards))]
+
+    def _size(self) -> int:
+        return sum(len(str(data.get("text/html", ""))) for data in self._cards.values())
 
     def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Answer a page: ``{"cards": {call id: MIME bundle}}`` of those that are kept. On the control thread."""

@@ -1,0 +1,225 @@
+"""The body of ``%%agent``: ``{expr}`` puts a value of the notebook into the request, in a form that a model can read.
+
+``{{`` and ``}}`` are braces. Braces that hold no Python expression (JSON, CSS, a set of numbers) stay as they are, so
+does what is in a fenced block (three backticks), and so does ``${NAME}``.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ...core.errors import InvalidArgumentsError
+from ..tools import libraries
+from ..tools.describe import describe
+from ..tools.types_of import type_name
+from ..tools.values import is_secret
+
+TEXT_CHARS = 20_000
+"""Most characters of a text that goes into a request; of a longer one the beginning and the end do."""
+REPR_CHARS = 4_000
+"""Most characters of another value's ``repr``."""
+ITEMS = 200
+"""A container with more items is described, not spelled out."""
+ROWS = 5
+"""Rows of a table that a model is shown."""
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_CONVERTED = re.compile(r"^(?P<expr>.+?)(?P<how>!r|!s|!a)?(?P<spec>:(?![\s=])[^:{}]*)?$", re.DOTALL)
+_SPEC = re.compile(r"(?:.?[<>=^])?[ +-]?z?#?0?\d*[,_]?(?:\.\d+)?[a-zA-Z%]?|(?:[%\w][-%\w.,/: ]*)")
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def fill(body: str, variables: Mapping[str, Any]) -> str:
+    """A request with the notebook's values in it.
+
+    Args:
+        body: what was typed.
+        variables: the names it may use.
+
+    Raises:
+        InvalidArgumentsError: a name in braces does not exist, or what stands there can't be evaluated; it shows the
+            place and says how to write plain braces.
+    """
+    if "{" not in body and "}" not in body:
+        return body
+    out: list[str] = []
+    text: list[str] = []
+    fence = ""
+    for line in body.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            out.append(_fill("".join(text), variables))
+            text, fence = [], mark[1]
+            out.append(line)
+        elif fence:
+            out.append(line)
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        else:
+            text.append(line)
+    return "".join([*out, _fill("".join(text), variables)])
+
+
+def _fill(text: str, variables: Mapping[str, Any]) -> str:
+    out: list[str] = []
+    opened: list[bool] = []  # the braces that are open: True for a doubled one
+    at = 0
+    while at < len(text):
+        char = text[at]
+        pair = text[at : at + 2]
+        if pair == "{{":
+            out.append("{")
+            opened.append(True)
+            at += 2
+        elif char == "{":
+            end = _end_of(text, at)
+            found = _expression(text[at + 1 : end]) if end and text[at - 1 : at] != "$" else None
+            if found is None or end is None:
+                out.append(char)
+                opened.append(False)
+                at += 1
+            else:
+                out.append(_value(found, text, at, end + 1, variables))
+                at = end + 1
+        elif char == "}":
+            doubled = pair == "}}" and (not opened or opened[-1])
+            if opened:
+                opened.pop()
+            out.append("}")
+            at += 2 if doubled else 1
+        else:
+            out.append(char)
+            at += 1
+    return "".join(out)
+
+
+def _end_of(text: str, at: int) -> int | None:
+    """Where the brace that opens at `at` closes, on the same line; None if it does not."""
+    depth, quote, place = 0, "", at
+    while place < len(text):
+        char = text[place]
+        if char == "\n":
+            return None
+        if quote:
+            if char == "\\":
+                place += 1
+            elif char == quote:
+                quote = ""
+        elif char in "'\"":
+            quote = char
+        elif char in _OPEN:
+            depth += 1
+        elif char in _CLOSE:
+            depth -= 1
+            if depth == 0:
+                return place if char == "}" else None
+        place += 1
+    return None
+
+
+def _expression(inside: str) -> tuple[ast.Expression, str, str] | None:
+    """What stands in braces as an expression with its conversion and format; None if it is no expression."""
+    match = _CONVERTED.match(inside.strip())
+    forms = [(inside, "", "")]
+    if match is not None:
+        forms.append((match["expr"], match["how"] or "", (match["spec"] or "").removeprefix(":")))
+    for source, how, spec in forms:
+        if not source.strip() or (spec and not _SPEC.fullmatch(spec)):
+            continue
+        try:
+            tree = ast.parse(source.strip(), mode="eval")
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            continue
+        plain = isinstance(tree.body, (ast.Tuple, ast.Constant, ast.Starred, ast.NamedExpr))
+        if plain or not any(isinstance(node, ast.Name) for node in ast.walk(tree)):
+            return None
+        return tree, how, spec
+    return None
+
+
+def _value(
+    found: tuple[ast.Expression, str, str], whole: str, start: int, end: int, variables: Mapping[str, Any]
+) -> str:
+    tree, how, spec = found
+    shown = whole[start:end]
+    source = ast.unparse(tree)
+    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Name)
+            and node.id not in variables
+            and not hasattr(builtins, node.id)
+            and node.id not in bound
+        ):
+            near = get_close_matches(node.id, [n for n in variables if not n.startswith("_")], n=1, cutoff=0.6)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise InvalidArgumentsError(
+                f"There is no variable {node.id} for {shown} in the request.{hint} "
+                f"For braces as they are, double them: {{{shown}}}. Nothing was sent."
+            )
+    name = source.rpartition(".")[2].rpartition("[")[2].strip("]'\" ") or source
+    try:
+        # The user's own expression in the user's own cell: the same as in an f-string.
+        value = eval(compile(tree, "<%%agent>", "eval"), dict(variables))  # noqa: S307
+        text = _formatted(value, how, spec) if how or spec else said(source, value)
+    except Exception as error:
+        raise InvalidArgumentsError(
+            f"{shown} in the request can't be evaluated: {type(error).__name__}: {error}. "
+            f"For braces as they are, double them: {{{shown}}}. Nothing was sent."
+        ) from error
+    if is_secret(name, value):
+        raise InvalidArgumentsError(
+            f"{shown} was not put into the request, since its name looks like a secret's and a request goes to a "
+            "model's provider. If it is none, give it another name. Nothing was sent."
+        )
+    return text
+
+
+def _formatted(value: Any, how: str, spec: str) -> str:
+    if how:
+        value = repr(value) if how == "!r" else ascii(value) if how == "!a" else str(value)
+    return format(value, spec)
+
+
+def said(name: str, value: Any) -> str:
+    """A value as a model can read it, bounded: a text as it is, a table as its head and schema, others by their repr.
+
+    Args:
+        name: what it is called, where that helps.
+        value: what.
+    """
+    kind = type(value)
+    if isinstance(value, str):
+        return cut_middle(str(value), TEXT_CHARS)
+    if libraries.known(kind):
+        return _described(name, value)
+    if kind in (dict, list, tuple, set, frozenset) and len(value) > ITEMS:
+        return _described(name, value)
+    text = repr(value)
+    if len(text) <= REPR_CHARS:
+        return text
+    if kind in (dict, list, tuple, set, frozenset):
+        return _described(name, value)
+    return cut_middle(text, REPR_CHARS)
+
+
+def _described(name: str, value: Any) -> str:
+    found = describe(value, name=name, rows=ROWS)
+    size = f" ({found.size})" if found.size else ""
+    body = cut_middle("\n".join(found.lines), REPR_CHARS * 2)
+    return f"{name}: {type_name(type(value))}{size}\n{body}"
+
+
+def cut_middle(text: str, most: int) -> str:
+    """`text`, or its beginning and end with a note of how much is left out between."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 3
+    left = len(text) - head - tail
+    return f"{text[:head]}\n[… {left:,} of {len(text):,} characters left out …]\n{text[-tail:]}"

@@ -1,0 +1,256 @@
+"""The one card of a run: everything the model says and does, live while it works, plain output when it is over.
+
+What changes is sent by itself (an item, a piece of text), some ten times a second at most; the JSON is made by a timer,
+not where the run tells of a change. The whole is sent to a page that draws the card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...core.state import now_ms
+from .._show import Bundle
+from ..card import ESM
+from ..card_script import packed
+from ..live import LiveDisplay
+from ..view_asks import AskView
+from .items import RunItems
+from .render import end_text, live_text, lost_bundle, settled_bundle
+from .words import RUN_MIME, VERSION, end_of
+
+if TYPE_CHECKING:
+    from ...agent.answer import Answer
+    from ...agent.run import Run
+    from ..waiting import Waiter
+    from .printer import Printer
+
+log = logging.getLogger(__name__)
+
+FLUSH_INTERVAL = 0.1
+"""Seconds between two updates: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
+WHOLE_AFTER = 0.05
+"""Seconds after a page's hello, which comes by several ways, until the whole is sent to it once."""
+WHOLE_INTERVAL = 0.5
+"""Seconds between two sendings of the whole."""
+
+_widget_class: type[Any] | None = None
+
+
+def widget_class() -> type[Any] | None:
+    """The anywidget class of a live run; None when anywidget or its built module is missing."""
+    global _widget_class
+    if _widget_class is None:
+        try:
+            import anywidget
+            import traitlets
+        except ImportError:
+            return None
+        if not ESM.is_file():
+            return None
+
+        class LiveRun(anywidget.AnyWidget):
+            """The widget of a run in progress."""
+
+            _esm = packed(ESM.read_text(encoding="utf-8"))
+            run = traitlets.Dict().tag(sync=True)
+            kernel_id = traitlets.Unicode("").tag(sync=True)
+            comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
+
+            def _repr_mimebundle_(self, **options: Any) -> Any:
+                bundle = super()._repr_mimebundle_(**options)
+                data, metadata = bundle if bundle is not None else ({}, {})
+                # What a front end without widgets shows, and what is left if the kernel dies in the middle.
+                data["text/plain"] = live_text(dict(self.run))
+                data.update(lost_bundle(dict(self.run)))
+                return data, metadata
+
+        _widget_class = LiveRun
+    return _widget_class
+
+
+class RunCard(LiveDisplay):
+    """The card of one run.
+
+    Args:
+        run: what it shows.
+        waiter: the cell that waits; None for a run in the background.
+        mode: the permission mode that the session is in now; "" for the usual one.
+        printer: shows the run in a terminal, as it goes.
+        **options: see `LiveDisplay`.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        waiter: Waiter | None,
+        *,
+        mode: Callable[[], str] = str,
+        printer: Printer | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(f"run_{uuid.uuid4().hex}", waiter, **options)
+        self.run: Run = run
+        self.answer: Answer | None = None
+        self.items = RunItems(run, self._changed, printer.on_call if printer is not None else None)
+        self._mode = mode
+        self._printer = printer
+        self._started = now_ms()
+        self._ended: int | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._whole_timer: asyncio.TimerHandle | None = None
+        self._flushed = 0.0
+        self._whole_at = 0.0
+        run.on_change = self._on_change
+
+    # ------------------------------------------------------------------ on the engine's thread
+
+    def begin(self) -> None:
+        """The run has begun."""
+        self._loop = asyncio.get_running_loop()
+        self._started = now_ms()
+        super().begin()
+
+    @property
+    def over(self) -> bool:
+        """Whether the run has ended."""
+        return self._ended is not None
+
+    def end(self) -> None:
+        """The run has ended, with an answer or without."""
+        self._ended = now_ms()
+        if self._printer is not None:
+            self._printer.end()
+        for timer in (self._timer, self._whole_timer):
+            if timer is not None:
+                timer.cancel()
+
+    def _on_change(self, run: Run, kind: str, thing: Any) -> None:
+        self.items.on_change(run, kind, thing)
+        if self._printer is not None:
+            self._printer.on_change(run, kind, thing)
+
+    def _changed(self) -> None:
+        if self._timer is None and self._widget is not None and self._loop is not None and not self.over:
+            wait = self._flushed + FLUSH_INTERVAL - time.monotonic()
+            self._timer = self._loop.call_later(max(wait, 0.01), self._flush)
+
+    def changed_asks(self) -> None:
+        """Show what waits for a person now, at once."""
+        if self._widget is not None:
+            self._flush()
+
+    def set_asks(self, asks: dict[str, list[AskView]]) -> None:
+        """What waits for a person has changed."""
+        self.items.asked(self.asks, asks)
+        super().set_asks(asks)
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._widget is None or self._settled:
+            return
+        self._flushed = time.monotonic()
+        message = {"kind": "run", "head": self.head(), **self.items.changes(self.asks)}
+        self._write(lambda widget: widget.send(message))
+
+    def _send_whole(self) -> None:
+        self._whole_timer = None
+        if self._widget is None or self._settled:
+            return
+        self._whole_at = time.monotonic()
+        message = {"kind": "whole", "run": self.json(live=True)}
+        self._write(lambda widget: widget.send(message))
+
+    def _whole_soon(self) -> None:
+        if self._whole_timer is None and self._loop is not None and not self.over:
+            wait = self._whole_at + WHOLE_INTERVAL - time.monotonic()
+            self._whole_timer = self._loop.call_later(max(wait, WHOLE_AFTER), self._send_whole)
+
+    # ------------------------------------------------------------------ what it shows
+
+    def find(self, call_id: Any) -> Any:
+        """The call of that id; the run itself if no id is given."""
+        if not call_id or call_id == self.key:
+            return self.run
+        return next((call for call in self.items.calls() if call.part.call_id == call_id), None)
+
+    def head(self) -> dict[str, Any]:
+        """The run's JSON without its items."""
+        run, session = self.run, self.run.session
+        head: dict[str, Any] = {
+            "v": VERSION,
+            "id": self.key,
+            "sessionID": session.id,
+            "title": session.title,
+            "agent": run.agent.name if hasattr(run, "agent") else run.wanted_agent or "",
+            "model": model_name(run),
+            "status": run.status,
+            "step": run.step,
+            "tokens": run.usage.whole,
+            "started": self._started,
+            "waited": round(sum(call.part.waited for call in run.calls) * 1000),
+        }
+        mode = self._mode()
+        if mode:
+            head["mode"] = mode
+        if run.cost is not None:
+            head["cost"] = run.cost
+        if run.retry is not None:
+            head["retry"] = dict(run.retry)
+        return head
+
+    def json(self, *, live: bool) -> dict[str, Any]:
+        """The run's JSON as it stands; if it is settled, what goes on behind it counts as interrupted. Any thread."""
+        shown = {**self.head(), "items": self.items.whole(self.asks, live=live)}
+        return shown if live else {**shown, **self._ending()}
+
+    def _ending(self) -> dict[str, Any]:
+        run = self.run
+        status, reason = run.status, run.reason
+        if status not in ("done", "rejected", "stopped", "failed"):
+            status, reason = "stopped", "interrupted"  # the cell went on without it
+        ending: dict[str, Any] = {"status": status, "ended": self._ended or now_ms()}
+        if status == "stopped":
+            ending["outcome"] = "interrupted" if reason == "interrupted" else "stopped"
+        end = end_of(status, self.answer.ended if self.answer is not None else "", run.error, reason)
+        if end is not None:
+            ending["end"] = end
+        return ending
+
+    # ------------------------------------------------------------------ on the thread that waits
+
+    def _make(self) -> Any | None:
+        made = widget_class()
+        if made is None:
+            return None
+        return made(run=self.json(live=True), kernel_id=self._kernel_id, comm_id=self.comm_id, model_id=self.comm_id)
+
+    def _resend(self, late: bool) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the engine has ended
+                self._loop.call_soon_threadsafe(self._whole_soon)
+
+    def _settled_bundle(self) -> Bundle:
+        try:
+            bundle = settled_bundle(self.json(live=False))
+        except Exception:
+            log.exception("the card of a run could not be drawn")
+            return {"text/plain": f"the run ended ({self.run.status}); its card could not be drawn"}, {}
+        if self._printer is not None:  # the words were printed as they came
+            bundle[0]["text/plain"] = end_text(bundle[0][RUN_MIME])
+        return bundle
+
+
+def model_name(run: Run) -> str:
+    """The model's name, as far as it is known before the run has begun."""
+    if hasattr(run, "model"):
+        return run.model.info.full
+    return run.wanted_model if isinstance(run.wanted_model, str) else ""

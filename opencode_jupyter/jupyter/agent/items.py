@@ -1,0 +1,331 @@
+"""What a run's card shows, in order: words, thoughts, calls, notes. The run tells of changes; nothing is drawn then.
+
+Told of a change, this only notes it. JSON is made when somebody wants it: of what changed since the last time
+(`changes`), at most some ten times a second, or of all (`whole`). ``labextension/src/run/token.ts`` describes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...core.state import Pending, Running, State
+from ..view import NESTED_LINES, Extras, card_part, ended, tail
+from ..view_asks import AskView
+
+if TYPE_CHECKING:
+    from ...agent.run import Run
+    from ...core.call import Call
+
+Kind = Literal["text", "reasoning", "summary", "note", "call", "gone"]
+Asks = Mapping[str, Sequence[AskView]]
+
+WHOLE_INTERVAL = 1.0
+"""Seconds between two whole updates of a call while only its output grows."""
+RAW_CHARS = 2_000
+"""Characters of a pending call's arguments that are sent, the last ones."""
+COMPACTING = "Summarising the conversation: it has grown too long for the model's window …"
+COMPACTED = "The conversation was summarised, since it had grown too long for the model's window."
+PARTS: Mapping[str, Kind] = {"text": "text", "reasoning": "reasoning"}
+"""Types of parts that are shown, as which kind of item."""
+
+
+class Item:
+    """One thing that the card shows.
+
+    Attributes:
+        kind: what; ``gone`` for what a broken stream had begun and the run took back.
+        id: the part's id, or the call's.
+        call: of a call: the call itself.
+        parent: of a call inside another one: that one's call id.
+        done: its text grows no more.
+    """
+
+    __slots__ = (
+        "_whole", "call", "children", "done", "growth", "id", "index", "kind", "length", "parent", "pieces", "sent",
+        "sent_at", "sent_state", "start",
+    )  # fmt: skip
+
+    def __init__(self, kind: Kind, id: str, index: int, *, call: Call | None = None, parent: str = "") -> None:
+        self.kind: Kind = kind
+        self.id = id
+        self.index = index
+        self.call = call
+        self.parent = parent
+        self.done = False
+        self.children = 0
+        """How many calls inside this one are known."""
+        self.pieces: list[str] = []
+        self.growth: list[str] = []
+        """Text that was not sent yet."""
+        self.length = 0
+        """Length of the text that was sent, as JavaScript counts."""
+        self.sent: tuple[Any, ...] | None = None
+        self.sent_state: State | None = None
+        self.sent_at = 0.0
+        self.start = 0
+        self._whole: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Its text so far."""
+        return self._whole if self._whole is not None else "".join(self.pieces)
+
+    def grow(self, text: str) -> None:
+        """The text goes on."""
+        self.pieces.append(text)
+        self.growth.append(text)
+
+    def end(self, text: str) -> None:
+        """The text is this, and stays so."""
+        self._whole, self.done = text, True
+
+
+class RunItems:
+    """The items of one run.
+
+    Args:
+        run: whose; its ``on_change`` is to be `on_change`.
+        wake: called when something has changed; cheap, and often.
+        over: told of each call of the run itself that has ended, once.
+    """
+
+    def __init__(self, run: Run, wake: Callable[[], None], over: Callable[[Call], None] | None = None) -> None:
+        self._run = run
+        self._wake = wake
+        self._over = over
+        self.items: list[Item] = []
+        self._by_id: dict[str, Item] = {}
+        self._dirty: dict[int, Item] = {}
+        self._roles: dict[str, str] = {}
+        self._compacting: Item | None = None
+
+    # ------------------------------------------------------------------ what the run tells, on the engine's thread
+
+    def on_change(self, run: Run, kind: str, thing: Any) -> None:
+        """Note a change; see `Run.on_change`."""
+        if kind == "delta":
+            part, text = thing
+            item = self._text(part)
+            if item is not None:
+                item.grow(text)
+                self._note(item)
+        elif kind == "call":
+            self._add_call(thing, "")
+        elif kind == "part":
+            self._part(thing)
+        elif kind == "message":
+            info = thing.info
+            self._roles[thing.id] = "summary" if info.get("summary") is True else str(info.get("role"))
+        elif kind == "dropped":
+            for id in thing:
+                self._drop(id)
+        else:
+            self._status()
+        self._wake()
+
+    def _part(self, part: Mapping[str, Any]) -> None:
+        item = self._text(part)
+        if item is not None and (part.get("time") or {}).get("end") is not None:
+            item.end(str(part.get("text", "")))
+            self._note(item)
+
+    def _text(self, part: Mapping[str, Any]) -> Item | None:
+        """The item of a text or reasoning part; None for what is not shown."""
+        kind, role = PARTS.get(part["type"]), self._roles.get(part.get("messageID", ""), "assistant")
+        if kind is None or role == "user" or part.get("synthetic") or part.get("ignored"):
+            return None
+        if role == "summary" and kind == "text":
+            kind = "summary"
+        item = self._by_id.get(part["id"])
+        if item is None:
+            item = self._add(Item(kind, part["id"], len(self.items)))
+            item.start = int((part.get("time") or {}).get("start") or 0)
+        return item
+
+    def _add(self, item: Item) -> Item:
+        self.items.append(item)
+        self._by_id[item.id] = item
+        self._note(item)
+        return item
+
+    def _add_call(self, call: Call, parent: str) -> None:
+        item = self._add(Item("call", call.part.call_id, len(self.items), call=call, parent=parent))
+        self._by_id[call.part.id] = item
+
+        def changed(_: Any) -> None:
+            self._adopt(item)
+            self._note(item)
+            if call.part.outcome and not item.done:
+                item.done = True
+                if self._over is not None and not parent:
+                    self._over(call)
+            self._wake()
+
+        call.on_update = changed
+        self._adopt(item)
+
+    def _adopt(self, item: Item) -> None:
+        """Take in calls that a call has made since."""
+        call = item.call
+        if call is not None and len(call.children) != item.children:
+            known = [child for child in call.children if child.part.id in self._by_id]
+            item.children = len(call.children)
+            for child in call.children:
+                if child not in known:
+                    self._add_call(child, call.part.call_id)
+
+    def _drop(self, id: str) -> None:
+        item = self._by_id.pop(id, None)
+        if item is not None:
+            self._by_id.pop(item.id, None)
+            item.kind, item.call, item.pieces, item.growth = "gone", None, [], []
+            item.end("")
+            self._note(item)
+
+    def _status(self) -> None:
+        if self._run.status == "compacting":
+            if self._compacting is None:
+                self._compacting = self.note(COMPACTING)
+        elif self._compacting is not None:
+            self._compacting.end(COMPACTED)
+            self._note(self._compacting)
+            self._compacting = None
+
+    def note(self, text: str) -> Item:
+        """Add a line of our own."""
+        item = self._add(Item("note", f"note-{len(self.items)}", len(self.items)))
+        item.grow(text)
+        return item
+
+    def _note(self, item: Item) -> None:
+        self._dirty[item.index] = item
+
+    def asked(self, *asks: Asks) -> None:
+        """What waits for a person was the first and is the last; their cards change."""
+        for call_id in {call_id for one in asks for call_id in one}:
+            item = self._by_id.get(call_id)
+            if item is not None:
+                self._note(item)
+
+    def calls(self) -> list[Call]:
+        """Every call, those inside others too, in the order they were made."""
+        return [item.call for item in list(self.items) if item.call is not None]
+
+    # ------------------------------------------------------------------ JSON
+
+    def changes(self, asks: Asks) -> dict[str, Any]:
+        """What has changed since the last time: whole items, pieces of text, ends of live outputs."""
+        dirty, self._dirty = self._dirty, {}
+        items: list[Any] = []
+        deltas: list[Any] = []
+        tails: list[Any] = []
+        for index in sorted(dirty):
+            item = dirty[index]
+            if item.call is not None:
+                growth = self._tail(item, asks)
+                if growth is not None:
+                    tails.append([index, growth])
+                elif self._is_new(item, asks):
+                    items.append([index, item_json(item, asks, live=True)])
+            elif item.growth and item.length and not item.done:
+                text = "".join(item.growth)
+                deltas.append([index, item.length, text])
+                item.length += length16(text)
+            else:
+                items.append([index, item_json(item, asks, live=True)])
+                item.length = length16(items[-1][1].get("text", ""))
+            item.growth = []
+        return {name: found for name, found in (("items", items), ("deltas", deltas), ("tails", tails)) if found}
+
+    def _is_new(self, item: Item, asks: Asks) -> bool:
+        """Whether a call differs from what was sent of it; notes what is sent now."""
+        assert item.call is not None
+        part = item.call.part
+        waiting = asks.get(part.call_id) or ()
+        shown = tuple((view.request.id, view.position) for view in waiting[:1])
+        now = (part.tool, part.outcome, part.waited, len(part.decisions), len(part.answered), shown)
+        if item.sent == now and item.sent_state is part.state:
+            return False
+        item.sent, item.sent_state, item.sent_at = now, part.state, time.monotonic()
+        return True
+
+    def _tail(self, item: Item, asks: Asks) -> dict[str, Any] | None:
+        """The new end of a running call's output, if nothing else of it has changed."""
+        assert item.call is not None
+        part = item.call.part
+        state = part.state
+        if (
+            not isinstance(state, Running)
+            or not isinstance(item.sent_state, Running)
+            or not state.metadata
+            or asks.get(part.call_id)
+            or time.monotonic() - item.sent_at > WHOLE_INTERVAL
+            or (item.sent is not None and item.sent[3] != len(part.decisions))
+        ):
+            return None
+        growth: dict[str, Any] = {"text": tail(str(state.metadata.get("output", "")), NESTED_LINES)}
+        growth.update({k: state.metadata[k] for k in ("lines", "bytes", "progress") if k in state.metadata})
+        return growth
+
+    def whole(self, asks: Asks, *, live: bool) -> list[dict[str, Any]]:
+        """Every item as it stands. On any thread."""
+        return [item_json(item, asks, live=live) for item in list(self.items)]
+
+
+def item_json(item: Item, asks: Asks, *, live: bool) -> dict[str, Any]:
+    """One item's JSON."""
+    shown: dict[str, Any] = {"kind": item.kind, "id": item.id}
+    if item.call is not None:
+        shown["part"] = call_json(item.call, asks, live=live)
+        if item.parent:
+            shown["parent"] = item.parent
+    elif item.kind != "gone":
+        shown["text"] = item.text.encode("utf-8", "replace").decode()
+        if item.done:
+            shown["done"] = True
+    return shown
+
+
+def call_json(call: Call, asks: Asks, *, live: bool) -> dict[str, Any]:
+    """A call's card without the calls inside it."""
+    part = call.part if live else ended(call.part)
+    waiting = asks.get(part.call_id) if live else None
+    worktree = call.ctx.worktree
+    base = worktree if str(worktree) != worktree.anchor else call.ctx.directory
+    shown = card_part(part, Extras(waiting[0] if waiting else None, [], base, nested=live), live=live)
+    if live and isinstance(part.state, Pending) and part.state.raw:
+        _arriving(shown, part.state)
+    return shown
+
+
+def _arriving(shown: dict[str, Any], state: Pending) -> None:
+    """Arguments that a model is still writing: the end of the one that grows."""
+    raw = state.raw
+    shown["state"]["raw"] = raw[-RAW_CHARS:]
+    growing = next((v for v in reversed(list(state.input.values())) if v not in (None, "")), None)
+    if isinstance(growing, str):
+        shown["ui"]["tail"] = tail(growing, NESTED_LINES)
+    else:
+        shown["ui"]["tail"] = raw[-RAW_CHARS:]
+    shown["ui"]["bytes"] = len(raw)
+
+
+def length16(text: str) -> int:
+    """The length of a text as JavaScript counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+
+
+def with_children(items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By call id: the cards of a run's items, each with the cards of the calls inside it."""
+    cards: dict[str, dict[str, Any]] = {}
+    for item in items:
+        if item["kind"] == "call":
+            part = item["part"]
+            cards[item["id"]] = {**part, "ui": dict(part["ui"])}
+    for item in items:
+        parent = cards.get(str(item.get("parent") or ""))
+        if item["kind"] == "call" and parent is not None:
+            parent["ui"].setdefault("children", []).append(cards[item["id"]])
+    return cards

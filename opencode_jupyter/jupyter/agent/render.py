@@ -1,0 +1,163 @@
+"""The settled card of a run: what it leaves in the notebook, for every reader with or without a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._show import Bundle
+from ..mime import INPUT_CHARS, cut, is_picture, live, readable, saved_part, time_words, visible_line
+from ..mime import state_words as call_state
+from .items import with_children
+from .render_html import html
+from .words import LOST, RUN_MIME, call_words, head_words, state_words
+
+PLAIN_LINES = 60
+"""Most lines of the text form."""
+PLAIN_COLUMNS = 160
+FIRST_LINES = 12
+"""Lines of the beginning that are kept where there are too many; the end tells more."""
+OUTPUT_BUDGET = 1_200_000
+"""Characters of all calls' outputs together that are saved."""
+CALL_CHARS = (1_000, 16_000)
+"""Least and most characters of one call's output that are saved, by how many calls there are."""
+TEXT_CHARS = 100_000
+"""Most characters of one text that are saved."""
+PICTURES_BUDGET = 8_000_000
+"""Characters of all pictures together that are saved; later ones are named, not carried along."""
+
+
+def settled_bundle(run: dict[str, Any]) -> Bundle:
+    """The MIME bundle of a finished run.
+
+    Args:
+        run: the run as its card's JSON (``labextension/src/run/token.ts``).
+    """
+    saved = saved_run(run)
+    return {"text/plain": plain_text(saved), "text/html": html(saved), RUN_MIME: saved}, {}
+
+
+def lost_bundle(run: dict[str, Any]) -> dict[str, Any]:
+    """What a live card's display holds beside the widget, and what is left of it if the kernel dies in the middle."""
+    lost = {**run, "status": "stopped", "outcome": "ended", "end": {"tone": "off", "text": LOST}}
+    lost["items"] = [_ended(item) for item in run["items"]]
+    data, _ = settled_bundle(lost)
+    del data["text/plain"]
+    return data
+
+
+def _ended(item: dict[str, Any]) -> dict[str, Any]:
+    if item["kind"] != "call" or not live(item["part"]):
+        return item
+    part = item["part"]
+    state = {**part["state"], "status": "error", "error": LOST}
+    return {**item, "part": {**part, "state": state, "ui": {**part["ui"], "outcome": "ended"}}}
+
+
+def saved_run(run: dict[str, Any]) -> dict[str, Any]:
+    """`run` as a notebook keeps it: bounded, and never asking."""
+    calls = sum(item["kind"] == "call" for item in run["items"])
+    most = max(CALL_CHARS[0], min(CALL_CHARS[1], OUTPUT_BUDGET // max(calls, 1)))
+    room, items = PICTURES_BUDGET, []
+    for item in run["items"]:
+        if item["kind"] == "gone":
+            continue
+        if item["kind"] != "call":
+            items.append({**item, "text": cut(item["text"], TEXT_CHARS)})
+            continue
+        part = saved_part(item["part"], most)
+        for attachment in part["state"].get("attachments") or ():
+            if is_picture(attachment["url"]):
+                room -= len(attachment["url"])
+                attachment["url"] = attachment["url"] if room >= 0 else ""
+        items.append({**item, "part": part})
+    saved = {**run, "items": items}
+    if saved.get("end"):
+        saved["end"] = {name: cut(readable(text), INPUT_CHARS) for name, text in saved["end"].items()}
+    saved.pop("retry", None)
+    return saved
+
+
+# ---------------------------------------------------------------------- text/plain
+
+
+def live_text(run: dict[str, Any]) -> str:
+    """What a reader without widgets sees of a run that goes on."""
+    return f"agent {visible_line(run['agent'])} ({visible_line(run['model'])}): {run['status']}"
+
+
+def plain_text(run: dict[str, Any]) -> str:
+    """The run as at most `PLAIN_LINES` lines of text."""
+    head = _head(run)
+    body: list[str] = []
+    cards = with_children(run["items"])
+    for item in run["items"]:
+        if item["kind"] == "call":
+            if not item.get("parent"):
+                body += call_lines(cards[item["id"]])
+        elif item["kind"] == "text":
+            body += ["", *readable(item["text"]).strip("\n").split("\n"), ""]
+        elif item["kind"] == "note":
+            body.append(f"· {readable(item['text'])}")
+        else:
+            body.append(f"· {fold_words(item)}")
+    foot = _foot(run)
+    body = _squeezed(body)
+    room = PLAIN_LINES - 1 - min(len(foot), 10)
+    if len(body) > room:
+        left = len(body) - room + 1
+        body = [*body[:FIRST_LINES], f"… {left:,} more lines …", *body[FIRST_LINES + left :]]
+    return "\n".join(_clip(line) for line in [head, *body, *foot[:10]])
+
+
+def end_text(run: dict[str, Any]) -> str:
+    """What is left to say of a run whose words were printed as they came."""
+    return "\n".join(_clip(line) for line in [_head(run), *_foot(run)])
+
+
+def _head(run: dict[str, Any]) -> str:
+    mark, word, _ = state_words(run)
+    mode = f", {run['mode']}" if run.get("mode") else ""
+    about = ", ".join([word, *head_words(run)])
+    return f"{mark} {visible_line(run['agent'])} · {visible_line(run['model'])}{mode} ({about})"
+
+
+def _foot(run: dict[str, Any]) -> list[str]:
+    end = run.get("end") or {}
+    return [line for name in ("text", "advice") for line in readable(end.get(name, "")).split("\n") if line]
+
+
+def _squeezed(lines: list[str]) -> list[str]:
+    """Without blank lines at the ends or beside each other."""
+    kept: list[str] = []
+    for line in lines:
+        if line.strip() or (kept and kept[-1].strip()):
+            kept.append(line)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return kept
+
+
+def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
+    """A call in a line or two, and those inside it."""
+    mark, word, tone = call_state(part)
+    time = time_words(part)
+    about = "" if tone == "ok" and not time else f" ({', '.join(filter(None, ['' if tone == 'ok' else word, time]))})"
+    lines = ["  " * depth + f"{mark} {call_words(part)}{about}"]
+    error = str(part["state"].get("error") or "")
+    if error and tone == "err":
+        lines.append("  " * depth + f"    {readable(error).strip().splitlines()[0]}")
+    for child in part["ui"].get("children") or ():
+        lines += call_lines(child, depth + 1)
+    return lines
+
+
+def fold_words(item: dict[str, Any]) -> str:
+    """What stands for a thought, or a summary, that is folded away."""
+    lines = item["text"].strip().split("\n")
+    first = visible_line(lines[0].strip("*# "))[:80]
+    name = "Summary" if item["kind"] == "summary" else "Thought"
+    return f"{name}: {first}{' …' if len(lines) > 1 or len(lines[0]) > 80 else ''}"
+
+
+def _clip(line: str) -> str:
+    return line if len(line) <= PLAIN_COLUMNS else line[: PLAIN_COLUMNS - 1] + "…"

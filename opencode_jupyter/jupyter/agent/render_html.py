@@ -1,0 +1,95 @@
+"""The settled card of a run as HTML that stands on its own: no script, no handler; calls fold with ``<details>``."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from ..mime import readable, time_words, visible_line
+from ..mime import state_words as call_state
+from ..render_html import card
+from ..render_style import LINE, MONO, STYLE, TONES, block, padded, pre, summary
+from .items import with_children
+from .markdown import markdown
+from .words import head_words, state_words
+
+MARKDOWN_CHARS = 64_000
+"""A longer text is shown as it is."""
+BYPASS = "bypass"
+"""The mode in which nothing is asked."""
+
+
+def html(run: dict[str, Any]) -> str:
+    """The run as HTML that needs nothing else."""
+    tone = state_words(run)[2]
+    accent = TONES[tone]
+    cards = with_children(run["items"])
+    blocks = [_head(run, accent)]
+    calls: list[str] = []
+    for item in run["items"]:
+        if item["kind"] == "call":
+            if not item.get("parent"):
+                calls.append(_call(cards[item["id"]]))
+            continue
+        if calls:
+            blocks.append(block("".join(calls)))
+            calls = []
+        blocks.append(_words(item))
+    if calls:
+        blocks.append(block("".join(calls)))
+    if run.get("end"):
+        blocks.append(_end(run["end"]))
+    drawn = "".join(blocks)
+    return (
+        f'<style>{STYLE}</style><div class="oc-s oc-s-{tone}" style="border-style:solid;border-width:1px 1px 1px 3px;'
+        f"border-radius:6px;border-color:{LINE};border-left-color:{accent};margin:2px 0 4px;overflow:hidden;"
+        f'font-size:13px;line-height:1.5;text-align:left">{drawn}</div>'
+    )
+
+
+def _head(run: dict[str, Any], accent: str) -> str:
+    mark, word, _ = state_words(run)
+    mode = str(run.get("mode") or "")
+    colour = f"color:{TONES['err']}" if mode == BYPASS else ""
+    look = f"border:1px solid {LINE};border-radius:9px;padding:0 6px;font-size:11px;{colour}"
+    shown_mode = f' <b style="{look}">{escape(visible_line(mode))}</b>' if mode else ""
+    about = escape(" · ".join(head_words(run)))
+    return (
+        f'<div style="padding:6px 10px"><b class="oc-s-mono" style="{MONO}">{escape(visible_line(run["agent"]))}</b> '
+        f'<span class="oc-s-mono oc-s-dim" style="{MONO}">{escape(visible_line(run["model"]))}</span>{shown_mode} '
+        f'<b class="oc-s-accent" style="color:{accent};white-space:nowrap;font-size:12px">{mark} {escape(word)}</b> '
+        f'<small class="oc-s-dim" style="font-size:11px">{about}</small></div>'
+    )
+
+
+def _words(item: dict[str, Any]) -> str:
+    text = item["text"]
+    if item["kind"] == "note":
+        return padded(f'<span class="oc-s-dim" style="font-size:12px">{escape(readable(text))}</span>')
+    drawn = markdown(text) if len(text) <= MARKDOWN_CHARS else pre(escape(readable(text)))
+    if item["kind"] == "text":
+        return block(f'<div style="padding:2px 10px">{drawn}</div>')
+    name = "summary of the conversation" if item["kind"] == "summary" else "reasoning"
+    return block(f'<details>{summary(name)}<div class="oc-s-dim" style="padding:0 10px 4px">{drawn}</div></details>')
+
+
+def _call(part: dict[str, Any]) -> str:
+    """A call as a line that opens; open at once where something went wrong."""
+    mark, word, tone = call_state(part)
+    label = escape(visible_line(part["ui"].get("label") or part["state"].get("title") or ""))
+    said = "" if tone == "ok" else f" {escape(word)}"
+    opened = " open" if tone in ("err", "ask") else ""
+    head = (
+        f'<summary style="padding:2px 10px;cursor:pointer;font-size:12px">'
+        f'<b style="color:{TONES[tone]}">{mark}{said}</b> <b class="oc-s-mono" style="{MONO}">'
+        f'{escape(visible_line(part["tool"]))}</b> <span class="oc-s-mono" style="{MONO}">{label}</span> '
+        f'<small class="oc-s-dim" style="font-size:11px">{escape(time_words(part))}</small></summary>'
+    )
+    return f'<details{opened}>{head}<div style="padding:2px 10px 4px 22px">{card(part)}</div></details>'
+
+
+def _end(end: dict[str, str]) -> str:
+    colour = TONES[end["tone"]]
+    advice = f'<div class="oc-s-dim" style="font-size:12px">{escape(end["advice"])}</div>' if end.get("advice") else ""
+    text = "<br>".join(escape(readable(line)) for line in end["text"].split("\n"))
+    return padded(f'<b style="color:{colour};font-weight:600">{text}</b>{advice}')

@@ -1,0 +1,213 @@
+"""How a cell runs a prompt: awaited, blocking, or in the background; the same three ways as a call (`notebook`)."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
+from ...core.permission.modes import DEFAULT, mode_of, set_mode
+from .. import _kernel_compat
+from ..handle import Handle
+from ..tools.capture import outside
+from ..waiting import Waiter, in_cell_task
+from .card import RunCard
+from .options import AgentRequest
+from .printer import Printer
+from .result import CellAnswer, cell_answer
+
+if TYPE_CHECKING:
+    from ...agent.answer import Answer
+    from ...agent.run import Run
+    from ...core.sessions import Session
+    from ...core.workspace import Workspace
+    from ..notebook import Notebook
+
+
+def run_sync(notebook: Notebook, request: AgentRequest) -> CellAnswer:
+    """Run a prompt and block until it ends: for plain functions and terminals.
+
+    Raises:
+        ToolError: the run's error; see `Run.run`.
+    """
+    waiter, card, future = _begin(notebook, request)
+    with outside():
+        try:
+            answer = waiter.wait(future)
+        except BaseException as error:
+            _end(notebook, card)
+            raise notebook.for_cell(error) from None
+        _end(notebook, card)
+    return cell_answer(answer, card, notebook.shell.execution_count)
+
+
+async def run_async(notebook: Notebook, request: AgentRequest) -> CellAnswer:
+    """Run a prompt and await its end.
+
+    Raises:
+        ToolError: the run's error; see `Run.run`.
+    """
+    waiter, card, future = _begin(notebook, request)
+    try:
+        answer = await waiter.wait_async(future)
+    except BaseException as error:
+        _end(notebook, card)
+        if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
+            error = KeyboardInterrupt()  # the run was over before the cell had heard of it
+        raise notebook.for_cell(error) from None
+    _end(notebook, card)
+    return cell_answer(answer, card, notebook.shell.execution_count)
+
+
+class RunHandle(Handle["Answer"]):
+    """A run in the background: ``handle.result()``, ``handle.cancel()``, ``await handle``."""
+
+    def __init__(self, notebook: Notebook, future: concurrent.futures.Future[Answer], card: RunCard) -> None:
+        super().__init__(notebook, future, card, card.run.abort)
+        self._run = card.run
+
+    @property
+    def _name(self) -> str:
+        return "run"
+
+    def __repr__(self) -> str:
+        return f"<agent run, {self._run.status}: .result(), .cancel(), or await it>"
+
+
+def start_background(notebook: Notebook, request: AgentRequest) -> RunHandle:
+    """Run a prompt that goes on when the cell is over; its card lives on."""
+    run = _make(notebook, request)
+    card = _card(notebook, run, None, request)
+    if card.can_live and not request.quiet:
+        with outside():
+            card.show()
+    future = notebook.engine.submit(_work(notebook, run, card))
+
+    def ended(_: Any) -> None:
+        notebook.detach(card)
+        if not _kernel_compat.call_later_on_main(notebook.kernel, lambda: notebook.settle(card)):
+            notebook.settle(card)
+
+    future.add_done_callback(ended)
+    return RunHandle(notebook, future, card)
+
+
+def _begin(notebook: Notebook, request: AgentRequest) -> tuple[Waiter, RunCard, concurrent.futures.Future[Answer]]:
+    run = _make(notebook, request)
+    waiter = Waiter(run.abort, lambda: notebook.beat(waiter))
+    card = _card(notebook, run, waiter, request)
+    return waiter, card, notebook.engine.submit(_work(notebook, run, card))
+
+
+def _make(notebook: Notebook, request: AgentRequest) -> Run:
+    if not notebook.alive:
+        raise ToolError("the tool system has ended; load it again with %reload_ext opencode_jupyter")
+    notebook.follow_folder()
+
+    async def make() -> tuple[Run]:  # in a tuple: a run is awaitable itself
+        session = await _session(notebook, request)
+        agent = request.agent or notebook.agent.name or None
+        if agent is None and (session is None or not session.agent):
+            agent = notebook.settings.agent or None
+        if session is not None and session.run is not None:
+            raise ToolError(
+                f"the session {session.title!r} is at work on another request. Wait for it, stop it on its card, or "
+                "begin a new session with --new."
+            )
+        if agent is not None:
+            notebook.workspace.agent(agent)  # a clear error before a session is made
+        if request.mode is not None:
+            session = session or notebook.workspace.sessions.create()
+            set_mode(notebook.workspace, session, request.mode)
+        run = notebook.workspace.sessions.prompt(
+            request.text,
+            model=_model(notebook, request, session),
+            agent=agent,
+            session=session,
+            format=request.format,
+            max_steps=request.max_steps,
+            record=request.record,
+        )
+        return (run,)
+
+    run: Run = notebook.on_engine(make)[0]
+    return run
+
+
+def _model(notebook: Notebook, request: AgentRequest, session: Session | None) -> Any:
+    """The model that is named: by the cell, by ``%agent -m``; in a new session the one that was used last."""
+    chosen = request.model or notebook.agent.model or None
+    if chosen is None and (session is None or session.model is None) and not notebook.workspace.config.get("model"):
+        return notebook.agent.last_model or None
+    return chosen
+
+
+async def _session(notebook: Notebook, request: AgentRequest) -> Session | None:
+    """The session to go on in; None for a new one."""
+    if request.session is not None:
+        return await find_session(notebook.workspace, request.session)
+    here = notebook.agent_session
+    if request.new or here is None:
+        return None
+    try:
+        return await notebook.workspace.sessions.open(here)
+    except KeyError:
+        return None  # it was deleted
+
+
+async def find_session(workspace: Workspace, name: str) -> Session:
+    """The session with this id or title.
+
+    Raises:
+        InvalidArgumentsError: there is none, or there are several.
+    """
+    loaded = [s for s in workspace.sessions.list() if name in (s.id, s.title)]
+    found = {s.id: s.title for s in loaded}
+    if workspace.store is not None and not any(s.id == name for s in loaded):
+        for info in await workspace.store.found(name):
+            found.setdefault(str(info["id"]), str(info.get("title") or ""))
+    exact = [id for id, title in found.items() if name in (id, title)] or list(found)
+    if len(exact) == 1:
+        return await workspace.sessions.open(exact[0])
+    if not exact:
+        raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists those there are.")
+    several = ", ".join(f"{id} ({found[id]})" for id in exact[:5])
+    raise InvalidArgumentsError(f"{name!r} means several sessions: {several}. Give the id of one.")
+
+
+def _card(notebook: Notebook, run: Run, waiter: Waiter | None, request: AgentRequest) -> RunCard:
+    workspace = notebook.workspace
+
+    def mode() -> str:
+        name = mode_of(workspace, run.session)
+        return "" if name == DEFAULT else name
+
+    terminal = notebook.kernel is None and waiter is not None and not (request.quiet or notebook.settings.quiet)
+    card = RunCard(
+        run,
+        waiter,
+        mode=mode,
+        printer=Printer(waiter.submit) if terminal and waiter is not None else None,
+        quiet=request.quiet or notebook.settings.quiet,
+        **notebook.card_options(),
+    )
+    notebook.attach(card)
+    return card
+
+
+async def _work(notebook: Notebook, run: Run, card: RunCard) -> Answer:
+    card.begin()
+    try:
+        answer = await run.run()
+        card.answer = answer
+        return answer
+    finally:
+        card.end()
+        if run.session.id:
+            notebook.agent.used(run)
+            notebook.agent_session = run.session
+
+
+def _end(notebook: Notebook, card: RunCard) -> None:
+    notebook.detach(card)
+    notebook.settle(card)

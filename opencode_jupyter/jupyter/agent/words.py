@@ -1,0 +1,97 @@
+"""The words of a run's card; the twin of ``labextension/src/run/words.ts``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import ToolAbortedError
+from ..mime import clock, duration, visible_line
+
+RUN_MIME = "application/vnd.opencode.run.v1+json"
+"""MIME type of a saved run; the version in it is the run's ``v``."""
+VERSION = 1
+
+REJECTED = "It stopped because a call was refused. The next %%agent goes on from here: say what to do instead."
+STOPPED = "Stopped by you. What was done so far is kept; the next %%agent goes on from here."
+INTERRUPTED = "Interrupted. What was done so far is kept; the next %%agent goes on from here."
+ENDS = {
+    "max-steps": "It had taken as many steps as it may. Run another %%agent to let it go on, or give --max-steps N.",
+    "length": "The answer was cut: it had reached the most tokens that an answer may have.",
+    "refused": "The provider's filter held the answer back.",
+    "rejected": REJECTED,
+}
+AGAIN = "The session is as it was; run another %%agent to go on when that is mended."
+LOST = "State unknown: the kernel ended before the run did."
+
+
+def tokens(count: int) -> str:
+    """``950 tokens``, ``12.3k tokens``, ``1.2M tokens``."""
+    if count < 1_000:
+        return f"{count} token{'' if count == 1 else 's'}"
+    if count < 999_500:
+        return f"{count / 1000:.1f}k tokens" if count < 99_950 else f"{count / 1000:.0f}k tokens"
+    return f"{count / 1e6:.1f}M tokens"
+
+
+def dollars(cost: float | None) -> str:
+    """``$0.0012``, ``$1.20``; nothing if not known, or nothing was charged."""
+    if not cost:
+        return ""
+    return f"${cost:.4f}" if cost < 0.1 else f"${cost:.2f}"
+
+
+def state_words(run: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Mark, word and tone (``ok``, ``err``, ``ask``, ``run``, ``off``) of a run that is over."""
+    status = run.get("status")
+    if status == "done":
+        return "✓", "done", "ok"
+    if status == "rejected":
+        return "✗", "refused", "err"
+    if status == "failed":
+        return "✗", "failed", "err"
+    if status == "stopped":
+        return "■", str(run.get("outcome") or "stopped"), "off"
+    return "◐", str(status), "run"
+
+
+def head_words(run: Mapping[str, Any]) -> list[str]:
+    """What stands beside the state: steps, tokens, cost, time."""
+    step = int(run.get("step") or 0)
+    words = [f"{step} step{'' if step == 1 else 's'}"] if step else []
+    if run.get("tokens"):
+        words.append(tokens(int(run["tokens"])))
+    words += filter(None, [dollars(run.get("cost"))])
+    started, over = run.get("started"), run.get("ended")
+    if started and over:
+        words.append(duration(over - started - (run.get("waited") or 0)))
+    if (run.get("waited") or 0) >= 500:
+        words.append(f"waited {clock(run['waited'])}")
+    return words
+
+
+def call_words(part: Mapping[str, Any]) -> str:
+    """A call in a line, without its mark: ``read src/a.py``."""
+    label = visible_line(part["ui"].get("label") or "")
+    return f"{visible_line(part['tool'])} {label}".rstrip()
+
+
+def end_of(status: str, ended: str, error: BaseException | None, reason: str | None) -> dict[str, str] | None:
+    """The last line of a run that is over: its tone, what happened, what to do; None if it just ended well.
+
+    Args:
+        status: the run's.
+        ended: how its answer says it ended; "" without an answer.
+        error: what it failed with.
+        reason: why it was stopped.
+    """
+    if status == "rejected":
+        return {"tone": "err", "text": REJECTED}
+    if status == "stopped" or isinstance(error, ToolAbortedError):
+        return {"tone": "off", "text": INTERRUPTED if reason == "interrupted" else STOPPED}
+    if error is not None:
+        text = str(error) or type(error).__name__
+        return {"tone": "err", "text": text, "advice": AGAIN}
+    if ended in ENDS:
+        return {"tone": "ask", "text": ENDS[ended]}
+    return None
