@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -184,6 +184,48 @@ class Changes:
                         folder.rmdir()
             self._drop(steps)
             return chosen
+
+    def take_back(
+        self, calls: Collection[str], *, force: bool = False, kept_as: str | None = None, session_id: str = ""
+    ) -> tuple[list[Change], dict[Path, str]]:
+        """Take back all that some calls did, file by file: one that can't be is left alone.
+
+        Args:
+            calls: their ids.
+            force: also when a file has changed since; what it holds now is lost, unless `kept_as` is given.
+            kept_as: remember what is replaced under this call id, so that it can be brought back by it.
+            session_id: whose that is.
+
+        Returns:
+            The changes taken back, newest first; and the files that were left alone, each with the reason.
+
+        Raises:
+            ToolError: a file can't be written; nothing is changed.
+        """
+        with self._lock:
+            chosen = [change for change in reversed(self._entries) if change.call_id in calls]
+            left: dict[Path, str] = {}
+            for path in dict.fromkeys(change.path for change in chosen):
+                try:
+                    self._check([change for change in chosen if change.path == path], force)
+                except ToolError as error:
+                    left[path] = str(error)
+            chosen = [change for change in chosen if change.path not in left]
+            now = {change.path: change.path.read_bytes() if change.path.is_file() else None for change in chosen}
+            write_all(_back(chosen))
+            for change in chosen:
+                for folder in reversed(change.folders):
+                    with contextlib.suppress(OSError):  # something else is in it by now
+                        folder.rmdir()
+            for change in chosen:
+                self._forget(change)
+                self._entries.remove(change)
+        if kept_as is not None and now:
+            step = self.next_step()
+            for path, before in now.items():
+                after = path.read_bytes() if path.is_file() else None
+                self.record(path, before, after, session_id, kept_as, "revert", step=step)
+        return chosen, left
 
     def _check(self, chosen: list[Change], force: bool) -> None:
         expected: dict[Path, bytes | None] = {}  # what a file will hold once the changes after this one are undone

@@ -1,0 +1,324 @@
+"""Take back messages of a session, and what they did to files; bring both back while no prompt has come after.
+
+As in OpenCode: the messages stay, hidden behind the mark ``revert`` in the session's info, until the next prompt
+removes them (`cleanup`). Files are put back from the snapshots that the steps' ``patch`` parts name. Unlike there, a
+file that somebody else has changed since is told and kept, and no file is touched that the messages did not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ToolError
+from ..core.messages import Message, part_id
+from ..core.sessions import Session
+from ..core.state import Completed, ToolPart
+from ..text.diff import shorten
+from .conversation import Conversation
+from .reverting import Change, Moved, move
+from .snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
+
+KEY = "revert"
+"""Of a session's info: ``{"messageID", "partID"?, "snapshot"?, "diff"?}``, as OpenCode has it."""
+WRITERS = ("edit", "write", "multiedit", "apply_patch")
+"""Tools whose changes `core.changes` keeps."""
+_BY_HAND = "revert:"
+"""Begins the call id under which files put back without git are remembered."""
+
+
+@dataclass
+class Reverted:
+    """What `revert` or `unrevert` did.
+
+    Attributes:
+        messages: how many messages are hidden now, or are shown again.
+        files: those that were put back, absolute.
+        kept: those that were not, each with the reason.
+        diff: what became of the files, as git writes it.
+        note: what a person should know besides; "" for nothing.
+    """
+
+    messages: int = 0
+    files: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    diff: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.messages} message{'s' * (self.messages != 1)}, {len(self.files)} files put back"]
+        lines += [f"kept: {file}: {why}" for file, why in self.kept.items()]
+        return "\n".join([*lines, self.note] if self.note else lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """The first thing that is hidden: a message, or a part of it."""
+
+    message: int
+    part: int = 0
+
+
+async def revert(
+    workspace: Workspace,
+    session: Session,
+    to: str | int | Message | None = None,
+    *,
+    force: bool = False,
+    files: bool = True,
+) -> Reverted:
+    """Hide a message and all that comes after it, and put back the files that these changed.
+
+    Args:
+        workspace: whose.
+        session: whose messages.
+        to: the first message that goes: itself, its id or its place; or a part's id, then what comes before it in its
+            message stays. The first answer to a message of the user's takes that along. None: the last message of the
+            user's after which files were changed.
+        force: put back files, too, that somebody else has changed since.
+        files: False takes back the messages alone.
+
+    Raises:
+        ToolError: there is no such message, the session is at work, or the files can't be put back; then nothing has
+            happened.
+    """
+    _idle(session)
+    if to is None:
+        to = last_change(session)
+        if to is None:
+            raise ToolError("No message of this session changed a file.")
+    point = _point(session, to)
+    before = session.extra.get(KEY)
+    old = _marked(session)
+    mark: dict[str, Any] = {"messageID": session.messages[point.message].id}
+    if point.part:
+        mark["partID"] = part_id(session.messages[point.message].parts[point.part])
+    done = Reverted(messages=len(session.messages) - point.message - bool(point.part))
+    if files:
+        snapshot = (before or {}).get("snapshot")
+        moved = await _move(workspace, session, old, point, snapshot, force, done)
+        if moved is not None:
+            mark |= {"snapshot": moved.snapshot, "diff": shorten(moved.diff)}
+    elif before:
+        mark |= {key: before[key] for key in ("snapshot", "diff") if key in before}
+    session.extra = {**session.extra, KEY: mark}
+    workspace.sessions.save(session)
+    return done
+
+
+async def unrevert(workspace: Workspace, session: Session, *, force: bool = False) -> Reverted:
+    """Show again what `revert` hid, and bring the files back that it replaced.
+
+    Raises:
+        ToolError: nothing is hidden, the session is at work, or the files can't be brought back; then nothing has
+            happened.
+    """
+    _idle(session)
+    mark = session.extra.get(KEY)
+    old = _marked(session)
+    if mark is None or old is None:
+        raise ToolError("Nothing was taken back in this session, or a prompt has come after it.")
+    done = Reverted(messages=len(session.messages) - old.message - bool(old.part))
+    await _move(workspace, session, old, None, mark.get("snapshot"), force, done)
+    _unmark(workspace, session)
+    return done
+
+
+async def cleanup(workspace: Workspace, session: Session) -> list[str]:
+    """Remove the hidden messages for good: a new prompt goes on from before them.
+
+    Returns:
+        The ids of what was removed, messages and parts.
+    """
+    if KEY not in session.extra:
+        return []
+    point = _marked(session)
+    gone: list[str] = []
+    if point is not None:
+        conversation = Conversation(workspace, session)
+        first = session.messages[point.message]
+        if point.part:
+            parts = [part_id(part) for part in first.parts[point.part :]]
+            conversation.drop(first, parts)
+            gone += parts
+        messages = [message.id for message in session.messages[point.message + bool(point.part) :]]
+        conversation.remove(messages)
+        gone += messages
+        if session.message_id in messages:
+            session.message_id = ""
+        session.recent.clear()  # calls that were taken back are no loop
+    _unmark(workspace, session)
+    return gone
+
+
+def visible(session: Session) -> list[Message]:
+    """The messages that are not hidden; the one that is cut in the middle is given with the parts that stay."""
+    point = _marked(session)
+    if point is None:
+        return list(session.messages)
+    shown = session.messages[: point.message]
+    if point.part:
+        cut = session.messages[point.message]
+        shown.append(Message(cut.info, cut.parts[: point.part]))
+    return shown
+
+
+def last_change(session: Session) -> Message | None:
+    """The last visible message of the user's after which files were changed; None if there is none."""
+    asked: Message | None = None
+    found: Message | None = None
+    for message in visible(session):
+        if message.role == "user":
+            asked = message
+        elif asked is not None and _changed_files(message):
+            found = asked
+    return found
+
+
+def _changed_files(message: Message) -> bool:
+    """Whether files were changed; where there are no snapshots, the calls of tools that write must tell."""
+    return any(message.of_type("patch")) or any(
+        isinstance(call.state, Completed) and call.tool in WRITERS for call in message.calls
+    )
+
+
+# ---------------------------------------------------------------------- points
+
+
+def _idle(session: Session) -> None:
+    if session.run is not None:
+        raise ToolError(f"the session {session.title!r} is at work; stop it first, or wait for it")
+
+
+def _point(session: Session, to: str | int | Message) -> _Point:
+    messages = session.messages
+    if isinstance(to, int):
+        if not -len(messages) <= to < len(messages):
+            raise ToolError(f"there is no message {to}; the session has {len(messages)}")
+        return _whole(messages, to % len(messages))
+    wanted = to.id if isinstance(to, Message) else to
+    for at, message in enumerate(messages):
+        if message.id == wanted:
+            return _whole(messages, at)
+        for place, part in enumerate(message.parts):
+            if part_id(part) == wanted:
+                stays = message.parts[:place]
+                if message.role == "user" or not any(_says(part) for part in stays):
+                    return _whole(messages, at)
+                return _Point(at, place)
+    raise ToolError(f"there is no message or part {wanted} in the session {session.title!r}")
+
+
+def _whole(messages: list[Message], at: int) -> _Point:
+    """A message; a question whose first answer goes is not left alone."""
+    if at and messages[at].role == "assistant" and messages[at - 1].role == "user":
+        at -= 1
+    return _Point(at)
+
+
+def _says(part: Any) -> bool:
+    return isinstance(part, ToolPart) or part.get("type") == "text"
+
+
+def _marked(session: Session) -> _Point | None:
+    """Where the hidden messages begin; None if none are, or the mark names none that is there."""
+    mark = session.extra.get(KEY)
+    if not isinstance(mark, dict):
+        return None
+    for at, message in enumerate(session.messages):
+        if message.id == mark.get("messageID"):
+            parts = [part_id(part) for part in message.parts]
+            return _Point(at, parts.index(mark["partID"]) if mark.get("partID") in parts else 0)
+    return None
+
+
+def _unmark(workspace: Workspace, session: Session) -> None:
+    session.extra = {key: value for key, value in session.extra.items() if key != KEY}
+    workspace.sessions.save(session)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _behind(session: Session, point: _Point | None) -> Iterator[tuple[Message, int]]:
+    """The parts from a point on: message and place."""
+    if point is not None:
+        for at in range(point.message, len(session.messages)):
+            message = session.messages[at]
+            for place in range(point.part if at == point.message else 0, len(message.parts)):
+                yield message, place
+
+
+def _changes(session: Session, point: _Point | None) -> list[Change]:
+    """What the steps from a point on did to files, oldest first."""
+    found = []
+    for message, place in _behind(session, point):
+        part = message.parts[place]
+        if isinstance(part, ToolPart) or part.get("type") != "patch" or not part.get("hash"):
+            continue
+        ends = [one for one in message.of_type("step-finish") if one.get("snapshot")]
+        found.append(Change(str(part["hash"]), tuple(part.get("files") or ()), ends[-1]["snapshot"] if ends else None))
+    return found
+
+
+async def _move(
+    workspace: Workspace,
+    session: Session,
+    old: _Point | None,
+    new: _Point | None,
+    snapshot: str | None,
+    force: bool,
+    done: Reverted,
+) -> Moved | None:
+    """Make the files what they were at `new` (None: the end), where they are what they were at `old`."""
+    hidden, hide = _changes(session, old), _changes(session, new)
+    if not hidden and not hide:
+        _by_hand(workspace, session, old, new, force, done)
+        return None
+    snapshots = workspace.service(Snapshots)
+    problem = snapshots.why_not()
+    if problem is not None:
+        done.note = f"The files were not put back: {problem}."
+        return None
+    try:
+        moved = await snapshots.work(lambda shadow: move(shadow, hidden, hide, snapshot, force))
+    except ToolError as error:
+        raise ToolError(f"{error} With files=False the messages alone are taken back.") from error
+    done.files, done.kept, done.diff = moved.files, moved.kept, moved.diff
+    return moved
+
+
+def _by_hand(
+    workspace: Workspace, session: Session, old: _Point | None, new: _Point | None, force: bool, done: Reverted
+) -> None:
+    """Without git: what tools that write files kept in this process (`core.changes`)."""
+    changes = workspace.changes
+    if new is None:
+        calls, name = {_BY_HAND + session.id}, None
+    else:
+        calls, name = set(_call_ids(workspace, session, new)), _BY_HAND + session.id
+    taken, kept = changes.take_back(calls, force=force, kept_as=name, session_id=session.id)
+    done.files = list(dict.fromkeys(str(change.path) for change in taken))
+    done.kept = {str(path): why for path, why in kept.items()}
+    problem = workspace.service(Snapshots).why_not()
+    wrote = any(_changed_files(message) for message in session.messages[(new or old or _Point(0)).message :])
+    if problem is not None and wrote:
+        done.note = f"Only what tools wrote in this kernel can be put back here: {problem}."
+
+
+def _call_ids(workspace: Workspace, session: Session, point: _Point) -> Iterator[str]:
+    """The ids of the calls from a point on, those of child sessions among them."""
+    known = {one.id: one for one in workspace.sessions.list()}
+    for message, place in _behind(session, point):
+        part = message.parts[place]
+        if not isinstance(part, ToolPart):
+            continue
+        yield part.call_id
+        metadata = getattr(part.state, "metadata", None) or {}
+        child = known.get(str(metadata.get("sessionId")))
+        if child is not None and child.messages:
+            yield from _call_ids(workspace, child, _Point(0))

@@ -1,0 +1,115 @@
+"""Which files have to become what, so that the project is as it was before some steps; and which are left alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from .snapshots import files
+from .snapshots.service import firsts
+from .snapshots.shadow import Entries, Shadow
+
+SINCE = "it was changed since, by somebody else"
+BETWEEN = "somebody else changed it between two steps"
+UNRECORDED = "what is there now is not recorded (ignored, too large, or no file)"
+OUTSIDE = "it is outside the project now"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one step did: the files it changed (absolute), and the trees before and after it."""
+
+    before: str
+    files: tuple[str, ...]
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What came of it: see `revert.Reverted`; `snapshot` is the tree to which taking it back leads."""
+
+    files: list[str]
+    kept: dict[str, str]
+    diff: str
+    snapshot: str
+
+
+def move(shadow: Shadow, hidden: Sequence[Change], hide: Sequence[Change], snapshot: str | None, force: bool) -> Moved:
+    """Put files back.
+
+    Args:
+        shadow: held.
+        hidden: the steps that are taken back now; the files are what they were before them.
+        hide: the steps that shall be; the files become what they were before these.
+        snapshot: the tree from before the first of several times that something was taken back; None: as it is now.
+        force: also those that somebody else has changed.
+
+    Raises:
+        ToolError: a snapshot is gone, or a file can't be written; nothing is changed.
+    """
+    now = shadow.track()
+    snapshot = snapshot or now
+    wanted = firsts(shadow, [(change.before, change.files) for change in hide])
+    was = firsts(shadow, [(change.before, change.files) for change in hidden])
+    back = [path for path in was if path not in wanted]
+    if back:
+        wanted |= firsts(shadow, [(snapshot, [str(shadow.worktree / path) for path in back])])
+    current = shadow.entries(now, list(wanted))
+    expected, torn = _expected(shadow, hide)
+    expected |= was
+    kept: dict[str, str] = {}
+    for path in list(wanted):
+        why = None
+        if current[path] == wanted[path] and _recorded(shadow, path, current):
+            why = ""
+        elif not _recorded(shadow, path, current):
+            why = UNRECORDED
+        elif path in expected and current[path] != expected[path]:
+            why = SINCE
+        elif path in torn and path not in was:
+            why = BETWEEN
+        if why == "" or (why is not None and (not force or why == UNRECORDED)):
+            del wanted[path]
+            if why:
+                kept[str(shadow.worktree / path)] = why
+    outside = [name for change in (*hide, *hidden) for name in change.files if _outside(shadow, name)]
+    kept |= dict.fromkeys(outside, OUTSIDE)
+    changed = files.put(shadow, wanted)
+    diff = shadow.text(snapshot, shadow.track()) if hide else ""
+    return Moved([str(shadow.worktree / path) for path in changed], kept, diff, snapshot)
+
+
+def _expected(shadow: Shadow, changes: Sequence[Change]) -> tuple[Entries, Collection[str]]:
+    """What each file is if nobody has changed it since, where that is known; and those changed between two steps."""
+    expected: Entries = {}
+    torn: set[str] = set()
+    for change in changes:
+        paths = [os.path.relpath(name, shadow.worktree) for name in change.files if not _outside(shadow, name)]
+        if not paths:
+            continue
+        again = [path for path in paths if path in expected]
+        if again:
+            began = shadow.entries(change.before, again)
+            torn |= {path for path in again if began[path] != expected[path]}
+        if change.after is not None and shadow.has(change.after):
+            expected |= shadow.entries(change.after, paths)
+        else:
+            for path in paths:
+                expected.pop(path, None)
+    return expected, torn
+
+
+def _recorded(shadow: Shadow, path: str, current: Entries) -> bool:
+    """Whether what is at a path now is what the snapshot of now says."""
+    return current[path] is not None or not os.path.lexists(shadow.worktree / path) or _only_files(shadow, path)
+
+
+def _only_files(shadow: Shadow, path: str) -> bool:
+    """Whether a folder is there, with recorded files in it, where a file shall come back."""
+    full = shadow.worktree / path
+    return full.is_dir() and not full.is_symlink()
+
+
+def _outside(shadow: Shadow, name: str) -> bool:
+    return os.path.relpath(name, shadow.worktree).startswith(os.pardir)
