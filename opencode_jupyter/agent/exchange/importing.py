@@ -207,9 +207,7 @@ def _alike(one: tuple[Data, list[Data]], other: tuple[Data, list[Data]]) -> bool
     # As a `Session` writes it, since that is what is kept.
     kept = plain(Session.from_wire(other[0]).to_wire())
     mine = {k: v for k, v in one[0].items() if not k.startswith("opencode_jupyter")}
-    return {**mine, "directory": kept["directory"], "path": ""} == {**kept, "path": ""} and shown(one[1]) == shown(
-        other[1]
-    )
+    return mine == kept and shown(one[1]) == shown(other[1])
 
 
 async def _foreign(workspace: Workspace, id: str, messages: list[Data]) -> bool:

@@ -1,0 +1,129 @@
+"""Sessions for tests: those that a real release exported, and generated ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+RECORDED = sorted((Path(__file__).parents[1] / "data" / "sessions").glob("*.json"))
+
+_NAMES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_words = st.text(st.characters(exclude_categories=()), max_size=20)  # lone surrogates too
+_moments = st.integers(1, 2**52)
+_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_words, inner, max_size=3),
+    max_leaves=6,
+)
+_records = st.dictionaries(_words, _json, max_size=3)
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """A session that a real release exported."""
+    found: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "sessions" / f"{name}.json").read_text())
+    return found
+
+
+def id_of(prefix: str, number: int) -> str:
+    """An id in OpenCode's form; those of one kind sort by their number."""
+    digits = "".join(_NAMES[number // 62**k % 62] for k in reversed(range(14)))
+    return f"{prefix}_{number:012x}{digits}"
+
+
+def _span(draw: st.DrawFn) -> dict[str, int]:
+    start = draw(_moments)
+    return {"start": start, "end": start + draw(st.integers(0, 10_000))}
+
+
+@st.composite
+def _state(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any]:
+    given = draw(_records)
+    if draw(st.booleans()):
+        failed = {"status": "error", "input": given, "error": draw(_words), "time": _span(draw)}
+        return {**failed, **({"metadata": draw(_records)} if draw(st.booleans()) else {})}
+    done: dict[str, Any] = {
+        "status": "completed",
+        "input": given,
+        "output": draw(_words),
+        "title": draw(_words),
+        "metadata": draw(_records),
+        "time": _span(draw),
+    }
+    if draw(st.booleans()):
+        file = {**owner, "id": id_of("prt", number + 50), "type": "file", "mime": "image/png"}
+        done["attachments"] = [{**file, "url": "data:image/png;base64,eA=="}]
+    return done
+
+
+@st.composite
+def _part(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any]:
+    kind = draw(st.sampled_from(("text", "reasoning", "file", "tool", "step-start", "patch", "compaction", "new-kind")))
+    part: dict[str, Any] = {**owner, "id": id_of("prt", number), "type": kind}
+    if kind == "text":
+        return {**part, "text": draw(_words), "synthetic": draw(st.booleans())}
+    if kind == "reasoning":
+        return {**part, "text": draw(_words), "time": _span(draw), "metadata": draw(_records)}
+    if kind == "file":
+        return {**part, "mime": "text/plain", "filename": draw(_words), "url": "data:text/plain;base64,eA=="}
+    if kind == "tool":
+        more = {"callID": draw(_words), "tool": draw(_words), "state": draw(_state(owner, number))}
+        return {**part, **more, **({"fromLater": draw(_json)} if draw(st.booleans()) else {})}
+    if kind == "step-start":
+        return {**part, "snapshot": draw(_words)}
+    if kind == "patch":
+        return {**part, "hash": draw(_words), "files": draw(st.lists(_words, max_size=2))}
+    if kind == "compaction":
+        return {**part, "auto": draw(st.booleans())}
+    return {**part, "whatever": draw(_json)}
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> dict[str, Any]:
+    """A whole session, as a real release could export it, with parts and keys of a later one."""
+    number = draw(st.integers(1, 2**20))
+    id, first = id_of("ses", number), number * 10_000
+    created = draw(_moments)
+    info: dict[str, Any] = {
+        "id": id,
+        "slug": draw(_words),
+        "projectID": draw(st.sampled_from(("global", "abc"))),
+        "directory": "/elsewhere",
+        "title": draw(_words),
+        "version": draw(_words.filter(bool)),
+        "time": {"created": created, "updated": created + draw(st.integers(0, 10**6))},
+        "cost": 10.0,
+        "tokens": {"input": 10**6, "output": 10**6, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+        "fromLater": draw(_json.filter(lambda value: value is not None)),
+    }
+    messages = []
+    asked = ""
+    for place in range(draw(st.integers(0, 4))):
+        owner = {"sessionID": id, "messageID": id_of("msg", first + place)}
+        base: dict[str, Any] = {"id": owner["messageID"], "sessionID": id, "agent": draw(_words.filter(bool))}
+        if not asked or draw(st.booleans()):
+            asked = base["id"]
+            model = {"providerID": "fake", "modelID": draw(_words)}
+            made = {**base, "role": "user", "time": {"created": created + place}, "model": model}
+        else:
+            made = {
+                **base,
+                "role": "assistant",
+                "time": {"created": created + place, "completed": created + place},
+                "parentID": asked,
+                "mode": "build",
+                "path": {"cwd": "/elsewhere", "root": "/elsewhere"},
+                "cost": 0.5,
+                "tokens": {"input": 3, "output": 4, "reasoning": 0, "cache": {"read": 1, "write": 0}},
+                "modelID": "m",
+                "providerID": "fake",
+            }
+        parts = [draw(_part(owner, first + 100 * place + n)) for n in range(draw(st.integers(0, 4)))]
+        messages.append({"info": made, "parts": parts})
+    return {"info": info, "messages": messages}
