@@ -44,18 +44,20 @@ def listed(connection: sqlite3.Connection, directory: str | None, limit: int | N
 
 
 def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
-    """Sessions whose id is `name`, else whose id begins with it (``ses_`` may be left out), else whose title it is."""
+    """Infos of sessions whose id is `name`, else begins with it (``ses_`` may be left out), else whose title it is."""
     wanted = rows.text_of(name) or ""
-    exact = _read(connection, "s.id = ?" + _ORDER, (wanted, limit))
-    if exact or not wanted:
-        return exact
-    begun = [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]
-    for start in begun:
-        there = _read(connection, "substr(s.id, 1, ?) = ?" + _ORDER, (len(start), start, limit))
+    if not wanted:
+        return []
+    tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (wanted,))]
+    for start in [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]:
+        tried.append(("substr(id, 1, ?) = ?", (len(start), start)))
+    tried += [("title = ?", (wanted,)), ("lower(title) = lower(?)", (wanted,))]
+    for where, values in tried:
+        sql = f"SELECT data FROM sessions WHERE {where} ORDER BY updated DESC, rowid DESC LIMIT ?"  # noqa: S608
+        there = rows.read_data(connection, sql, (*values, limit))
         if there:
             return there
-    same = _read(connection, "s.title = ?" + _ORDER, (wanted, limit))
-    return same or _read(connection, "lower(s.title) = lower(?)" + _ORDER, (wanted, limit))
+    return []
 
 
 def children(connection: sqlite3.Connection, session_id: str) -> list[dict[str, Any]]:

@@ -131,7 +131,7 @@ class Store:
         return await self._ask(lambda c: whole.listed(c, directory, limit))
 
     async def found(self, name: str, limit: int = 20) -> list[dict[str, Any]]:
-        """Sessions of this id, else whose id begins so, else of this title; rows as `listed` gives them."""
+        """The infos of the sessions of this id, else whose id begins so, else of this title."""
         return await self._ask(lambda c: whole.found(c, name, limit))
 
     async def children(self, session_id: str) -> list[dict[str, Any]]:
