@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from pydantic import BaseModel
 
 from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.core import schema
+from opencode_jupyter.core.discovery.service import FileTools
 from opencode_jupyter.core.tool import Definition, tool
-from tests.support.many_tools import COUNT, make_tools
+from tests.support.many_tools import COUNT, make_tools, source_of
 
 MODEL, AGENT = "anthropic:claude-sonnet-4-5", "build"
 
@@ -109,3 +111,27 @@ async def test_the_later_of_two_tools_with_one_id_is_offered(ws: Workspace) -> N
     ws.registry.register(other)
     found = [one for one in await ws.registry.tools(MODEL, AGENT) if one.id == "many_3"]
     assert [one.description for one in found] == ["Another."]
+
+
+def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, folder = tmp_path / "project", tmp_path / "project" / ".opencode" / "tool"
+    (project / ".git").mkdir(parents=True)
+    folder.mkdir(parents=True)
+    for number in range(COUNT):
+        (folder / f"many_{number}.py").write_text(source_of(number))
+    workspace = Workspace(project, data_dir=tmp_path / "data", store=False)
+    asked: list[str] = []
+    for name in ("stat", "lstat"):
+
+        def ask(path: Any, *arguments: Any, real: Any = getattr(os, name), **options: Any) -> os.stat_result:
+            asked.append(os.fspath(path))
+            return real(path, *arguments, **options)
+
+        monkeypatch.setattr(os, name, ask)
+    files = next(source for source in workspace.registry.sources if isinstance(source, FileTools))
+    assert not files.settled(None)
+    assert len([path for path in asked if "many_" in path]) == COUNT
+    assert len(asked) < COUNT + 150, "folders are looked at once, however many files stand in them"
+    labels = {entry.label for entry in files._watch.entries}
+    assert labels == {f".opencode/tool/many_{number}.py" for number in range(COUNT)}
+    workspace.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from ..config.load import upwards
@@ -46,10 +47,9 @@ class ToolFile:
 def stamp(path: str | os.PathLike[str]) -> Stamp | None:
     """What tells this state of a file or folder from another; None if it is not there. Links are followed."""
     try:
-        found = os.stat(path)
+        return _stamp(os.stat(path))
     except (OSError, ValueError):
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def config_folders(workspace: Workspace) -> list[tuple[Path, bool]]:
@@ -111,7 +111,12 @@ def find(folder: Path, own: bool, watched: dict[Path, Stamp | None]) -> list[Too
 
 
 def _tool_file(path: Path, namespace: str, own: bool) -> ToolFile | None:
-    if not path.is_file():
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
         return None
-    seen = stamp(path)
-    return ToolFile(path, namespace, own, seen) if seen is not None else None
+    return ToolFile(path, namespace, own, _stamp(found)) if S_ISREG(found.st_mode) else None
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -89,12 +89,13 @@ class Watch:
         files = [file for folder, own in self._folders for file in find(folder, own, watched)]
         before = {(one.file.path, one.file.own): one for one in self.entries}
         entries = []
+        heads: dict[str, str] = {}
         for file in files:
             entry = before.get((file.path, file.own))
             if entry is not None and entry.same() and self._keep(entry):
                 del before[file.path, file.own]
             else:
-                entry = Entry(file, label_of(file.path, self._workspace))
+                entry = Entry(file, self._label(file.path, heads))
             entries.append(entry)
             watched[file.path] = file.stamp
             if entry.content is not None:
@@ -103,6 +104,14 @@ class Watch:
         self.entries = tuple(entries)
         for entry in before.values():
             self._gone(entry)
+
+    def _label(self, path: Path, heads: dict[str, str]) -> str:
+        """`label_of`, which resolves links: once for a folder, since hundreds of files may stand in one."""
+        folder, name = os.path.split(path)
+        head = heads.get(folder)
+        if head is None:
+            head = heads[folder] = label_of(path, self._workspace).removesuffix(name)
+        return head + name
 
     def add(self, entry: Entry) -> None:
         """Watch what an entry was found to import, too."""
