@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +121,16 @@ def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, mo
         (folder / f"many_{number}.py").write_text(source_of(number))
     workspace = Workspace(project, data_dir=tmp_path / "data", store=False)
     asked: list[str] = []
-    for name in ("stat", "lstat"):
 
-        def ask(path: Any, *arguments: Any, real: Any = getattr(os, name), **options: Any) -> os.stat_result:
+    def noted(real: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def ask(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
             asked.append(os.fspath(path))
             return real(path, *arguments, **options)
 
-        monkeypatch.setattr(os, name, ask)
+        return ask
+
+    monkeypatch.setattr(os, "stat", noted(os.stat))
+    monkeypatch.setattr(os, "lstat", noted(os.lstat))
     files = next(source for source in workspace.registry.sources if isinstance(source, FileTools))
     assert not files.settled(None)
     assert len([path for path in asked if "many_" in path]) == COUNT
