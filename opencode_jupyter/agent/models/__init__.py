@@ -1,0 +1,39 @@
+"""Models by name: everything between ``provider:model`` and the events of `agent.events`.
+
+`ProviderModel` (`provider_model`) asks a model; a `Wire` writes its requests and a `Reader` reads its answers, one pair
+for each format: `openai_body`/`openai_stream`, `anthropic_*`, `google_*`. Nothing here uses a provider's own library:
+their work on each request grows with the conversation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .resolving import Models
+from .trusting import untrusted
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+    from ..model import Model, ModelInfo
+
+__all__ = ["Models", "known", "resolve", "untrusted"]
+
+
+async def resolve(workspace: Workspace, name: str) -> Model:
+    """The model of a name: ``provider:model``, ``provider/model`` or ``scripted:FILE``.
+
+    The same object is given for the same name, as long as the configuration does not change; it is closed with the
+    workspace. Nothing is sent.
+
+    Raises:
+        ModelError: kind ``setup`` (no such provider, a mistake in its entry, not trusted), ``not_found`` (a model that
+            the provider's entry does not list), ``script``. A key is looked for at the first request.
+    """
+    return await workspace.service(Models).model(name)
+
+
+def known(workspace: Workspace) -> list[ModelInfo]:
+    """Models for completion: those that the configuration lists, and well-known ones of providers that a key is there
+    for. No network.
+    """
+    return workspace.service(Models).known()

@@ -1,0 +1,225 @@
+"""Requests in the form of Anthropic's messages."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import ModelInfo, Request, ToolSpec
+from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from .anthropic_stream import AnthropicReader
+from .encoding import PerTools, PerTurn, array, encode, joined
+from .keys import Key
+from .parts import Parts
+from .settings import ModelSettings, Provider
+from .tool_names import wire_name
+from .wire import ATTACHED, Wire, snaked
+
+VERSION = "2023-06-01"
+BETA = "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14"
+"""Thoughts between calls, and arguments that stream as they are written; as OpenCode asks for them."""
+MOST_OUTPUT = 32_000
+"""Tokens of an answer where nothing else is said: the API wants a number. OpenCode's."""
+OLD = (("claude-3-5-", 8192), ("claude-3-7-", 64_000), ("claude-3-", 4096), ("claude-2", 4096))
+"""Models that take less (Anthropic's table of models)."""
+MARK = b',"cache_control":{"type":"ephemeral"}}'
+"""Put on a block, it lets the provider keep all up to there for the next request."""
+_BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A turn's content, encoded.
+
+    Attributes:
+        role: ``user`` or ``assistant``.
+        whole: the blocks, joined by commas.
+        marked: the same with a cache mark on the last block that can bear one; the same as `whole` if none can.
+    """
+
+    role: str
+    whole: bytes
+    marked: bytes
+
+
+class AnthropicWire(Wire):
+    """Messages."""
+
+    def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
+        super().__init__(provider, info, settings)
+        self._turn = PerTurn(self._blocks)
+        self._tools = PerTools(_tools)
+
+    def url(self) -> str:
+        """Where requests go."""
+        return f"{self.provider.url}/messages"
+
+    def headers(self, key: Key | None) -> dict[str, str]:
+        """What a request carries, with the key."""
+        headers = {"anthropic-version": VERSION, "anthropic-beta": BETA}
+        if key is not None and key.source == "ANTHROPIC_AUTH_TOKEN":
+            headers["authorization"] = f"Bearer {key.value}"
+        elif key is not None:
+            headers["x-api-key"] = key.value
+        return headers
+
+    def reader(self, parts: Parts) -> AnthropicReader:
+        """A reader for the answer."""
+        return AnthropicReader(parts)
+
+    def body(self, request: Request) -> bytes:
+        """A request."""
+        options = snaked(self.options(request))
+        head: dict[str, Any] = {"model": self.api_id, "stream": True, "max_tokens": self._most(request)}
+        thinking = options.get("thinking")
+        thinks = isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive")
+        if thinks and isinstance(thinking.get("budget_tokens"), int):
+            whole = head["max_tokens"] + thinking["budget_tokens"]  # the limit counts thoughts too
+            head["max_tokens"] = min(whole, self.info.output) if self.info.output else whole
+        if self.settings.temperature and not thinks:
+            if request.temperature is not None:
+                head["temperature"] = request.temperature
+            elif request.top_p is not None:  # newer models take one of the two
+                head["top_p"] = request.top_p
+        head.update(options)
+        parts = {"messages": self._messages(request.turns)}
+        system = [{"type": "text", "text": text} for text in request.system if text.strip()]
+        for block in system[:2]:
+            block["cache_control"] = {"type": "ephemeral"}  # type: ignore[assignment]
+        if system:
+            head["system"] = system
+        if request.tools and self.settings.tools:
+            parts["tools"] = self._tools(request.tools)
+            head["tool_choice"] = _choice(request.tool_choice, thinks)
+        return joined(head, **parts)
+
+    def _most(self, request: Request) -> int:
+        limit = next((most for start, most in OLD if self.api_id.startswith(start)), self.info.output)
+        wanted = request.max_output or min(MOST_OUTPUT, limit or MOST_OUTPUT)
+        return min(wanted, limit) if limit else wanted
+
+    # ------------------------------------------------------------------ turns
+
+    def _messages(self, turns: Sequence[Turn]) -> bytes:
+        """The messages; those of one role in a row are put together, and the last two bear cache marks."""
+        groups: list[tuple[str, list[Blocks]]] = []
+        for turn in turns:
+            blocks = self._turn(turn)
+            if not blocks.whole:
+                continue
+            if groups and groups[-1][0] == blocks.role:
+                groups[-1][1].append(blocks)
+            else:
+                groups.append((blocks.role, [blocks]))
+        messages = []
+        for at, (role, content) in enumerate(groups):
+            last = content[-1].marked if at >= len(groups) - 2 else content[-1].whole
+            inner = b",".join([*(one.whole for one in content[:-1]), last])
+            messages.append(b'{"role":"' + role.encode() + b'","content":[' + inner + b"]}")
+        return array(messages)
+
+    def _blocks(self, turn: Turn) -> Blocks:
+        if turn.role == "assistant":
+            found = self._assistant(turn)
+        elif turn.role == "tool":
+            found = self._results(turn)
+        else:
+            found = [self._media(one) if isinstance(one, MediaPiece) else _text(one) for one in turn.pieces]
+        encoded = [encode(one) for one in found if one is not None]
+        marked = list(encoded)
+        if marked and not marked[-1].startswith((b'{"type":"thinking"', b'{"type":"redacted_thinking"')):
+            marked[-1] = marked[-1][:-1] + MARK
+        role = "assistant" if turn.role == "assistant" else "user"
+        return Blocks(role, b",".join(encoded), b",".join(marked))
+
+    def _media(self, piece: MediaPiece) -> dict[str, Any]:
+        if not self.takes(piece):
+            return {"type": "text", "text": self.left_out(piece)}
+        source = {"type": "base64", "media_type": piece.mime, "data": piece.data}
+        if piece.mime.startswith("image/"):
+            return {"type": "image", "source": source}
+        titled = {"title": piece.filename} if piece.filename else {}
+        return {"type": "document", "source": source, **titled}
+
+    def _assistant(self, turn: Turn) -> list[dict[str, Any] | None]:
+        out: list[dict[str, Any] | None] = []
+        for piece in turn.pieces:
+            if isinstance(piece, TextPiece):
+                out.append(_text(piece))
+            elif isinstance(piece, ReasoningPiece) and self.is_own(turn):
+                out.append(_thought(piece))
+            elif isinstance(piece, CallPiece):
+                name, call_id = wire_name(piece.name), wire_id(piece.id)
+                out.append({"type": "tool_use", "id": call_id, "name": name, "input": piece.arguments})
+        return out
+
+    def _results(self, turn: Turn) -> list[dict[str, Any] | None]:
+        out: list[dict[str, Any] | None] = []
+        behind: list[dict[str, Any] | None] = []
+        for piece in turn.pieces:
+            if not isinstance(piece, ResultPiece):
+                continue
+            text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
+            media = [self._media(one) for one in piece.media if self.takes(one)]
+            block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(piece.call_id)}
+            if media and self.info.media_in_results:
+                block["content"] = [*([{"type": "text", "text": text}] if text.strip() else []), *media]
+            elif text:
+                block["content"] = text
+            if piece.failed:
+                block["is_error"] = True
+            out.append(block)
+            if media and not self.info.media_in_results:
+                behind += media
+        if behind:
+            out += [{"type": "text", "text": ATTACHED}, *behind]
+        return out
+
+
+def wire_id(id: str) -> str:
+    """A call's id in the characters that Anthropic takes; two ids never become one."""
+    plain = _BAD_ID.sub("_", id)
+    return id if plain == id and id else f"{plain[:40]}_{hashlib.sha256(id.encode()).hexdigest()[:8]}"
+
+
+def _text(piece: Any) -> dict[str, Any] | None:
+    """A block of text; None for one without words, which the API refuses."""
+    if not isinstance(piece, TextPiece) or not piece.text.strip():
+        return None
+    return {"type": "text", "text": piece.text}
+
+
+def _thought(piece: ReasoningPiece) -> dict[str, Any] | None:
+    """A thought with its signature; None without one: the API refuses it then."""
+    said = (piece.metadata or {}).get("anthropic")
+    if not isinstance(said, Mapping):
+        return None
+    if said.get("signature"):
+        return {"type": "thinking", "thinking": piece.text, "signature": said["signature"]}
+    if said.get("redactedData"):
+        return {"type": "redacted_thinking", "data": said["redactedData"]}
+    return None
+
+
+def _tools(tools: Sequence[ToolSpec]) -> bytes:
+    return encode(
+        [
+            {
+                "name": wire_name(tool.name),
+                "description": tool.description,
+                "input_schema": {key: value for key, value in tool.schema.items() if key != "$schema"},
+            }
+            for tool in tools
+        ]
+    )
+
+
+def _choice(choice: str, thinks: bool) -> dict[str, Any]:
+    if choice in ("auto", "none"):
+        return {"type": choice}
+    if thinks:
+        return {"type": "auto"}  # no tool can be forced on a model that thinks
+    return {"type": "any"} if choice == "required" else {"type": "tool", "name": wire_name(choice)}

@@ -1,0 +1,71 @@
+"""One provider's HTTP connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT = 30.0
+"""Seconds for a connection to stand."""
+MOST_CONNECTIONS = 200
+"""At a time: as many as runs go side by side."""
+LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
+"""No proxy stands before these, whatever ``HTTP_PROXY`` says: a server of the user's own is there."""
+
+
+class Connection:
+    """The connections to one provider; they are made at the first request and belong to the loop of that request.
+
+    Args:
+        timeout: seconds without a word after which a request is given up; None for no limit.
+    """
+
+    def __init__(self, timeout: float | None) -> None:
+        self._timeout = timeout
+        self._client: httpx2.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.library: Any = None
+        """The HTTP library, once it is loaded."""
+
+    async def open(self) -> httpx2.AsyncClient:
+        """The client; loading the library and the certificates takes a fifth of a second, on a thread."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            client = await asyncio.to_thread(self._make)
+            if self._client is None or self._loop is not loop:
+                self._client, self._loop = client, loop
+        return self._client
+
+    def _make(self) -> httpx2.AsyncClient:
+        import httpx2
+
+        self.library = httpx2
+        return httpx2.AsyncClient(
+            timeout=httpx2.Timeout(self._timeout, connect=CONNECT),
+            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=20, keepalive_expiry=60),
+            mounts=dict.fromkeys(LOOPBACK),
+            follow_redirects=False,
+        )
+
+    @asynccontextmanager
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AsyncGenerator[httpx2.Response, None]:
+        """Send a request and give the response, its body still to be read; the connection ends with the context,
+        unless the body was read whole.
+
+        Raises:
+            httpx2.HTTPError, httpx2.InvalidURL: it did not work.
+        """
+        client = await self.open()
+        async with client.stream("POST", url, headers=headers, content=body) as response:
+            yield response
+
+    async def aclose(self) -> None:
+        """Close all connections. Twice is harmless."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()

@@ -1,0 +1,128 @@
+"""Reads the configuration's ``provider`` entries, in OpenCode's form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from ..errors import ModelError
+from ..model import Cost, ModelInfo
+from . import catalogue
+from .providers import BUILT_IN, SPOKEN
+from .settings import Format, ModelSettings, Provider
+
+TIMEOUT = 300.0
+"""Seconds without a word, where the configuration says nothing else; OpenCode's."""
+OWN = frozenset({"baseURL", "apiKey", "headers", "timeout", "chunkTimeout", "setCacheKey", "name", "includeUsage"})
+"""Options of a provider that say how it is reached; the others go into its requests."""
+
+
+def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
+    """A provider by its id and the configuration's entry for it; None if neither knows it.
+
+    Raises:
+        ModelError: kind ``setup``: the entry has a mistake.
+    """
+    known = BUILT_IN.get(id)
+    if entry is None:
+        return known
+    options = _mapping(id, "options", entry.get("options"))
+    models = {
+        str(name): _mapping(id, f"models.{name}", one)
+        for name, one in _mapping(id, "models", entry.get("models")).items()
+    }
+    url = options.get("baseURL") or entry.get("api") or (known.url if known else "")
+    if not isinstance(url, str) or (url and not url.startswith(("http://", "https://"))):
+        raise _mistake(id, f"options.baseURL is {url!r}; it must begin with https:// or http://")
+    key = options.get("apiKey") or ""
+    if not isinstance(key, str):
+        raise _mistake(id, "options.apiKey must be a text")
+    headers = _mapping(id, "options.headers", options.get("headers"))
+    names = entry.get("env")
+    keys = tuple(str(one) for one in names) if isinstance(names, list) else known.keys if known else ()
+    made = Provider(
+        id,
+        str(entry.get("name") or (known.name if known else id)),
+        _format(id, entry.get("npm"), known),
+        url.rstrip("/"),
+        known.url_from if known and not options.get("baseURL") else (),
+        keys,
+        known.keyless if known else not keys,
+        {str(name): str(value) for name, value in headers.items()},
+        key.strip(),
+        _timeout(id, options),
+        models,
+        {name: value for name, value in options.items() if name not in OWN},
+        known is None and bool(models),
+    )
+    if not made.url:
+        raise _mistake(id, 'has no address: give it {"options": {"baseURL": "https://.../v1"}}')
+    return made
+
+
+def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
+    """What is known of a model, from the table and, before it, from the configuration."""
+    entry = of.models.get(id, {})
+    api_id = str(entry.get("id") or id)
+    info = replace(catalogue.described(of.id, api_id, of.format), model=id)
+    if entry.get("name"):
+        info = replace(info, name=str(entry["name"]))
+    limit = entry.get("limit")
+    if isinstance(limit, Mapping):
+        context, output = catalogue.number(limit.get("context")), catalogue.number(limit.get("output"))
+        info = replace(info, context=context or info.context, output=output or info.output)
+    cost = entry.get("cost")
+    if isinstance(cost, Mapping):
+        kinds = ("input", "output", "cache_read", "cache_write")
+        prices = {kind: float(cost[kind]) for kind in kinds if isinstance(cost.get(kind), int | float)}
+        info = replace(info, cost=Cost(**prices))
+    if isinstance(entry.get("attachment"), bool):
+        info = replace(info, images=entry["attachment"], documents=entry["attachment"] and info.documents)
+    modalities = entry.get("modalities")
+    if isinstance(modalities, Mapping) and isinstance(modalities.get("input"), list):
+        info = replace(info, images="image" in modalities["input"], documents="pdf" in modalities["input"])
+    if isinstance(entry.get("reasoning"), bool):
+        info = replace(info, reasons=entry["reasoning"])
+    options, headers = entry.get("options"), entry.get("headers")
+    return info, ModelSettings(
+        options=dict(options) if isinstance(options, Mapping) else {},
+        headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, Mapping) else {},
+        temperature=entry.get("temperature") is not False,
+        tools=entry.get("tool_call") is not False,
+    )
+
+
+def _format(id: str, npm: Any, known: Provider | None) -> Format:
+    if npm is None:
+        return known.format if known else "openai"
+    found = SPOKEN.get(str(npm))
+    if found is None:
+        raise _mistake(id, f"npm is {npm!r}; what is spoken here: {', '.join(SPOKEN)}")
+    return cast("Format", found)
+
+
+def _timeout(id: str, options: Mapping[str, Any]) -> float | None:
+    """Seconds without a word. ``chunkTimeout`` and ``timeout`` are milliseconds; False is no limit."""
+    for name in ("chunkTimeout", "timeout"):
+        value = options.get(name)
+        if value is False:
+            return None
+        if value is None:
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+            raise _mistake(id, f"options.{name} must be a number of milliseconds, or false for no limit")
+        return value / 1000
+    return TIMEOUT
+
+
+def _mapping(id: str, where: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _mistake(id, f"{where} must be an object ({{...}})")
+    return dict(value)
+
+
+def _mistake(id: str, what: str) -> ModelError:
+    return ModelError(f"provider.{id} of the configuration: {what}", "setup", provider=id)

@@ -1,0 +1,255 @@
+"""What a provider says when it refuses, as a `ModelError` whose words tell what to do."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Kind, ModelError
+from .keys import redacted
+from .overflow import is_overflow
+from .retry_after import details, retry_after
+
+MOST_BODY = 2000
+"""Characters of a provider's answer that an error keeps."""
+MOST_WORDS = 500
+"""Characters of a provider's own sentence that a message repeats."""
+
+STATUS: dict[str, int] = {
+    # Anthropic
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    # OpenAI and servers like it
+    "invalid_api_key": 401,
+    "model_not_found": 404,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_error": 500,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "service_unavailable": 503,
+    "server_overloaded": 503,
+    # Google
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+"""The HTTP status that an error's own name stands for, where it comes inside a stream."""
+
+_QUOTA = re.compile(
+    r"insufficient_quota|insufficient (balance|credits|funds)|credit balance|billing|out of credits|"
+    r"exceeded your current quota|quota exceeded|usage limit|spending limit|payment required",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"content_filter|content_policy|content management policy|responsible ?ai|safety (system|reasons)|flagged|"
+    r"violat\w+ .{0,40}polic|usage polic|data_inspection_failed",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|model_not_available|"
+    r"\bmodels?\b.{0,120}?(does not exist|doesn't exist|not found|not exist|is not (a )?valid|not supported|unknown)|"
+    r"(invalid|unknown|unsupported|no such|not a valid) model\b|no endpoints found",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_KEY = re.compile(r"API_KEY_INVALID|api key not valid|(invalid|incorrect|missing) api[ _]key", re.IGNORECASE)
+_HTML = re.compile(r"^\s*(<!doctype html|<html|<head|<\?xml)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an error must know of the request.
+
+    Attributes:
+        provider: its id.
+        model: the model's id.
+        url: where it was sent, without what stands behind ``?``.
+        secrets: texts that must not be shown.
+        key_from: where the key came from, for a person; "" if none was sent.
+        key_names: variables that may hold a key.
+        near: model ids that resemble the one asked for.
+        local: a server of the user's own (Ollama and the like).
+    """
+
+    provider: str
+    model: str
+    url: str
+    secrets: Sequence[str] = ()
+    key_from: str = ""
+    key_names: Sequence[str] = ()
+    near: Sequence[str] = ()
+    local: bool = False
+
+
+def refused(asked: Asked, status: int, headers: Mapping[str, str], body: bytes | str) -> ModelError:
+    """The error for a response with a status other than 200."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    try:
+        value: Any = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, list) and value:  # Google answers a stream with a list
+        value = value[0]
+    return _error(asked, status, headers, text, value)
+
+
+def in_stream(asked: Asked, value: Mapping[str, Any]) -> ModelError:
+    """The error for an error that came inside a stream (status 200)."""
+    error = value.get("error", value)
+    status: int | None = None
+    if isinstance(error, Mapping):
+        for name in (error.get("code"), error.get("type"), error.get("status")):
+            if isinstance(name, int) and 400 <= name < 600:
+                status = name
+            elif isinstance(name, str):
+                status = STATUS.get(name) or (int(name) if name.isdigit() and 400 <= int(name) < 600 else None)
+            if status is not None:
+                break
+    return _error(asked, status, {}, json.dumps(value, ensure_ascii=False), value)
+
+
+def web_page(asked: Asked, status: int, text: str) -> ModelError:
+    """The error for an answer that is a web page: from a proxy, a login page, or a wrong address."""
+    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+    said = f" ({html.unescape(title.group(1)).strip()[:100]})" if title else ""
+    where = f"{asked.provider}: {asked.url} answered with a web page{said}"
+    shown = _shown(asked, text)
+    if status in (401, 403, 407):
+        why = f"{where}, status {status}: a proxy or firewall is in the way"
+        return ModelError(why, "network", provider=asked.provider, status=status, retryable=False, body=shown)
+    if status >= 500 or status == 429:
+        kind: Kind = "rate_limit" if status == 429 else "overloaded"
+        return ModelError(f"{where}, status {status}", kind, provider=asked.provider, status=status, body=shown)
+    why = f"{where}. Is options.baseURL right (most end in /v1), or is a proxy in the way?"
+    kind = "not_found" if status == 404 else "protocol"
+    return ModelError(why, kind, provider=asked.provider, status=status, body=shown)
+
+
+def _error(asked: Asked, status: int | None, headers: Mapping[str, str], text: str, value: Any) -> ModelError:
+    if _HTML.match(text):
+        found = web_page(asked, status or 200, text)
+        found.retry_after = retry_after(headers)
+        return found
+    words, names = _words(value, text)
+    everything = f"{names} {words}"
+    kind = _kind(status, everything, value)
+    message = _message(asked, kind, status, redacted(words, asked.secrets)[:MOST_WORDS].strip())
+    retryable: bool | None = None
+    said = headers.get("x-should-retry")  # of OpenAI and Anthropic
+    if said in ("true", "false") and kind not in ("overflow", "quota", "auth", "refused"):
+        retryable = said == "true"
+    return ModelError(
+        message,
+        kind,
+        provider=asked.provider,
+        status=status,
+        retry_after=retry_after(headers, value),
+        retryable=retryable,
+        body=_shown(asked, text),
+    )
+
+
+def _kind(status: int | None, text: str, value: Any) -> Kind:
+    if is_overflow(text) and status not in (401, 403, 404):
+        return "overflow"
+    if status == 413:
+        return "overflow"
+    if status == 407:
+        return "network"
+    if _NO_KEY.search(text) and (status is None or 400 <= status < 500):
+        return "auth"
+    if status == 402:
+        return "quota"
+    if status == 429 or "insufficient_quota" in text:
+        return "quota" if _out_of_quota(text, value) else "rate_limit"
+    if status in (400, 403, 422, 451, None) and _REFUSED.search(text):
+        return "refused"
+    if status == 404 or (status in (400, 403, 422, None) and _NO_MODEL.search(text)):
+        return "not_found"
+    if status in (400, 403) and _QUOTA.search(text):
+        return "quota"  # Anthropic says 400 for an empty balance
+    if status in (401, 403):
+        return "auth"
+    if status == 408:
+        return "timeout"
+    if status is None:
+        return "other"
+    if status in (409, 425) or status >= 500:
+        return "overloaded"
+    return "bad_request"
+
+
+def _out_of_quota(text: str, value: Any) -> bool:
+    """Google says "exceeded your current quota" for a minute's limit too; what it wants to wait tells them apart."""
+    found = list(details(value))
+    if any("RetryInfo" in str(one.get("@type")) for one in found) and "PerDay" not in text + str(found):
+        return False
+    return _QUOTA.search(text) is not None
+
+
+def _words(value: Any, text: str) -> tuple[str, str]:
+    """A provider's own sentence, and the names (code, type, status) it gives the error."""
+    if not isinstance(value, Mapping):
+        return (value if isinstance(value, str) else text), ""
+    error: Any = value.get("error")
+    if not isinstance(error, Mapping):
+        error = {**value, "message": error} if isinstance(error, str) else value
+    names = " ".join(str(error.get(key) or "") for key in ("code", "type", "status"))
+    more = error.get("metadata")  # OpenRouter: what the provider behind it said
+    raw = more.get("raw") if isinstance(more, Mapping) else None
+    for key in ("message", "detail", "error_description", "title"):
+        said = error.get(key)
+        if said:
+            words = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+            return (f"{words}: {raw}" if isinstance(raw, str) else words), names
+    reasons = " ".join(str(one.get("reason") or "") for one in details(value))
+    return text, f"{names} {reasons}"
+
+
+def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
+    code = f" (status {status})" if status is not None else ""
+    quoted = f" It said: {said}" if said else ""
+    who = asked.provider
+    if kind == "auth":
+        if asked.key_from:
+            return f"{who} did not accept the key from {asked.key_from}{code}.{quoted}"
+        names = (
+            f" Set {' or '.join(asked.key_names)}." if asked.key_names else " Set options.apiKey in its config entry."
+        )
+        return f"{who} wants a key and there is none{code}.{names}{quoted}"
+    if kind == "not_found":
+        near = f" Did you mean {', '.join(asked.near)}?" if asked.near else ""
+        pull = f" `ollama pull {asked.model}` gets it." if who == "ollama" else ""
+        return f"{who} has no model {asked.model!r}{code} at {asked.url}.{near}{pull}{quoted}"
+    plain: dict[Kind, str] = {
+        "rate_limit": f"{who} gets too many requests{code}.",
+        "quota": f"No credit or quota is left at {who}{code}.",
+        "overloaded": f"{who} is busy or broken{code}.",
+        "overflow": f"The conversation is too long for {who}:{asked.model}{code}.",
+        "refused": f"{who} refused the request because of what is in it{code}.",
+        "timeout": f"{who} took too long{code}.",
+        "network": f"A proxy between here and {who} stopped the request{code}.",
+    }
+    return plain.get(kind, f"{who} did not take the request{code}.") + quoted
+
+
+def _shown(asked: Asked, text: str) -> str:
+    return redacted(text, asked.secrets)[:MOST_BODY]

@@ -1,0 +1,159 @@
+"""Requests in the form of Google's generateContent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..model import ModelInfo, Request, ToolSpec
+from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from .encoding import PerTools, PerTurn, array, encode, joined
+from .google_stream import GoogleReader
+from .keys import Key
+from .parts import Parts
+from .settings import ModelSettings, Provider
+from .tool_names import wire_name
+from .wire import ATTACHED, Wire
+
+TOP = frozenset({"safetySettings", "cachedContent", "labels", "toolConfig"})
+"""Options that stand in the request itself; the others belong to its ``generationConfig``."""
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""What Google's documentation gives for calls that another model made: Gemini 3 refuses a call without a signature."""
+
+
+class GoogleWire(Wire):
+    """generateContent."""
+
+    def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
+        super().__init__(provider, info, settings)
+        self._turn = PerTurn(self._parts)
+        self._tools = PerTools(_tools)
+        self._signs = "gemini-3" in self.api_id or "gemini-4" in self.api_id
+
+    def url(self) -> str:
+        """Where requests go."""
+        path = self.api_id if "/" in self.api_id else f"models/{self.api_id}"
+        return f"{self.provider.url}/{path}:streamGenerateContent?alt=sse"
+
+    def headers(self, key: Key | None) -> dict[str, str]:
+        """What a request carries, with the key."""
+        return {"x-goog-api-key": key.value} if key else {}
+
+    def reader(self, parts: Parts) -> GoogleReader:
+        """A reader for the answer."""
+        return GoogleReader(parts)
+
+    def body(self, request: Request) -> bytes:
+        """A request."""
+        options = self.options(request)
+        head: dict[str, Any] = {name: options.pop(name) for name in list(options) if name in TOP}
+        config: dict[str, Any] = {}
+        if self.settings.temperature and request.temperature is not None:
+            config["temperature"] = request.temperature
+        if self.settings.temperature and request.top_p is not None:
+            config["topP"] = request.top_p
+        if request.max_output:
+            config["maxOutputTokens"] = request.max_output
+        if self.info.reasons:
+            config["thinkingConfig"] = {"includeThoughts": True}
+        head["generationConfig"] = {**config, **options}
+        system = [{"text": text} for text in request.system if text]
+        if system:
+            head["systemInstruction"] = {"parts": system}
+        parts = {"contents": self._contents(request.turns)}
+        if request.tools and self.settings.tools:
+            head.setdefault("toolConfig", {"functionCallingConfig": _choice(request.tool_choice)})
+            parts["tools"] = self._tools(request.tools)
+        return joined(head, **parts)
+
+    # ------------------------------------------------------------------ turns
+
+    def _contents(self, turns: Sequence[Turn]) -> bytes:
+        """The contents; those of one role in a row are put together."""
+        groups: list[tuple[bytes, list[bytes]]] = []
+        for turn in turns:
+            role = b"model" if turn.role == "assistant" else b"user"
+            inner = self._turn(turn)
+            if inner and groups and groups[-1][0] == role:
+                groups[-1][1].append(inner)
+            elif inner:
+                groups.append((role, [inner]))
+        return array([b'{"role":"' + role + b'","parts":[' + b",".join(inner) + b"]}" for role, inner in groups])
+
+    def _parts(self, turn: Turn) -> bytes:
+        """A turn's parts, joined by commas."""
+        if turn.role == "assistant":
+            found = self._assistant(turn)
+        elif turn.role == "tool":
+            found = self._results(turn)
+        else:
+            found = [self._media(piece) for piece in turn.pieces]
+        return b",".join(encode(one) for one in found if one)
+
+    def _media(self, piece: Any) -> dict[str, Any]:
+        if isinstance(piece, TextPiece):
+            return {"text": piece.text} if piece.text else {}
+        if not isinstance(piece, MediaPiece):
+            return {}
+        if not self.takes(piece):
+            return {"text": self.left_out(piece)}
+        return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
+
+    def _assistant(self, turn: Turn) -> list[dict[str, Any]]:
+        own = self.is_own(turn)
+        out: list[dict[str, Any]] = []
+        called = False
+        for piece in turn.pieces:
+            if isinstance(piece, TextPiece) and piece.text:
+                out.append({"text": piece.text})
+            elif isinstance(piece, ReasoningPiece) and own and piece.text:
+                out.append({"text": piece.text, "thought": True, **_signature(piece.metadata)})
+            elif isinstance(piece, CallPiece):
+                call: dict[str, Any] = {
+                    "functionCall": {"name": wire_name(piece.name), "args": piece.arguments},
+                    **(_signature(piece.metadata) if own else {}),
+                }
+                if self._signs and not called and "thoughtSignature" not in call:
+                    call["thoughtSignature"] = NO_SIGNATURE  # the first call of a turn must bear one
+                called = True
+                out.append(call)
+        return out
+
+    def _results(self, turn: Turn) -> list[dict[str, Any]]:
+        out: list[dict[str, Any]] = []
+        behind: list[dict[str, Any]] = []
+        for piece in turn.pieces:
+            if not isinstance(piece, ResultPiece):
+                continue
+            text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
+            said = {"error": text} if piece.failed else {"output": text}
+            out.append({"functionResponse": {"name": wire_name(piece.name), "response": said}})
+            behind += [self._media(one) for one in piece.media if self.takes(one)]
+        if behind:
+            out += [{"text": ATTACHED}, *behind]
+        return out
+
+
+def _signature(metadata: dict[str, Any] | None) -> dict[str, Any]:
+    said = (metadata or {}).get("google")
+    found = said.get("thoughtSignature") if isinstance(said, dict) else None
+    return {"thoughtSignature": found} if found else {}
+
+
+def _tools(tools: Sequence[ToolSpec]) -> bytes:
+    declared = []
+    for tool in tools:
+        one: dict[str, Any] = {"name": wire_name(tool.name), "description": tool.description}
+        schema = {key: value for key, value in tool.schema.items() if key != "$schema"}
+        if schema.get("properties"):  # a tool without arguments has no schema, or the API refuses it
+            one["parametersJsonSchema"] = schema
+        declared.append(one)
+    return encode([{"functionDeclarations": declared}])
+
+
+def _choice(choice: str) -> dict[str, Any]:
+    if choice == "auto":
+        return {"mode": "AUTO"}
+    if choice == "none":
+        return {"mode": "NONE"}
+    return {"mode": "ANY"} if choice == "required" else {"mode": "ANY", "allowedFunctionNames": [wire_name(choice)]}

@@ -1,0 +1,61 @@
+"""Providers' keys: where they come from, and how they are kept out of what people and logs see."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+log = logging.getLogger(__name__)
+SERVICE = "opencode-jupyter"
+"""Under which name the system's keyring has keys; the user's name there is the provider's id."""
+HIDDEN = "***"
+_LOOKS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}|(?<=[Bb]earer )[^\s\"']{8,}")
+"""What looks like a key, also where a provider shows a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A provider's key; its `repr` does not show it."""
+
+    value: str = field(repr=False)
+    source: str
+    """Where it is from, for a person: ``OPENAI_API_KEY``, the config, the keyring."""
+
+
+def from_environment(names: Iterable[str]) -> Key | None:
+    """The first of these variables that is set."""
+    for name in names:
+        value = os.environ.get(name, "").strip()
+        if value:
+            return Key(value, name)
+    return None
+
+
+def from_keyring(provider: str) -> Key | None:
+    """A key from the system's keyring, if the ``keyring`` package and a backend of some safety are there.
+
+    Blocks: a person may have to unlock it.
+    """
+    try:
+        import keyring
+
+        backend: Any = keyring.get_keyring()
+        if backend.priority < 1:  # those below write plain files, or fail
+            return None
+        value = backend.get_password(SERVICE, provider)
+    except Exception as error:
+        log.debug("no key from the system's keyring: %s", type(error).__name__)
+        return None
+    return Key(value.strip(), "the system's keyring") if value and value.strip() else None
+
+
+def redacted(text: str, secrets: Sequence[str] = ()) -> str:
+    """A text without these secrets and without what looks like a key."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, HIDDEN)
+    return _LOOKS.sub(HIDDEN, text)

@@ -1,0 +1,71 @@
+"""What goes wrong on the way to a provider, as a `ModelError`."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import ModelError
+from .failures import Asked
+from .keys import redacted
+from .sse import LineTooLongError
+
+
+def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> ModelError:
+    """The error for what the HTTP library raised.
+
+    Args:
+        asked: see `Asked`.
+        error: what it raised.
+        began: a part of the answer was there already.
+        httpx2: the library, which is imported late.
+    """
+    who, host = asked.provider, asked.url.split("/")[2] if asked.url.count("/") >= 2 else asked.url
+    said = redacted(str(error), asked.secrets) or type(error).__name__
+    chain = list(_chain(error))
+
+    def is_(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(one, kinds) for one in chain)
+
+    if isinstance(error, LineTooLongError):
+        return ModelError(f"{who}: an event of the answer never ends", "protocol", provider=who)
+    if isinstance(error, httpx2.ConnectTimeout):
+        return ModelError(f"{who}: no connection to {host} in time", "timeout", provider=who)
+    if isinstance(error, httpx2.TimeoutException):
+        words = f"{who}: nothing came from {host} for too long; options.timeout (ms) of the provider changes the limit"
+        return ModelError(words, "timeout", provider=who)
+    if isinstance(error, httpx2.ProxyError):
+        login = "407" in said
+        words = f"{who}: the proxy did not let the request through: {said}"
+        return ModelError(words, "network", provider=who, status=407 if login else None, retryable=not login)
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
+        words = f"{who}: {asked.url!r} is no address; options.baseURL must begin with https:// or http://"
+        return ModelError(words, "setup", provider=who)
+    if isinstance(error, httpx2.LocalProtocolError):
+        words = f"{who}: the key or a header has characters in it that can't be sent (a line end?)"
+        return ModelError(words, "setup", provider=who)
+    if is_(ssl.SSLError) or "CERTIFICATE_VERIFY" in said:
+        words = f"{who}: no safe connection to {host}: {said}."
+        words += " Behind a proxy of your own, name its certificate in SSL_CERT_FILE"
+        return ModelError(words, "network", provider=who, retryable=False)
+    if is_(socket.gaierror) or "Name or service not known" in said:
+        words = f"{who}: the name {host} can't be found. Is there a network, and is options.baseURL right?"
+        return ModelError(words, "network", provider=who)
+    if isinstance(error, httpx2.ConnectError):
+        hint = " Is its server running?" if asked.local else " Is there a network?"
+        return ModelError(f"{who}: no connection to {host}: {said}.{hint}", "network", provider=who)
+    if isinstance(error, httpx2.DecodingError):
+        return ModelError(f"{who}: the answer can't be unpacked: {said}", "protocol", provider=who)
+    if began:
+        return ModelError(f"{who}: the answer broke off: {said}", "cut", provider=who)
+    return ModelError(f"{who}: the connection to {host} broke: {said}", "network", provider=who)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,191 @@
+"""Requests in the form of OpenAI's chat completions, which most providers and local servers speak."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..model import ModelInfo, Request, ToolSpec
+from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from .encoding import PerTools, PerTurn, array, encode, joined
+from .keys import Key
+from .openai_stream import OpenAIReader
+from .parts import Parts
+from .settings import ModelSettings, Provider
+from .tool_names import wire_name
+from .wire import ATTACHED, Wire, snake, snaked
+
+FIXED_TEMPERATURE = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
+"""OpenAI's reasoning models: they refuse a temperature."""
+LONGEST_ID = 40
+"""Characters of a call's id, for OpenAI."""
+MISTRAL_ID = re.compile(r"^[a-zA-Z0-9]{9}$")
+"""The only ids that Mistral takes."""
+NO_FIELD = frozenset({"thinking", "reasoning", "provider", "plugins", "chatTemplateArgs", "chat_template_kwargs"})
+"""Options whose inner names are the provider's own already."""
+
+
+class OpenAIWire(Wire):
+    """Chat completions."""
+
+    def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
+        super().__init__(provider, info, settings)
+        self._turn = PerTurn(self._messages)
+        self._tools = PerTools(_tools)
+        self._openai = provider.id == "openai"
+        self._mistral = provider.id == "mistral"
+
+    def url(self) -> str:
+        """Where requests go."""
+        return f"{self.provider.url}/chat/completions"
+
+    def headers(self, key: Key | None) -> dict[str, str]:
+        """What a request carries, with the key."""
+        return {"authorization": f"Bearer {key.value}"} if key else {}
+
+    def reader(self, parts: Parts) -> OpenAIReader:
+        """A reader for the answer."""
+        return OpenAIReader(parts)
+
+    def body(self, request: Request) -> bytes:
+        """A request."""
+        options = self.options(request)
+        head: dict[str, Any] = {"model": self.api_id, "stream": True, "stream_options": {"include_usage": True}}
+        if self.settings.temperature and not (self._openai and FIXED_TEMPERATURE.match(self.api_id)):
+            if request.temperature is not None:
+                head["temperature"] = request.temperature
+            if request.top_p is not None:
+                head["top_p"] = request.top_p
+        if request.max_output:
+            head["max_completion_tokens" if self._openai else "max_tokens"] = request.max_output
+        if self._openai and request.session:
+            head["prompt_cache_key"] = request.session
+        for name, value in options.items():
+            head[snake(name)] = value if name in NO_FIELD else snaked(value)
+        messages = [self._turn(turn) for turn in request.turns]
+        system = "\n\n".join(paragraph for paragraph in request.system if paragraph)
+        if system:
+            messages.insert(0, encode({"role": "system", "content": system}))
+        parts = {"messages": array([one for one in messages if one])}
+        if request.tools and self.settings.tools:
+            head["tool_choice"] = _choice(request.tool_choice)
+            parts["tools"] = self._tools(request.tools)
+        return joined(head, **parts)
+
+    # ------------------------------------------------------------------ turns
+
+    def _messages(self, turn: Turn) -> bytes:
+        """A turn's messages, joined by commas."""
+        if turn.role == "assistant":
+            found = self._assistant(turn)
+        elif turn.role == "tool":
+            found = self._results(turn)
+        else:
+            found = self._user(turn)
+        return b",".join(encode(one) for one in found)
+
+    def _user(self, turn: Turn) -> list[dict[str, Any]]:
+        content: list[dict[str, Any]] = []
+        for piece in turn.pieces:
+            if isinstance(piece, TextPiece) and piece.text:
+                content.append({"type": "text", "text": piece.text})
+            elif isinstance(piece, MediaPiece):
+                content.append(self._media(piece))
+        if not content:
+            return []
+        texts = [one["text"] for one in content if one["type"] == "text"]
+        plain = len(texts) == len(content)  # a plain text is understood by every server
+        return [{"role": "user", "content": "\n\n".join(texts) if plain else content}]
+
+    def _media(self, piece: MediaPiece) -> dict[str, Any]:
+        if not self.takes(piece):
+            return {"type": "text", "text": self.left_out(piece)}
+        url = f"data:{piece.mime};base64,{piece.data}"
+        if piece.mime.startswith("image/"):
+            return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "file", "file": {"filename": piece.filename or "document.pdf", "file_data": url}}
+
+    def _assistant(self, turn: Turn) -> list[dict[str, Any]]:
+        text = "".join(piece.text for piece in turn.pieces if isinstance(piece, TextPiece))
+        calls = [
+            {
+                "id": self.call_id(piece.id),
+                "type": "function",
+                "function": {"name": wire_name(piece.name), "arguments": encode(piece.arguments).decode()},
+            }
+            for piece in turn.pieces
+            if isinstance(piece, CallPiece)
+        ]
+        message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
+        if self.is_own(turn):
+            message.update(_reasoning(turn))
+        if calls:
+            message["tool_calls"] = calls
+        return [message] if text or calls else []
+
+    def _results(self, turn: Turn) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        shown: list[dict[str, Any]] = []
+        for piece in turn.pieces:
+            if not isinstance(piece, ResultPiece):
+                continue
+            text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
+            media = [self._media(one) for one in piece.media if self.takes(one)]
+            content: Any = text
+            if media and self.info.media_in_results:
+                content = [{"type": "text", "text": text}, *media]
+            else:
+                shown += media
+            messages.append({"role": "tool", "tool_call_id": self.call_id(piece.call_id), "content": content})
+        if shown:
+            messages.append({"role": "user", "content": [{"type": "text", "text": ATTACHED}, *shown]})
+        return messages
+
+    def call_id(self, id: str) -> str:
+        """A call's id as this provider takes it; the same for the call and its result."""
+        if self._mistral and not MISTRAL_ID.match(id):
+            return hashlib.sha256(id.encode()).hexdigest()[:9]
+        if self._openai and len(id) > LONGEST_ID:
+            return f"call_{hashlib.sha256(id.encode()).hexdigest()[:32]}"
+        return id
+
+
+def _reasoning(turn: Turn) -> dict[str, Any]:
+    """What the model thought, in the field that it came in."""
+    fields: dict[str, str] = {}
+    details: list[Any] = []
+    for piece in turn.pieces:
+        if not isinstance(piece, ReasoningPiece):
+            continue
+        said = (piece.metadata or {}).get("openai")
+        if not isinstance(said, dict):
+            continue
+        if isinstance(said.get("field"), str):
+            fields[said["field"]] = fields.get(said["field"], "") + piece.text
+        if isinstance(said.get("reasoning_details"), list):
+            details += said["reasoning_details"]
+    return {**fields, "reasoning_details": details} if details else {**fields}
+
+
+def _tools(tools: Sequence[ToolSpec]) -> bytes:
+    return encode(
+        [
+            {
+                "type": "function",
+                "function": {
+                    "name": wire_name(tool.name),
+                    "description": tool.description,
+                    "parameters": {key: value for key, value in tool.schema.items() if key != "$schema"},
+                },
+            }
+            for tool in tools
+        ]
+    )
+
+
+def _choice(choice: str) -> Any:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": wire_name(choice)}}

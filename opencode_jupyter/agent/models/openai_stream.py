@@ -1,0 +1,210 @@
+"""Answers in the form of OpenAI's chat completions, in the many ways servers write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..events import FinishReason, Usage
+from .parts import Open, Parts
+from .wire import Reader, count
+
+REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "tool_calls": "tool-calls",
+    "function_call": "tool-calls",
+    "tool_use": "tool-calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content-filter",
+    "sensitive": "content-filter",
+    "error": "error",
+}
+THOUGHTS = ("reasoning_content", "reasoning")
+"""Fields that servers put thoughts in: DeepSeek, vLLM and others; OpenRouter, Groq and Ollama."""
+
+
+class OpenAIReader(Reader):
+    """Reads chunks."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._by_index: dict[int, Open] = {}
+        self._field = ""
+        self._details: list[Any] = []
+        self._refused = False
+
+    def feed(self, value: Mapping[str, Any]) -> None:
+        """One event of a stream."""
+        used = value.get("usage") or (value.get("x_groq") or {}).get("usage")
+        if isinstance(used, Mapping):
+            self._used(used)
+        choices = value.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, Mapping) or choice.get("index") not in (0, None):
+                continue
+            delta = choice.get("delta") or choice.get("message")
+            if isinstance(delta, Mapping):
+                self._delta(delta)
+            reason = choice.get("finish_reason")
+            if reason:
+                self.finished = True
+                self.reason = "content-filter" if self._refused else REASONS.get(str(reason).lower(), "other")
+                self._end_thought()
+                self.parts.end()
+
+    def whole(self, value: Mapping[str, Any]) -> None:
+        """An answer that is no stream."""
+        self.feed(value)
+        self.finished = self.closed = True
+
+    # ------------------------------------------------------------------ inside
+
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        details = delta.get("reasoning_details")
+        if isinstance(details, list):
+            self._details += details
+        for name in THOUGHTS:
+            thought = delta.get(name)
+            if isinstance(thought, str) and thought:
+                self._field = name
+                self.parts.reasoning(thought)
+                break
+        content = delta.get("content")
+        if isinstance(content, str):
+            self._text(content)
+        for piece in content if isinstance(content, list) else ():
+            self._piece(piece)
+        refusal = delta.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            self._refused = True
+            self._text(refusal)
+        calls = delta.get("tool_calls")
+        if isinstance(calls, list) and calls:
+            self._end_thought()
+            for at, call in enumerate(calls):
+                if isinstance(call, Mapping):
+                    self._call(call, at if len(calls) > 1 else None)
+
+    def _text(self, text: str) -> None:
+        if text:
+            self._end_thought()
+            self.parts.text(text)
+
+    def _piece(self, piece: Any) -> None:
+        """A piece of a content that is a list, as Mistral sends it."""
+        if not isinstance(piece, Mapping):
+            return
+        if piece.get("type") == "thinking":
+            said = piece.get("thinking")
+            for one in said if isinstance(said, list) else [said]:
+                self.parts.reasoning(str(one.get("text") or "") if isinstance(one, Mapping) else str(one or ""))
+        elif isinstance(piece.get("text"), str):
+            self._text(piece["text"])
+
+    def _end_thought(self) -> None:
+        if self._details and not self.parts.thinking:
+            self.parts.reasoning("", begin=True)  # all there is of it is for the provider alone
+        if not self.parts.thinking:
+            return
+        said: dict[str, Any] = {}
+        if self._field:
+            said["field"] = self._field
+        if self._details:
+            said = {"reasoning_details": _merged(self._details)}
+        self.parts.end_reasoning({"openai": said} if said else None)
+        self._field, self._details = "", []
+
+    def _call(self, value: Mapping[str, Any], place: int | None) -> None:
+        function = value.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        given, name = _text(value.get("id")), _text(function.get("name"))
+        arguments = function.get("arguments")
+        if arguments is None:
+            text = ""
+        else:
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        index = value.get("index") if isinstance(value.get("index"), int) else place
+        call = self._find(index, given, name, text)
+        if call is None:
+            call = self.parts.call(given, name)
+            self._by_index[index if index is not None else len(self._by_index)] = call
+        else:
+            self.parts.named(call, name)
+            call.given = call.given or given
+            if not call.started:
+                call.id = call.id or given
+        self.parts.arguments(call, text)
+
+    def _find(self, index: int | None, given: str, name: str, text: str) -> Open | None:
+        """The call that an entry belongs to; None if a new one begins with it."""
+        if index is not None:
+            call = self._by_index.get(index)
+        elif given:
+            call = next((one for one in self.parts.calls if one.given == given), None)
+        else:
+            call = self.parts.calls[-1] if self.parts.calls else None
+        if call is None:
+            return None
+        if given and call.given and given != call.given:
+            return None  # all calls under one index, as Google's and some local servers have it
+        if name and call.whole and (text or name != call.name):
+            return None  # another call that forgot its id
+        if (
+            index is None
+            and not given
+            and name != call.name
+            and self.parts.offers(name)
+            and self.parts.offers(call.name)
+        ):
+            return None  # the same, without arguments
+        return call
+
+    def _used(self, used: Mapping[str, Any]) -> None:
+        sent = used.get("prompt_tokens_details") or {}
+        came = used.get("completion_tokens_details") or {}
+        prompt, completion = count(used.get("prompt_tokens")), count(used.get("completion_tokens"))
+        read = count(
+            sent.get("cached_tokens") or used.get("prompt_cache_hit_tokens") or used.get("cached_tokens")
+        )  # OpenAI; DeepSeek; Moonshot
+        wrote = count(sent.get("cache_write_tokens"))  # OpenRouter
+        thought = count(came.get("reasoning_tokens"))
+        total = used.get("total_tokens")
+        self.usage = Usage(
+            input=max(0, prompt - read - wrote),
+            # xAI counts the reasoning beside the completion, not in it
+            output=completion - thought if completion >= thought else completion,
+            reasoning=thought,
+            cache_read=read,
+            cache_write=wrote,
+            total=int(total) if isinstance(total, int) else None,
+        )
+        if isinstance(used.get("cost"), int | float):
+            self.metadata["cost"] = used["cost"]  # OpenRouter says it in dollars
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _merged(details: list[Any]) -> list[dict[str, Any]]:
+    """OpenRouter's pieces of reasoning, those of one index put together: it wants them back as they would be whole."""
+    out: list[dict[str, Any]] = []
+    for one in details:
+        if not isinstance(one, dict):
+            continue
+        last = out[-1] if out else {}
+        marks = (one.get("type"), one.get("index"))
+        if marks[1] is None or marks != (last.get("type"), last.get("index")):
+            out.append(dict(one))
+            continue
+        for key, value in one.items():
+            if key in ("text", "summary", "data", "signature") and isinstance(value, str):
+                last[key] = (last.get(key) or "") + value
+            elif value is not None:
+                last[key] = value
+    return out

@@ -1,0 +1,189 @@
+"""Puts an answer's parts together as they stream in, and makes events of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ..events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Event,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+
+
+class Open:
+    """A call whose arguments are still coming."""
+
+    __slots__ = ("arguments", "ended", "given", "id", "index", "metadata", "name", "started")
+
+    def __init__(self, index: int, given: str, name: str) -> None:
+        self.index = index
+        self.given = given
+        """The provider's id; "" if it sent none."""
+        self.id = given
+        """The id we give it: the provider's where that is fit for use."""
+        self.name = name
+        self.arguments: list[str] = []
+        self.started = self.ended = False
+        self.metadata: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The arguments so far."""
+        if len(self.arguments) > 1:
+            self.arguments = ["".join(self.arguments)]
+        return self.arguments[0] if self.arguments else ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments so far are a whole JSON object."""
+        if not self.text.rstrip().endswith("}"):
+            return False
+        try:
+            return isinstance(json.loads(self.text), dict)
+        except ValueError:
+            return False
+
+
+class Parts:
+    """The parts of one answer.
+
+    Args:
+        known: names of the tools that were offered, as they are on the wire.
+        back: name on the wire -> our name, where they differ.
+        taken: the ids of all calls of the conversation; only asked when the answer has a call.
+    """
+
+    def __init__(self, known: Collection[str], back: Mapping[str, str], taken: Callable[[], Collection[str]]) -> None:
+        self._known, self._back = known, back
+        self._ask_taken = taken
+        self._taken: set[str] | None = None
+        self._next = 0
+        self._text: int | None = None
+        self._reasoning: int | None = None
+        self.calls: list[Open] = []
+        self.said = False
+        """Whether anything came at all."""
+        self._out: list[Event] = []
+
+    def take(self) -> list[Event]:
+        """The events since the last time."""
+        out, self._out = self._out, []
+        return out
+
+    # ------------------------------------------------------------------ text and reasoning
+
+    def text(self, text: str) -> None:
+        """Words of the answer."""
+        if not text:
+            return
+        self.end_reasoning()
+        if self._text is None:
+            self._text = self._new()
+            self._out.append(TextStart(self._text))
+        self._out.append(TextDelta(self._text, text))
+
+    def end_text(self, metadata: dict[str, Any] | None = None) -> None:
+        """These words are over, if there are any."""
+        if self._text is not None:
+            self._out.append(TextEnd(self._text, metadata))
+            self._text = None
+
+    def reasoning(self, text: str, *, begin: bool = False) -> None:
+        """Words of a thought; with `begin` one begins though there are no words (it may have a signature only)."""
+        if not text and not begin:
+            return
+        self.end_text()
+        if self._reasoning is None:
+            self._reasoning = self._new()
+            self._out.append(ReasoningStart(self._reasoning))
+        if text:
+            self._out.append(ReasoningDelta(self._reasoning, text))
+
+    def end_reasoning(self, metadata: dict[str, Any] | None = None) -> None:
+        """The thought is over, if there is one."""
+        if self._reasoning is not None:
+            self._out.append(ReasoningEnd(self._reasoning, metadata))
+            self._reasoning = None
+
+    @property
+    def thinking(self) -> bool:
+        """Whether a thought is open."""
+        return self._reasoning is not None
+
+    # ------------------------------------------------------------------ calls
+
+    def offers(self, name: str) -> bool:
+        """Whether a tool of this name was offered."""
+        return name in self._known
+
+    def call(self, given: str, name: str) -> Open:
+        """A call begins; more of its name may follow (`named`)."""
+        self.end_text()
+        self.end_reasoning()
+        call = Open(self._new(), given, "")
+        self.calls.append(call)
+        self.named(call, name)
+        return call
+
+    def named(self, call: Open, piece: str) -> None:
+        """More of a call's name, or the same once more: servers differ."""
+        if not piece or call.started or piece == call.name:
+            return
+        if piece.startswith(call.name) and piece in self._known:
+            call.name = piece  # said again, from its beginning
+        else:
+            call.name += piece
+        longer = any(name != call.name and name.startswith(call.name) for name in self._known)
+        if call.name in self._known and not longer:
+            self._start(call)
+
+    def arguments(self, call: Open, text: str) -> None:
+        """More of a call's arguments."""
+        if not text:
+            return
+        self._start(call)
+        call.arguments.append(text)
+        self._out.append(CallDelta(call.index, text))
+
+    def end_call(self, call: Open) -> None:
+        """A call is whole."""
+        if call.ended:
+            return
+        self._start(call)
+        call.ended = True
+        name = self._back.get(call.name, call.name)
+        self._out.append(CallEnd(call.index, call.id, name, call.text, call.metadata))
+
+    def end(self) -> None:
+        """The answer is whole: so is all that is still open."""
+        self.end_text()
+        self.end_reasoning()
+        for call in self.calls:
+            self.end_call(call)
+
+    def _start(self, call: Open) -> None:
+        if call.started:
+            return
+        call.started = True
+        if self._taken is None:
+            self._taken = set(self._ask_taken())
+        if not call.id or call.id in self._taken:
+            call.id = f"call_{secrets.token_hex(12)}"
+        self._taken.add(call.id)
+        self._out.append(CallStart(call.index, call.id, self._back.get(call.name, call.name)))
+
+    def _new(self) -> int:
+        index, self._next = self._next, self._next + 1
+        self.said = True
+        return index

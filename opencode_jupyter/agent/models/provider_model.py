@@ -1,0 +1,248 @@
+"""A provider's model behind the protocol of `agent.model`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ModelError
+from ..events import Event
+from ..model import ModelInfo, Request
+from . import failures, network, sse
+from .connection import Connection
+from .failures import Asked
+from .keys import Key, redacted
+from .parts import Parts
+from .tool_names import ours, wire_name
+from .wire import BlockedError, Reader, Wire, call_ids
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_PLAIN = 32 * 1024 * 1024
+"""Bytes of an answer that is no stream."""
+DRAIN = 0.25
+"""Seconds to wait for the end of a stream whose last event is there: then its connection can be used again."""
+LATE = 3.0
+"""Seconds to wait for more once the provider has said why it stopped."""
+GARBAGE = 120
+"""Characters of an event that can't be read that an error shows."""
+
+
+class ProviderModel:
+    """A model of a provider.
+
+    Args:
+        wire: the format.
+        key: gives the key; asked at each request, so that one that is set later is found.
+        connection: the provider's.
+        near: model ids that resemble an unknown one.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        key: Callable[[], Awaitable[Key | None]],
+        connection: Connection,
+        near: Callable[[str], list[str]] = lambda name: [],
+    ) -> None:
+        self._wire, self._key, self._connection, self._near = wire, key, connection, near
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of it."""
+        return self._wire.info
+
+    def __repr__(self) -> str:
+        return f"<model {self.info.full}>"
+
+    async def aclose(self) -> None:
+        """Let go of its connections. Twice is harmless."""
+        await self._connection.aclose()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """See `agent.model.Model.stream`."""
+        key = await self._key()
+        provider = self._wire.provider
+        url = self._wire.url()
+        asked = Asked(
+            provider=provider.id,
+            model=self.info.model,
+            url=url.split("?")[0],
+            secrets=[*([key.value] if key else []), *(v for v in provider.headers.values() if len(v) >= 8)],
+            key_from=key.source if key else "",
+            key_names=provider.keys,
+            near=self._near(self.info.model),
+            local=provider.keyless,
+        )
+        if key is None and not provider.keyless and provider.keys and "authorization" not in _lower(provider.headers):
+            raise no_key(asked)
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            **self._wire.headers(key),
+            **_lower(provider.headers),
+            **_lower(self._wire.settings.headers),
+        }
+        body = self._wire.body(request)
+        names = [tool.name for tool in request.tools]
+        parts = Parts({wire_name(name) for name in names}, ours(names), lambda: set(call_ids(request.turns)))
+        reader = self._wire.reader(parts)
+        began = False
+        try:
+            async with self._connection.post(url, headers, body) as response:
+                await _check(response, asked)
+                began = True
+                if "event-stream" not in response.headers.get("content-type", "") and not await _streams(response):
+                    reader.whole(await _plain(response, asked))
+                    parts.end()
+                else:
+                    async with contextlib.aclosing(_read(response, reader, asked)) as read:
+                        async for event in read:
+                            yield event
+        except (ModelError, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BlockedError as error:
+            words = f"{provider.id} refused the request because of what is in it: {error}"
+            raise ModelError(words, "refused", provider=provider.id, status=200) from None
+        except Exception as error:
+            library = self._connection.library
+            if isinstance(
+                error, library.HTTPError | library.InvalidURL | library.StreamError | OSError | sse.LineTooLongError
+            ):
+                raise network.failed(asked, error, began=began, httpx2=library) from None
+            words = f"{provider.id}: the answer is not in its provider's form ({type(error).__name__}: {error})"
+            raise ModelError(redacted(words, asked.secrets), "protocol", provider=provider.id) from error
+        for event in parts.take():
+            yield event
+        yield reader.finish()
+
+
+def no_key(asked: Asked) -> ModelError:
+    """The error for a request that can't be sent for want of a key."""
+    names = " or ".join(asked.key_names)
+    words = (
+        f"{asked.provider} needs a key and there is none. Set {names} in the environment, put it into the system's "
+        f"keyring (`keyring set opencode-jupyter {asked.provider}`), or name it in your own config: "
+        f'{{"provider": {{"{asked.provider}": {{"options": {{"apiKey": "{{env:{asked.key_names[0]}}}"}}}}}}}}'
+    )
+    return ModelError(words, "auth", provider=asked.provider)
+
+
+async def _check(response: httpx2.Response, asked: Asked) -> None:
+    """Raise what a response other than 200 means."""
+    status = response.status_code
+    if status == 200:
+        return
+    if 300 <= status < 400:
+        where = response.headers.get("location", "nowhere")
+        words = f"{asked.provider}: {asked.url} moved to {where}; put its new address into options.baseURL"
+        raise ModelError(words, "not_found", provider=asked.provider, status=status)
+    body = await _most(response.aiter_bytes(), 256 * 1024)
+    raise failures.refused(asked, status, response.headers, body)
+
+
+async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
+    out = bytearray()
+    async for piece in body:
+        out += piece
+        if len(out) > most:
+            break
+    return bytes(out)
+
+
+async def _streams(response: httpx2.Response) -> bool:
+    """Whether a response with another type is a stream all the same: some servers name none, or plain text."""
+    kind = response.headers.get("content-type", "")
+    return not any(one in kind for one in ("json", "html", "xml"))
+
+
+async def _plain(response: httpx2.Response, asked: Asked) -> dict[str, Any]:
+    """An answer that is no stream, as JSON."""
+    text = (await _most(response.aiter_bytes(), MOST_PLAIN)).decode("utf-8", "replace")
+    if not text.strip():
+        raise ModelError(f"{asked.provider}: the answer is empty", "cut", provider=asked.provider, status=200)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        if text.lstrip().startswith("<"):
+            raise failures.web_page(asked, 200, text) from None
+        shown = redacted(text, asked.secrets)[:GARBAGE]
+        raise ModelError(
+            f"{asked.provider}: the answer is not JSON: {shown}", "protocol", provider=asked.provider, status=200
+        ) from None
+    if isinstance(value, list) and value:
+        value = value[-1]
+    if not isinstance(value, dict):
+        raise ModelError(f"{asked.provider}: the answer is no object", "protocol", provider=asked.provider, status=200)
+    if value.get("error"):
+        raise failures.in_stream(asked, value)
+    return value
+
+
+async def _read(response: httpx2.Response, reader: Reader, asked: Asked) -> AsyncGenerator[Event, None]:
+    parts = reader.parts
+    body = response.aiter_bytes()
+    first = True
+    async with contextlib.aclosing(sse.events(body)) as events:
+        while not reader.closed:
+            try:
+                # behind the reason to stop only a count of tokens follows: no long wait for a server that stays open
+                data = await (asyncio.wait_for(anext(events), LATE) if reader.finished else anext(events))
+            except StopAsyncIteration:
+                break
+            except Exception:
+                if reader.finished:
+                    break
+                raise
+            if data.strip() == b"[DONE]":
+                reader.closed = True
+                break
+            reader.feed(_object(data, asked))
+            first = False
+            for event in parts.take():
+                yield event
+    if reader.closed:
+        await _drain(body)
+    elif not reader.finished:
+        words = "the answer is empty" if first else "the answer broke off before its end"
+        raise ModelError(f"{asked.provider}: {words}", "cut", provider=asked.provider, status=200)
+    parts.end()
+    for event in parts.take():
+        yield event
+
+
+def _object(data: bytes, asked: Asked) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except ValueError:
+        text = redacted(data.decode("utf-8", "replace"), asked.secrets)
+        if text.lstrip().startswith("<"):
+            raise failures.web_page(asked, 200, text) from None
+        raise ModelError(
+            f"{asked.provider}: a part of the answer can't be read: {text[:GARBAGE]}",
+            "protocol",
+            provider=asked.provider,
+            status=200,
+            retryable=True,
+            body=text[: failures.MOST_BODY],
+        ) from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{asked.provider}: a part of the answer is no object", "protocol", provider=asked.provider)
+    if value.get("error"):
+        raise failures.in_stream(asked, value)
+    return value
+
+
+async def _drain(body: AsyncIterator[bytes]) -> None:
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(DRAIN):
+            async for _ in body:
+                pass
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    return {str(name).lower(): str(value) for name, value in headers.items()}

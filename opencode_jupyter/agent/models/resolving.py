@@ -1,0 +1,215 @@
+"""From a model's name to the model: what a workspace keeps of providers and models."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ModelError
+from ..model import Model, ModelInfo
+from . import catalogue, entries, keys
+from .anthropic_body import AnthropicWire
+from .connection import Connection
+from .google_body import GoogleWire
+from .keys import Key
+from .naming import near, split, suggestion
+from .openai_body import OpenAIWire
+from .provider_model import ProviderModel
+from .providers import ALIASES, BUILT_IN, UNSPOKEN
+from .settings import Provider
+from .trusting import subject, trusted
+from .wire import Wire
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+WIRES: dict[str, type[Wire]] = {"openai": OpenAIWire, "anthropic": AnthropicWire, "google": GoogleWire}
+KEYRING_SECONDS = 20.0
+"""How long the system's keyring may take; it may ask a person to unlock it."""
+
+
+class Models:
+    """The models of a workspace: one object for each name, as long as the configuration stays."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._config: Any = None
+        self._models: dict[str, Model] = {}
+        self._connections: dict[str, Connection] = {}
+        self._old: list[Connection] = []
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for connection in (*self._old, *self._connections.values()):
+            await connection.aclose()
+        self._models, self._connections, self._old = {}, {}, []
+
+    async def model(self, name: str) -> Model:
+        """See `agent.models.resolve`."""
+        id, model = split(name)
+        if id == "scripted":
+            return await asyncio.to_thread(self._scripted, model)
+        if self._config is not self._workspace.config:
+            # connections that are in use end with their requests; they are closed with the workspace
+            self._old += self._connections.values()
+            self._config, self._models, self._connections = self._workspace.config, {}, {}
+        found = self._models.get(name)
+        if found is None:
+            found = self._models[name] = self._make(name, id, model)
+        return found
+
+    def _scripted(self, path: str) -> Model:
+        from ..scripted import load
+
+        if not path:
+            raise ModelError("scripted: wants a file, as in scripted:lesson.yaml", "script", provider="scripted")
+        return load(self._workspace.directory / Path(path).expanduser())
+
+    # ------------------------------------------------------------------ providers
+
+    def entries(self) -> dict[str, Any]:
+        """The configuration's entries for providers."""
+        found = self._workspace.config.get("provider")
+        return {str(id): one for id, one in found.items()} if isinstance(found, Mapping) else {}
+
+    def provider(self, name: str) -> Provider:
+        """A provider by its id.
+
+        Raises:
+            ModelError: kind ``setup``: there is none, it is switched off, it has a mistake, or it is not trusted.
+        """
+        named = self.entries()
+        id = name if name in named or name in BUILT_IN else ALIASES.get(name.lower(), name)
+        if id in UNSPOKEN and id not in named:
+            words = f"{id} is not spoken to here: it would take {UNSPOKEN[id]}"
+            raise ModelError(f"{words}. A server that speaks OpenAI's form can stand before it.", "setup", provider=id)
+        if not self._enabled(id):
+            words = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
+            raise ModelError(words, "setup", provider=id)
+        entry = named.get(id)
+        found = entries.provider(id, entry if isinstance(entry, Mapping) else None)
+        if found is None:
+            everyone = [*named, *BUILT_IN, "scripted"]
+            words = f"there is no model provider {name!r}.{suggestion(near(name, everyone))}"
+            own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
+            raise ModelError(f"{words} There are {', '.join(everyone)}; {own}", "setup", provider=name)
+        waits = subject(self._workspace, id)
+        if not trusted(self._workspace, waits):
+            assert waits is not None
+            words = f"{waits.name}: the project's configuration {waits.shown['content']}"
+            how = "Say that you trust it with %tools trust, or put the entry into your own configuration"
+            raise ModelError(f"{words}. {how}.", "setup", provider=id)
+        return _addressed(found)
+
+    def _enabled(self, id: str) -> bool:
+        only, never = self._workspace.config.get("enabled_providers"), self._workspace.config.get("disabled_providers")
+        return (not isinstance(only, list) or id in only) and not (isinstance(never, list) and id in never)
+
+    # ------------------------------------------------------------------ models
+
+    def _make(self, name: str, id: str, model: str) -> Model:
+        if not id:
+            raise self._half(model)
+        provider = self.provider(id)
+        if not model:
+            some = [*provider.models, *catalogue.models(provider.id)][:5]
+            example = f" Some: {', '.join(f'{provider.id}:{one}' for one in some)}" if some else ""
+            raise ModelError(f"{name!r} names no model.{example}", "not_found", provider=provider.id)
+        if provider.listed and model not in provider.models:
+            found = suggestion([f"{id}:{one}" for one in near(model, provider.models)])
+            words = f"provider.{id} of the configuration lists no model {model!r}.{found}"
+            raise ModelError(f"{words} It lists {', '.join(provider.models)}", "not_found", provider=id)
+        info, settings = entries.model(provider, model)
+        connection = self._connections.setdefault(provider.id, Connection(provider.timeout))
+        names = [*provider.models, *catalogue.models(provider.id)]
+        wire = WIRES[provider.format](provider, info, settings)
+        return ProviderModel(
+            wire, _Keys(provider).key, connection, lambda wanted: [one for one in near(wanted, names) if one != wanted]
+        )
+
+    def _half(self, model: str) -> ModelError:
+        if not model:
+            return ModelError("no model is named; write one as provider:model, such as openai:gpt-5", "setup")
+        found = [f"{provider}:{model}" for provider in catalogue.providers_of(model)]
+        if not found and (model in BUILT_IN or model in self.entries()):
+            some = catalogue.models(model)[:3]
+            found = [f"{model}:{one}" for one in some]
+        if not found:
+            everything = {one: provider for provider in catalogue.table() for one in catalogue.models(provider)}
+            found = [f"{everything[one]}:{one}" for one in near(model, everything)]
+        return ModelError(f"{model!r} names no provider; write provider:model.{suggestion(found)}", "setup")
+
+    def known(self) -> list[ModelInfo]:
+        """See `agent.models.known`."""
+        out: list[ModelInfo] = []
+        named = self.entries()
+        for id in dict.fromkeys([*named, *BUILT_IN]):
+            entry = named.get(id)
+            try:
+                provider = entries.provider(id, entry if isinstance(entry, Mapping) else None)
+            except ModelError:
+                continue
+            if provider is None or not self._enabled(id):
+                continue
+            usable = provider.keyless or provider.key or keys.from_environment(provider.keys) or entry is not None
+            listed = list(provider.models)
+            more = [] if provider.listed or not usable else catalogue.models(id)
+            out += [entries.model(provider, one)[0] for one in dict.fromkeys([*listed, *more])]
+        return out
+
+
+class _Keys:
+    """Where a provider's key is; found once, but looked for again as long as there is none."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._keyring: Key | None = None
+        self._asked = False
+
+    async def key(self) -> Key | None:
+        """The configuration's key, else the environment's, else the keyring's."""
+        provider = self._provider
+        if provider.key:
+            return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
+        found = keys.from_environment(provider.keys) or self._keyring
+        if found is None and not provider.keyless:
+            try:
+                async with asyncio.timeout(KEYRING_SECONDS):
+                    found = self._keyring = await asyncio.to_thread(keys.from_keyring, provider.id)
+            except TimeoutError:
+                words = f"the system's keyring did not answer in {KEYRING_SECONDS:g} s; unlock it"
+                raise ModelError(words, "auth", provider=provider.id) from None
+        if found is not None and not (found.value.isascii() and found.value.isprintable()):
+            words = f"the key from {found.source} has characters in it that no key has; copy it once more"
+            raise ModelError(words, "auth", provider=provider.id)
+        return found
+
+
+def _addressed(provider: Provider) -> Provider:
+    """A provider with the base URL of the environment, where its SDK would take one from there."""
+    for name in provider.url_from:
+        url = os.environ.get(name, "").strip().rstrip("/")
+        if url:
+            if provider.id == "anthropic" and not url.endswith("/v1"):
+                url += "/v1"  # its SDK puts that in itself
+            if provider.id == "google" and not url.rsplit("/", 1)[-1].startswith("v1"):
+                url += "/v1beta"
+            return replace(provider, url=url)
+    if provider.id == "ollama" and provider.url == BUILT_IN["ollama"].url:
+        return replace(provider, url=_ollama(os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or ""))
+    return provider
+
+
+def _ollama(host: str) -> str:
+    """Ollama's base URL from its own variable: a host, host and port, or an address."""
+    host = host.strip().rstrip("/")
+    if not host:
+        return BUILT_IN["ollama"].url
+    if "://" not in host:
+        host = f"http://{host}" if host.rpartition(":")[2].isdigit() and ":" in host else f"http://{host}:11434"
+    host = host.replace("://0.0.0.0", "://127.0.0.1")  # where the server listens, not where it is reached
+    return host if host.endswith("/v1") else f"{host}/v1"

@@ -1,0 +1,79 @@
+"""Providers that a project's own files bring: where a conversation and a key go is not for a project to say.
+
+A file of the project can name an address and put a variable of the user's into a header. So a provider whose address,
+key or headers come from there is only used once a person trusts it, but for one on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ...core.trust import Subject, digest
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+REACHED = ("baseURL", "apiKey", "headers")
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def subject(workspace: Workspace, id: str) -> Subject | None:
+    """What is to be trusted before a provider is used; None if it is the user's own or on this machine."""
+    file, address = "", ""
+    sent: dict[str, Any] = {}
+    for source, data in workspace.config.sources:
+        entries = data.get("provider")
+        entry = entries.get(id) if isinstance(entries, Mapping) else None
+        if not isinstance(entry, Mapping) or not _of_project(workspace, source):
+            continue
+        options = entry.get("options")
+        said = {key: options[key] for key in REACHED if key in options} if isinstance(options, Mapping) else {}
+        if entry.get("api"):
+            said.setdefault("baseURL", entry["api"])
+        if said:
+            file, sent = source, {**sent, **said}
+            address = str(said.get("baseURL") or address)
+    if not sent or (address and urlsplit(address).hostname in LOOPBACK):
+        return None
+    what = json.dumps([address, sorted(_names(sent))])
+    shown: dict[str, Any] = {
+        "url": address,
+        "content": f"talks to {address or id}, sends it {', '.join(sorted(_names(sent)))}",
+    }
+    return Subject("model provider", f"{id} of {file}", digest(what), shown)
+
+
+def trusted(workspace: Workspace, of: Subject | None) -> bool:
+    """Whether a person trusts it, or need not."""
+    return of is None or workspace.trust.known(of)
+
+
+def untrusted(workspace: Workspace) -> list[Subject]:
+    """Providers of the project that wait for a person's trust."""
+    entries = workspace.config.get("provider")
+    found = [subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
+    return [one for one in found if one is not None and not workspace.trust.known(one)]
+
+
+def _names(sent: Mapping[str, Any]) -> list[str]:
+    headers = sent.get("headers")
+    more = [str(name) for name in headers] if isinstance(headers, Mapping) else []
+    return [*(key for key in sent if key not in ("headers", "baseURL")), *more]
+
+
+def _of_project(workspace: Workspace, source: str) -> bool:
+    """Whether a source of the configuration is a file of the project; the user's own folder may lie around it."""
+    if not os.path.isabs(source):
+        return False
+    path, home = Path(os.path.realpath(source)), Path(os.path.realpath(workspace.config.home))
+    if any(path.is_relative_to(home / own) for own in (".config", ".opencode")):
+        return False
+    tops = [workspace.directory]
+    if str(workspace.worktree) != workspace.worktree.anchor:
+        tops.append(workspace.worktree)
+    return any(path.is_relative_to(os.path.realpath(top)) for top in tops)

@@ -1,0 +1,124 @@
+"""What a wire format does: writes requests, reads answers."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..events import Finish, FinishReason, Usage
+from ..model import ModelInfo, Request
+from ..turns import CallPiece, MediaPiece, Turn
+from .keys import Key
+from .parts import Parts
+from .settings import ModelSettings, Provider
+
+ATTACHED = "Attached image(s) from tool result:"
+"""Heads a message with what a tool's result held, for models that take no pictures there (reference: core.md 9.2)."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+class BlockedError(Exception):
+    """The provider would not answer this prompt; the text is its reason."""
+
+
+class Reader(ABC):
+    """Reads one answer.
+
+    Attributes:
+        parts: where what it reads goes.
+        finished: the provider has said why it stopped.
+        closed: the provider has said that nothing more comes.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.finished = False
+        self.closed = False
+        self.usage = Usage()
+        self.reason: FinishReason = "unknown"
+        self.metadata: dict[str, Any] = {}
+
+    @abstractmethod
+    def feed(self, value: Mapping[str, Any]) -> None:
+        """One event of a stream."""
+
+    @abstractmethod
+    def whole(self, value: Mapping[str, Any]) -> None:
+        """An answer that is no stream."""
+
+    def finish(self) -> Finish:
+        """The last event."""
+        reason = self.reason
+        if self.parts.calls and reason in ("stop", "unknown"):
+            reason = "tool-calls"  # many servers say "stop" then
+        return Finish(reason, self.usage, self.metadata or None)
+
+
+class Wire(ABC):
+    """One wire format for one model; it keeps what it has encoded."""
+
+    def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
+        self.provider, self.info, self.settings = provider, info, settings
+        self.api_id = info.api_id or info.model
+
+    @abstractmethod
+    def url(self) -> str:
+        """Where requests go."""
+
+    @abstractmethod
+    def headers(self, key: Key | None) -> dict[str, str]:
+        """What a request carries, with the key."""
+
+    @abstractmethod
+    def body(self, request: Request) -> bytes:
+        """A request."""
+
+    @abstractmethod
+    def reader(self, parts: Parts) -> Reader:
+        """A reader for the answer."""
+
+    def is_own(self, turn: Turn) -> bool:
+        """Whether this model made the turn, so that its metadata goes back with it."""
+        return turn.model == (self.info.provider, self.info.model)
+
+    def options(self, request: Request) -> dict[str, Any]:
+        """Options of the provider's entry, the model's and the request's, the later over the earlier."""
+        return {**self.provider.options, **self.settings.options, **request.options}
+
+    def takes(self, media: MediaPiece) -> bool:
+        """Whether the model can be shown this."""
+        if media.mime.startswith("image/"):
+            return self.info.images
+        return media.mime == "application/pdf" and self.info.documents
+
+    def left_out(self, media: MediaPiece) -> str:
+        """What stands in the place of something that the model can't be shown."""
+        name = media.filename or "a file"
+        return f"[{name} ({media.mime}) is left out: {self.info.full} can't be shown it. Tell the user.]"
+
+
+def call_ids(turns: Any) -> Iterator[str]:
+    """The ids of all calls of a conversation."""
+    for turn in turns:
+        for piece in turn.pieces:
+            if isinstance(piece, CallPiece):
+                yield piece.id
+
+
+def snake(name: str) -> str:
+    """``reasoningEffort`` -> ``reasoning_effort``: options may be written as OpenCode's libraries want them."""
+    return _CAMEL.sub(lambda found: "_" + found.group(1).lower(), name)
+
+
+def snaked(value: Any) -> Any:
+    """The same for all keys of nested objects."""
+    if isinstance(value, Mapping):
+        return {snake(str(key)): snaked(one) for key, one in value.items()}
+    return value
+
+
+def count(value: Any) -> int:
+    """A number of tokens; 0 for what is none."""
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
