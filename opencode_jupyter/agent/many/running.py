@@ -19,7 +19,9 @@ from .pacing import Paced, Paces
 from .places import Places, discard
 
 if TYPE_CHECKING:
+    from ...core.call import Call
     from ...core.sessions import Session
+    from ...core.state import ToolPart
     from ...core.workspace import Workspace
     from ..answer import Answer
     from ..run import Run
@@ -50,6 +52,8 @@ class Runner:
     before: Before | None = None
     after: After | None = None
     keep: bool = True
+    parts: bool = False
+    """Put the parts of a tool call into ``extra["direct"]``: here no store has them."""
 
     def __post_init__(self) -> None:
         self._sessions: dict[str, Workspace] = {}
@@ -74,21 +78,23 @@ class Runner:
         except KeyError:
             return None
 
-    async def do(self, job: Job) -> Outcome:
-        """Run a job; only a cancel gets out."""
+    async def do(self, job: Job, began: Callable[[str], None] | None = None) -> Outcome:
+        """Run a job; only a cancel gets out. `began` is told the id of its session."""
         outcome = Outcome(job.index, job.request)
-        began = time.monotonic()
+        since = time.monotonic()
         copied = ""
         try:
             async with self.places.of(job) as (workspace, session, copied):
                 outcome.session, outcome.directory = session.id, str(workspace.directory)
                 self._sessions[session.id] = workspace
+                if began is not None:
+                    began(session.id)
                 try:
                     if self.before is not None:
                         await self.before(workspace, job)
-                    began = time.monotonic()
+                    since = time.monotonic()
                     await self._work(workspace, job, session, outcome)
-                    outcome.seconds = time.monotonic() - began
+                    outcome.seconds = time.monotonic() - since
                     if self.after is not None:
                         await self.after(workspace, job, outcome)
                 finally:
@@ -99,7 +105,7 @@ class Runner:
             if copied and not self.keep:
                 with anyio.CancelScope(shield=True):
                     await asyncio.to_thread(discard, Path(copied))
-        outcome.seconds = outcome.seconds or time.monotonic() - began
+        outcome.seconds = outcome.seconds or time.monotonic() - since
         if copied and self.keep:
             outcome.extra["copied"] = copied
         return outcome
@@ -119,7 +125,11 @@ class Runner:
             await workspace.registry.prepare()  # it may be a plugin's
         outcome.calls = 1
         call = workspace.start(job.tool, job.arguments, agent=agent, session=session, timeout=job.timeout)
-        result = await call.run()
+        try:
+            result = await call.run()
+        finally:
+            if self.parts:
+                outcome.extra["direct"] = _parts(call)
         outcome.text, outcome.value, outcome.ended = result.output, result, "done"
 
     async def _prompt(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
@@ -148,6 +158,11 @@ class Runner:
         asking = {request.session_id for request in workspace.permissions.pending()}
         asking |= {request.session_id for request in workspace.questions.pending()}
         return any(self.run_of(asker) == session_id for asker in asking)
+
+
+def _parts(call: Call) -> list[ToolPart]:
+    """A call's part and those of the calls inside it."""
+    return [call.part, *(part for child in call.children for part in _parts(child))]
 
 
 def _answered(outcome: Outcome, answer: Answer) -> None:
