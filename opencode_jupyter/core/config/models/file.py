@@ -46,6 +46,7 @@ class Compaction(Section):
 
     auto: bool = doc("Summarise a session that becomes too long.")
     prune: bool = doc("Drop old outputs of tools.")
+    reserved: Count = doc("Tokens kept free for an answer; its longest, at most 32000, if left out.")
 
 
 class ConfigFile(Section):

@@ -1,0 +1,65 @@
+"""Old outputs of tools, dropped from what a model is sent; the session keeps them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from ...core.messages import Message
+from ...core.state import Completed, ToolPart, now_ms
+from .limits import PICTURE, estimate
+
+if TYPE_CHECKING:
+    from ..conversation import Conversation
+
+KEPT = 40_000
+"""Tokens of the newest outputs that stay (OpenCode's number)."""
+WORTH = 20_000
+"""Tokens that dropping must free (OpenCode's number): it makes a provider read the whole conversation anew."""
+TURNS = 2
+"""The user's last turns, in which nothing is dropped."""
+NEVER = frozenset({"skill"})
+"""Tools whose outputs are instructions, and stay."""
+
+
+def prune(conversation: Conversation) -> int:
+    """Mark old outputs, so that a model is sent a word in their place.
+
+    Returns:
+        Tokens that this frees, roughly; 0 if there was too little, or ``compaction.prune`` is false.
+    """
+    if conversation.workspace.config.get("compaction", "prune") is False:
+        return 0
+    old, freed = _old(conversation.session.messages)
+    if freed < WORTH:
+        return 0
+    for message, part, state in old:
+        part.state = dataclasses.replace(state, compacted=now_ms())
+        conversation.put(message, part)
+    return freed
+
+
+def _old(messages: list[Message]) -> tuple[list[tuple[Message, ToolPart, Completed]], int]:
+    """The outputs beyond the newest ones, and how many tokens they have. Nothing before a summary is looked at."""
+    found: list[tuple[Message, ToolPart, Completed]] = []
+    turns = kept = freed = 0
+    for message in reversed(messages):
+        if message.role == "user":
+            turns += 1
+            continue
+        if message.info.get("summary") is True and message.info.get("finish"):
+            break
+        if turns < TURNS:
+            continue
+        for part in reversed(message.calls):
+            state = part.state
+            if not isinstance(state, Completed) or part.tool in NEVER:
+                continue
+            if state.compacted is not None:  # from here on it was done before
+                return found, freed
+            size = estimate(state.output) + PICTURE * len(state.attachments)
+            kept += size
+            if kept > KEPT:
+                freed += size
+                found.append((message, part, state))
+    return found, freed

@@ -1,0 +1,112 @@
+"""A conversation as the model that summarises it is shown it: words alone, ever fewer of them if they do not fit.
+
+Calls and results become text: a provider refuses them where no tools are offered, and a summary needs no more of a long
+output than its beginning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..history import SUMMARY_QUESTION
+from ..turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How much is told.
+
+    Attributes:
+        result: characters of a call's result.
+        call: characters of a call's arguments.
+        text: characters of what somebody said.
+        share: how much of the turns, the newest ones.
+    """
+
+    result: int
+    call: int
+    text: int
+    share: float = 1.0
+
+
+LEVELS: tuple[Level, ...] = (
+    Level(8_000, 4_000, 200_000),
+    Level(2_000, 1_000, 50_000),
+    Level(500, 300, 10_000),
+    Level(500, 300, 5_000, 0.5),
+    Level(300, 200, 3_000, 0.25),
+    Level(200, 100, 2_000, 0.12),
+    Level(100, 60, 1_000, 0.06),
+    Level(100, 60, 500, 0.0),
+)
+"""From much to little. The first prompt and the last summary are told at every level."""
+LEFT_OUT = "[{} turns between this and what follows were left out for their length.]"
+
+
+def retold(turns: Sequence[Turn], level: Level) -> list[Turn]:
+    """The turns in words, the user's and the model's taking turns.
+
+    Args:
+        turns: the conversation, oldest first.
+        level: how much of it.
+    """
+    pinned = 2 if turns and _asks_for_summary(turns[0]) else 1
+    first, rest = turns[:pinned], turns[pinned:]
+    newest = rest[len(rest) - max(1, round(len(rest) * level.share)) :] if rest else rest
+    gone = len(rest) - len(newest)
+    told: list[tuple[Literal["user", "assistant"], str]] = [_told(turn, level) for turn in first]
+    if gone:
+        told.append(("user", LEFT_OUT.format(gone)))
+    told += [_told(turn, level) for turn in newest]
+    out: list[tuple[Literal["user", "assistant"], list[str]]] = []
+    for role, text in told:
+        if not text:
+            continue
+        if out and out[-1][0] == role:
+            out[-1][1].append(text)
+        else:
+            out.append((role, [text]))
+    return [Turn(role, (TextPiece("\n\n".join(texts)),)) for role, texts in out]
+
+
+def _asks_for_summary(turn: Turn) -> bool:
+    return turn.role == "user" and any(isinstance(p, TextPiece) and p.text == SUMMARY_QUESTION for p in turn.pieces)
+
+
+def _told(turn: Turn, level: Level) -> tuple[Literal["user", "assistant"], str]:
+    texts = [text for text in (_piece(piece, level) for piece in turn.pieces) if text]
+    return "assistant" if turn.role == "assistant" else "user", "\n\n".join(texts)
+
+
+def _piece(piece: Piece, level: Level) -> str:
+    match piece:
+        case TextPiece(text):
+            return shortened(text, level.text)
+        case CallPiece(_, name, arguments):
+            given = json.dumps(arguments, ensure_ascii=False, default=str)
+            return f"[called {name} with {shortened(given, level.call)}]"
+        case ResultPiece(_, name, text, media, failed):
+            shown = " ".join(map(_media, media))
+            how = "failed" if failed else "gave"
+            return f"[{name} {how}] {shortened(text, level.result)} {shown}".rstrip()
+        case MediaPiece():
+            return _media(piece)
+        case ReasoningPiece():
+            return ""
+
+
+def _media(piece: MediaPiece) -> str:
+    return f"[{'document' if piece.mime == 'application/pdf' else 'picture'} {piece.filename or piece.mime}]"
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text's beginning and, where there is room, its end; with a word about what lies between."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    return (
+        f"{text[: limit - tail]}\n[... {len(text) - limit:,} characters left out ...]\n{text[-tail:] if tail else ''}"
+    )

@@ -1,0 +1,222 @@
+"""Compaction: what was said and done so far becomes a summary, and the conversation goes on from it (core.md 8, 9).
+
+As in OpenCode a user's message with a ``compaction`` part asks for it and an assistant's with ``summary: true`` answers;
+what a model is sent later begins there. A summary that fails leaves no trace in the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ...core.messages import Message, assistant_message, new_part, user_message
+from ...core.state import ToolPart, now_ms
+from ..errors import ModelError
+from ..events import Finish, Usage
+from ..history import after_summary
+from ..model import Model, ModelInfo
+from .asking import Summariser
+from .limits import estimate, usable
+
+if TYPE_CHECKING:
+    from ...core.agents import Agent
+    from ..run import Run
+
+AGENT = "compaction"
+COMPACTING = "experimental.session.compacting"
+"""The plugins' hook: they may add to what the summary is asked for (``context``), or ask in their own words (``prompt``)."""
+REQUEST = """Write the summary from which this work goes on. Whoever reads it knows nothing else of the conversation.
+Use these headings, and leave out those with nothing under them:
+
+## Asked for
+What the user wants, with every constraint, correction and preference they gave, in their own words where it matters.
+## Done
+What was done and found out: paths, names, numbers, commands with their outcome, decisions with their reason.
+## As it stands
+Files that were changed and how; variables in the user's kernel that matter and what they hold; what still runs.
+## Open
+The next steps in order, what does not work yet with its error word for word, questions that nobody has answered.
+
+Write in the user's language. Do not answer the user, and do no work now: write the summary and nothing else."""
+GO_ON = (
+    "The conversation was summarised because it had become too long. Go on with what is still to be done; if nothing "
+    "is, say so, and if you are not sure what is wanted, ask."
+)
+HOPELESS = (
+    "the conversation does not fit into the window of {model} ({window:,} tokens) even after a summary: the system "
+    "prompt, the tools and the last request take too much of it. Use a model with a larger window, offer fewer tools "
+    "(tools=[...]), or shorten the instructions (AGENTS.md) or the request"
+)
+
+
+async def compact(run: Run, *, auto: bool) -> None:
+    """Summarise a run's conversation, so that it goes on from the summary.
+
+    Args:
+        run: whose.
+        auto: nobody asked for it: a message follows that tells the model to go on. If the user's last message has no
+            answer yet, it is said again instead.
+
+    Raises:
+        ModelError: there is no summary, and the session is as it was. Kind ``overflow`` if none could help.
+    """
+    messages = run.session.messages
+    pending = _unanswered(messages) if auto else None
+    if auto and _summarised_just_now(run, pending):
+        return
+    agent = run.workspace.agents.get(AGENT)
+    model = await _model(run, agent)
+    turns = run.conversation.turns()
+    if pending is not None:
+        turns = turns[: len(turns) - len(pending.turns or ())]
+    words = await _words(run)
+    question = user_message(run.session.id, run.session.agent or run.agent.name, run.model_wire)
+    question.parts.append(new_part(question, "compaction", auto=auto))
+    message = assistant_message(
+        run.session.id,
+        question.id,
+        AGENT,
+        {"providerID": model.info.provider, "modelID": model.info.model},
+        cwd=str(run.workspace.directory),
+        root=str(run.workspace.worktree),
+        summary=True,
+    )
+    run.add(question)
+    run.add(message)
+    try:
+        finish = await Summariser(run, model, agent, message).summarise(turns, words)
+    except (ModelError, asyncio.CancelledError) as error:
+        _take_back(run, {question.id, message.id})
+        if isinstance(error, ModelError) and error.kind == "overflow":
+            raise _hopeless(model.info, error) from error
+        raise
+    _close(run, message, model.info, finish)
+    if pending is not None:
+        run.add(_again(run, pending))
+    elif auto:
+        onward = user_message(run.session.id, run.session.agent or run.agent.name, run.model_wire)
+        onward.parts.append(new_part(onward, "text", text=GO_ON, synthetic=True))
+        run.add(onward)
+    run.workspace.publish("session.compacted", lambda: {"sessionID": run.session.id})
+
+
+def _unanswered(messages: list[Message]) -> Message | None:
+    """The user's last message, if nothing came after it, and something before it."""
+    if len(messages) < 2 or messages[-1].role != "user" or any(messages[-1].of_type("compaction")):
+        return None
+    return messages[-1]
+
+
+def _summarised_just_now(run: Run, pending: Message | None) -> bool:
+    """Whether another summary would be of no use: nothing has come since the last one but what takes the room.
+
+    Raises:
+        ModelError: and the provider has refused the request.
+    """
+    messages = run.session.messages
+    start = after_summary(messages)
+    if start == 0 and not any(messages[:1] and messages[0].of_type("compaction")):
+        return False
+    since = [message for message in messages[start + 2 :] if message.role == "assistant"]
+    if not since and pending is not None:
+        raise _hopeless(run.model.info)
+    if len(since) != 1:
+        return False
+    tokens: dict[str, Any] = since[0].info.get("tokens") or {}
+    cache = tokens.get("cache") or {}
+    sent = tokens.get("input", 0) + cache.get("read", 0) + cache.get("write", 0)
+    limit = usable(run.model.info, run.workspace.config.data)
+    if not limit or sent <= limit:
+        return False
+    note = f"{run.model.info.full} has hardly any room left even after a summary: {sent:,} tokens of {limit:,}"
+    if note not in run.notes:
+        run.notes.append(note)
+    return True
+
+
+async def _model(run: Run, agent: Agent | None) -> Model:
+    if agent is None or agent.model is None:
+        return run.model
+    from ..models import resolve
+
+    return await resolve(run.workspace, f"{agent.model['providerID']}:{agent.model['modelID']}")
+
+
+async def _words(run: Run) -> str:
+    hooks = run.workspace.hooks
+    if not hooks.wanted(COMPACTING):
+        return REQUEST
+    output: dict[str, Any] = {"context": [], "prompt": None}
+    await hooks.trigger(COMPACTING, {"sessionID": run.session.id}, output)
+    words = output.get("prompt")
+    context = output.get("context")
+    more = [str(one) for one in context] if isinstance(context, list) else []
+    return "\n\n".join([words if isinstance(words, str) and words.strip() else REQUEST, *more])
+
+
+def _close(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
+    usage = finish.usage
+    cost = info.cost.of(usage) if info.cost is not None else 0.0
+    run.conversation.put(
+        message, new_part(message, "step-finish", reason=finish.reason, tokens=usage.to_wire(), cost=cost)
+    )
+    message.info.update(tokens=usage.to_wire(), cost=cost, finish=finish.reason)
+    message.info["time"] = {**message.info["time"], "completed": now_ms()}
+    run.conversation.changed(message)
+    run.usage = run.usage + usage
+    if info.cost is not None:
+        run.cost = (run.cost or 0.0) + cost
+    _count(run, usage, cost)
+
+
+def _count(run: Run, usage: Usage, cost: float) -> None:
+    """Add a request to what the whole session took."""
+    extra = run.session.extra
+    before = extra.get("tokens") or {}
+    cache = before.get("cache") or {}
+    extra["cost"] = extra.get("cost", 0) + cost
+    extra["tokens"] = {
+        "input": before.get("input", 0) + usage.input,
+        "output": before.get("output", 0) + usage.output,
+        "reasoning": before.get("reasoning", 0) + usage.reasoning,
+        "cache": {
+            "read": cache.get("read", 0) + usage.cache_read,
+            "write": cache.get("write", 0) + usage.cache_write,
+        },
+    }
+
+
+def _again(run: Run, pending: Message) -> Message:
+    """The user's message once more, behind the summary; its pictures are only named, as they may be what was too much."""
+    info = pending.info
+    more = {key: info[key] for key in ("system", "tools", "format", "variant") if key in info}
+    message = user_message(run.session.id, str(info.get("agent") or run.agent.name), run.model_wire, **more)
+    for part in pending.parts:
+        if isinstance(part, ToolPart):
+            continue
+        if part.get("type") == "text" and part.get("text") and not part.get("ignored"):
+            message.parts.append(new_part(message, "text", text=part["text"], synthetic=True))
+        elif part.get("type") == "file":
+            said = f"[{part.get('mime', 'file')}: {part.get('filename') or 'no name'}, left out to save room]"
+            message.parts.append(new_part(message, "text", text=said, synthetic=True))
+    limit = usable(run.model.info, run.workspace.config.data)
+    size = estimate("".join(str(p.get("text", "")) for p in message.of_type("text")))
+    if limit and size > limit:
+        raise _hopeless(run.model.info)
+    return message
+
+
+def _take_back(run: Run, ids: set[str]) -> None:
+    run.messages[:] = [message for message in run.messages if message.id not in ids]
+    run.conversation.remove(ids)
+    run.tell("dropped", ids)
+
+
+def _hopeless(info: ModelInfo, error: ModelError | None = None) -> ModelError:
+    text = HOPELESS.format(model=info.full, window=info.context) if info.context else _unknown(info)
+    body = error.body if error is not None else ""
+    return ModelError(text, "overflow", provider=info.provider, status=error.status if error else None, body=body)
+
+
+def _unknown(info: ModelInfo) -> str:
+    return HOPELESS.partition(" ({window")[0].format(model=info.full) + HOPELESS.partition("tokens)")[2]

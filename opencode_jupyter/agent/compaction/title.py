@@ -1,0 +1,120 @@
+"""A session's title: the first line of its first prompt, or what a small model makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from ..errors import ModelError
+from ..events import TextDelta
+from ..model import Request
+from ..turns import TextPiece, Turn
+
+if TYPE_CHECKING:
+    from ...core.sessions import Session
+    from ...core.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+LONGEST = 50
+"""Characters of a title."""
+TIMEOUT = 30.0
+"""Seconds a small model has for one."""
+READ = 4_000
+"""Characters of the prompt that it is shown."""
+_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+
+
+async def title(workspace: Workspace, session: Session, text: str) -> str:
+    """The title for a session that begins with this prompt; no request is made for it.
+
+    If the config names a ``small_model``, it is asked in the background, and its title takes this one's place when it
+    comes, unless somebody has given the session another one meanwhile.
+
+    Args:
+        workspace: whose configuration counts.
+        session: the session.
+        text: the first prompt.
+    """
+    first = first_line(text)
+    name = workspace.config.get("small_model")
+    if isinstance(name, str) and name and text.strip():
+        workspace.service(Titles).ask(name, session, text, first)
+    return first
+
+
+def first_line(text: str) -> str:
+    """The first line that says something, cut at the end of a word."""
+    line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
+    if len(line) <= LONGEST:
+        return line
+    cut = line[: LONGEST + 1].rpartition(" ")[0].rstrip(" ,;:.-")
+    return cut or line[:LONGEST]
+
+
+class Titles:
+    """The titles of a workspace that small models are at work on."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self, model: str, session: Session, text: str, instead_of: str) -> None:
+        """Ask in the background."""
+        task = asyncio.create_task(self._ask(model, session, text, instead_of))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def settled(self) -> None:
+        """Return when no title is being made any more."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def close(self) -> None:
+        """Give up what is still asked."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _ask(self, model: str, session: Session, text: str, instead_of: str) -> None:
+        try:
+            said = await asyncio.wait_for(self._said(model, session, text), TIMEOUT)
+        except (ModelError, TimeoutError) as error:
+            log.info("no title from %s: %s", model, error)
+            return
+        except Exception:  # a title is not worth a failure
+            log.exception("no title from %s", model)
+            return
+        better = first_line(_THOUGHT.sub("", said).strip()).strip("\"'`*# ")
+        if better and session.title in ("", instead_of):
+            session.title = better
+            self._workspace.sessions.save(session)
+
+    async def _said(self, name: str, session: Session, text: str) -> str:
+        from ..models import resolve
+
+        agent = self._workspace.agents.get("title")
+        if agent is None:  # switched off
+            return ""
+        if agent.model is not None:
+            name = f"{agent.model['providerID']}:{agent.model['modelID']}"
+        model = await resolve(self._workspace, name)
+        words = f"Write the title of a conversation that begins with this:\n\n{text[:READ]}"
+        request = Request(
+            system=(agent.prompt or "",),
+            turns=(Turn("user", (TextPiece(words),)),),
+            temperature=agent.temperature,
+            top_p=agent.top_p,
+            options=agent.options,
+            session=session.id,
+            agent="title",
+        )
+        pieces: list[str] = []
+        async with aclosing(model.stream(request)) as stream:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    pieces.append(event.text)
+        return "".join(pieces)
