@@ -9,6 +9,7 @@ import type { Kernel } from '@jupyterlab/services';
 import { CARD_MIME } from './card/token';
 import { requestKernel } from './kernel';
 import type { SettledReply } from './messages';
+import { RUN_MIME } from './run/token';
 
 const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const COMM_TARGET = 'jupyter.widget';
@@ -60,8 +61,9 @@ function* liveCards(panel: NotebookLike): Generator<{ outputs: Outputs; at: numb
       const output = outputs?.get(at).toJSON() as Output;
       const view = output.data?.[WIDGET_MIME] as { model_id?: string } | undefined;
       const card = output.data?.[CARD_MIME] as { callID?: string } | undefined;
-      if (outputs && view && card) {
-        yield { outputs, at, output, model: view.model_id ?? '', call: card.callID ?? '' };
+      const run = output.data?.[RUN_MIME] as { id?: string } | undefined;
+      if (outputs && view && (card ?? run)) {
+        yield { outputs, at, output, model: view.model_id ?? '', call: card?.callID ?? run?.id ?? '' };
       }
     }
   }

@@ -6,6 +6,8 @@ import { Widget } from '@lumino/widgets';
 import { CARD_MIME, disposeCard, renderCard } from './card';
 import type { CardCallbacks, CardPart } from './card';
 import { bridge } from './messages';
+import { disposeRun, renderRun, RUN_MIME } from './run';
+import type { RunPart } from './run';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;
@@ -16,35 +18,51 @@ function isCard(data: unknown): data is CardPart {
   return part?.v === 1 && typeof part.state === 'object' && typeof part.ui === 'object';
 }
 
+/** Whether `data` is a run of a version that is known here. */
+function isRun(data: unknown): data is RunPart {
+  const run = data as Partial<RunPart> | null;
+  return run?.v === 1 && typeof run.agent === 'string' && Array.isArray(run.items);
+}
+
 /** One card in one output area. */
 class CardRenderer extends Widget implements IRenderMime.IRenderer {
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const callbacks: CardCallbacks = {};
+    if (bridge()) {
+      callbacks.open = spill => bridge()?.open(this.node, '', spill);
+    }
+    const run = model.data[RUN_MIME] as unknown;
+    if (isRun(run)) {
+      renderRun(this.node, run, callbacks);
+      return;
+    }
     const data = model.data[CARD_MIME] as unknown;
     if (isCard(data)) {
-      const callbacks: CardCallbacks = {};
-      if (bridge()) {
-        callbacks.open = spill => bridge()?.open(this.node, '', spill);
-      }
       renderCard(this.node, data, callbacks);
       return;
     }
-    disposeCard(this.node);
+    this.clear();
     const plain = document.createElement('pre');
     plain.textContent = String(model.data['text/plain'] ?? 'A tool card of a later version; update opencode-jupyter to see it.');
     this.node.append(plain);
   }
 
   dispose(): void {
-    disposeCard(this.node);
+    this.clear();
     super.dispose();
+  }
+
+  private clear(): void {
+    disposeRun(this.node);
+    disposeCard(this.node);
   }
 }
 
 const extension: IRenderMime.IExtension = {
   id: 'opencode-jupyter:card',
-  description: 'Draws the tool cards of opencode_jupyter.',
+  description: 'Draws the cards of tool calls and of models’ runs of opencode_jupyter.',
   // it draws from data with text nodes only, so an untrusted notebook may show it
-  rendererFactory: { safe: true, mimeTypes: [CARD_MIME], createRenderer: () => new CardRenderer() },
+  rendererFactory: { safe: true, mimeTypes: [CARD_MIME, RUN_MIME], createRenderer: () => new CardRenderer() },
   rank: RANK,
   dataType: 'json'
 };

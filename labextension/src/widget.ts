@@ -1,12 +1,18 @@
-/** The live card: the front end of an anywidget model whose Python side is `opencode_jupyter/jupyter/card.py`. */
+/**
+ * The live card of a call, or of a model's run: the front end of the anywidget models whose Python side is
+ * `opencode_jupyter/jupyter/card.py` and `opencode_jupyter/jupyter/agent/card.py`.
+ */
 
 import css from '../style/card.css';
+import runCss from '../style/run.css';
 import { disposeCard, renderCard, updateTail } from './card';
 import type { CardAsk, CardCallbacks, CardPart, Reply, ReplyOptions, TailUpdate } from './card';
 import { hearAlways } from './late';
 import type { Manager } from './late';
 import { bridge } from './messages';
 import type { ToKernel } from './messages';
+import { disposeRun, renderRun, updateRun } from './run';
+import type { RunPart, RunUpdate, RunWhole } from './run';
 import { VERSION } from './version';
 
 /** What this module needs of an anywidget model. */
@@ -15,6 +21,7 @@ interface Model {
   model_id?: string;
   widget_manager?: Manager;
   get(name: 'part'): CardPart | undefined;
+  get(name: 'run'): RunPart | undefined;
   get(name: 'kernel_id' | 'comm_id'): string | undefined;
   on(event: string, callback: (...args: never[]) => void): void;
   off(event: string, callback: (...args: never[]) => void): void;
@@ -30,7 +37,7 @@ function addStyle(el: HTMLElement): void {
   if (!host.querySelector(`#${STYLE_ID}`)) {
     const style = document.createElement('style');
     style.id = STYLE_ID;
-    style.textContent = css;
+    style.textContent = css + runCss;
     host.append(style);
   }
 }
@@ -75,6 +82,17 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   if (bridge()) {
     callbacks.open = spill => bridge()?.open(el, model.get('kernel_id') ?? '', spill);
   }
+  const hello = (): void => send({ kind: 'hello', frontend: frontend(), version: VERSION });
+  const end = model.get('run') ? showRun(model, el, callbacks, hello) : showCall(model, el, callbacks);
+  addStyle(el);
+  // some hosts put the card into a shadow tree after it is drawn
+  requestAnimationFrame(() => addStyle(el));
+  hello();
+  return end;
+}
+
+/** Shows the call of `model`; gives what ends that. */
+function showCall(model: Model, el: HTMLElement, callbacks: CardCallbacks): () => void {
   const draw = (): void => {
     const part = model.get('part');
     // before its first state, and after the kernel closed it, a card has no part
@@ -88,17 +106,33 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       updateTail(el, { text, lines, bytes, progress });
     }
   };
-  addStyle(el);
-  // some hosts put the card into a shadow tree after it is drawn
-  requestAnimationFrame(() => addStyle(el));
   model.on('change:part', draw);
   model.on('msg:custom', message);
   draw();
-  send({ kind: 'hello', frontend: frontend(), version: VERSION });
   return () => {
     model.off('change:part', draw);
     model.off('msg:custom', message);
     disposeCard(el);
+  };
+}
+
+/** Shows the run of `model`; `more` asks the kernel for the whole of it. Gives what ends that. */
+function showRun(model: Model, el: HTMLElement, callbacks: CardCallbacks, more: () => void): () => void {
+  const run = model.get('run');
+  if (run?.items) {
+    renderRun(el, run, callbacks);
+  }
+  const message = (content: RunUpdate | RunWhole): void => {
+    if (content.kind === 'whole') {
+      renderRun(el, content.run, callbacks);
+    } else if (content.kind === 'run' && !updateRun(el, content)) {
+      more();
+    }
+  };
+  model.on('msg:custom', message);
+  return () => {
+    model.off('msg:custom', message);
+    disposeRun(el);
   };
 }
 

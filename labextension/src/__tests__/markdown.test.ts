@@ -1,0 +1,79 @@
+import { inline, markdown } from '../run/markdown';
+
+function draw(text: string): HTMLElement {
+  const root = document.createElement('div');
+  root.append(...markdown(text));
+  return root;
+}
+
+test('paragraphs, headings, lists, quotes, code, bold, italic and links are drawn', () => {
+  const root = draw(
+    '# Title\n\nOne **bold** and *it* and `a*b*c`.\nsecond line\n\n- x\n  - y\n2. z\n\n> said\n\n---\n\n```py\n<b>1</b>\n# no\n```\nend [docs](https://example.org/a_(b)) https://example.org/x.'
+  );
+  expect(root.querySelector('[role=heading]')?.textContent).toBe('Title');
+  expect(root.querySelector('p b')?.textContent).toBe('bold');
+  expect(root.querySelector('p i')?.textContent).toBe('it');
+  expect(root.querySelector('p code')?.textContent).toBe('a*b*c');
+  expect(root.querySelectorAll('p br')).toHaveLength(1);
+  expect([...root.querySelectorAll('.oc-li')].map(li => li.textContent)).toEqual(['•x', '•y', '2.z']);
+  expect(root.querySelector('blockquote')?.textContent).toBe('said');
+  expect(root.querySelector('hr')).not.toBeNull();
+  expect(root.querySelector('pre')?.textContent).toBe('<b>1</b>\n# no');
+  expect([...root.querySelectorAll('a')].map(a => a.href)).toEqual(['https://example.org/a_(b)', 'https://example.org/x']);
+  expect(root.textContent).toContain('docs (https://example.org/a_(b))');
+});
+
+const HOSTILE = [
+  '<img src=x onerror=alert(1)>',
+  '<script>alert(1)</script>',
+  '[x](javascript:alert(1))',
+  '[x](JaVaScRiPt:alert(1))',
+  '[x](data:text/html,<script>1</script>)',
+  '[x]( javascript:alert(1))',
+  '[x](//evil.example)',
+  '[x](vbscript:x) <svg onload=alert(1)>',
+  '![p](https://evil.example/p.png)',
+  '<a href="javascript:alert(1)">x</a>',
+  '`<b>` **<i onclick=x>**',
+  '- <iframe src=x>',
+  '# <style>*{display:none}</style>',
+  '> <object data=x>',
+  '```\n<script>alert(1)</script>',
+  '[a](https://x.example/"onmouseover="alert(1))'
+];
+
+test.each(HOSTILE)('%s shows as text', text => {
+  const root = draw(text);
+  const known = new Set(['P', 'B', 'I', 'CODE', 'PRE', 'A', 'SPAN', 'DIV', 'BR', 'HR', 'BLOCKQUOTE']);
+  for (const node of root.querySelectorAll('*')) {
+    expect(known).toContain(node.tagName);
+    for (const { name } of node.attributes) {
+      expect(['class', 'href', 'target', 'rel', 'role', 'aria-level', 'style', 'tabindex']).toContain(name);
+    }
+    expect(node.getAttribute('href') ?? 'https://').toMatch(/^https?:/i);
+  }
+  for (const word of text.match(/(?:alert|onerror|script|iframe|style|object|svg)/g) ?? []) {
+    expect(root.textContent + [...root.querySelectorAll('a')].map(a => a.href).join('')).toContain(word);
+  }
+});
+
+test('a link that is called something else shows where it leads', () => {
+  expect(draw('[https://good.example](https://evil.example)').textContent).toContain('(https://evil.example)');
+});
+
+test('characters that would mislead the eye are shown', () => {
+  expect(draw('a\u202eb').textContent).toBe('a\\u202eb');
+});
+
+test('long and hostile lines take no time', () => {
+  const began = performance.now();
+  for (const piece of ['**a ', '`', '[', '*a', '(', '**', '[a](']) {
+    draw(`${piece.repeat(1_000)}\n`.repeat(10));
+    inline(piece.repeat(100_000));
+  }
+  expect(performance.now() - began).toBeLessThan(3_000);
+});
+
+test('a text that is too long is shown as it is', () => {
+  expect(draw('**a** '.repeat(20_000)).querySelector('b')).toBeNull();
+});

@@ -1,0 +1,162 @@
+/**
+ * A model's words: the simple half of Markdown, built from text nodes alone; the twin of
+ * `opencode_jupyter/jupyter/agent/markdown.py`. Paragraphs, headings, lists, quotes, fenced and inline code, bold, italic,
+ * links to http(s). Anything else, HTML above all, is shown as the text it is.
+ */
+
+import { el } from '../card/dom';
+import { readable, visible } from '../card/format';
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
+const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+const INLINE =
+  /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)|\[(?<label>[^[\]]*)\]\((?<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)|(?<bare>https?:\/\/[^\s<>()[\]"'`]+[^\s<>()[\]"'`.,:;!?])|(?<strong>\*\*(?=\S)(?<bold>.+?)(?<=\S)\*\*)|(?<![\w*])(?<em>\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])/g;
+/** A longer line is shown as it is, since looking for marks in it could take long. */
+const LONGEST = 2_000;
+/** A longer text is shown as it is. */
+const MARKDOWN_CHARS = 64_000;
+/** Depth of bold and italic inside each other that is followed. */
+const LEVELS = 3;
+
+/** The nodes that show `text`. */
+export function markdown(text: string): Node[] {
+  if (text.length > MARKDOWN_CHARS) {
+    return [el('pre', 'oc-pre', readable(text))];
+  }
+  const lines = readable(text).replace(/^\n+|\n+$/g, '').split('\n');
+  const out: Node[] = [];
+  let paragraph: string[] = [];
+  const flush = (): void => {
+    if (paragraph.length) {
+      out.push(lined('p', paragraph));
+      paragraph = [];
+    }
+  };
+  /** The index after the lines from `from` on that `wanted` takes. */
+  const until = (from: number, wanted: (line: string) => boolean): number => {
+    let end = from;
+    while (end < lines.length && wanted(lines[end])) {
+      end++;
+    }
+    return end;
+  };
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at];
+    const fence = FENCE.exec(line);
+    const heading = HEADING.exec(line);
+    let end = at + 1;
+    if (fence) {
+      flush();
+      const closing = new RegExp(`^ {0,3}[${fence[1][0]}]{${fence[1].length},}\\s*$`);
+      const close = until(at + 1, one => !closing.test(one));
+      const code = el('pre', 'oc-fence', lines.slice(at + 1, close).join('\n'));
+      code.tabIndex = 0;
+      out.push(code);
+      end = close + 1;
+    } else if (heading) {
+      flush();
+      const title = el('p', `oc-h oc-h${Math.min(heading[1].length, 3)}`);
+      title.setAttribute('role', 'heading');
+      title.setAttribute('aria-level', String(Math.min(6, heading[1].length + 2)));
+      title.append(...inline(heading[2]));
+      out.push(title);
+    } else if (RULE.test(line)) {
+      flush();
+      out.push(el('hr'));
+    } else if (BULLET.test(line)) {
+      flush();
+      end = until(at, one => BULLET.test(one) || /^(?: {2}|\t)/.test(one));
+      out.push(list(lines.slice(at, end)));
+    } else if (/^\s*>/.test(line)) {
+      flush();
+      end = until(at, one => /^\s*>/.test(one));
+      out.push(lined('blockquote', lines.slice(at, end).map(one => one.replace(/^\s*> ?/, ''))));
+    } else if (line.trim()) {
+      paragraph.push(line);
+    } else {
+      flush();
+    }
+    at = end;
+  }
+  flush();
+  return out;
+}
+
+/** Lines below each other in one block. */
+function lined(tag: 'p' | 'blockquote', lines: string[]): HTMLElement {
+  const block = el(tag);
+  lines.forEach((line, index) => block.append(...(index ? [el('br')] : []), ...inline(line)));
+  return block;
+}
+
+/** A list; deeper ones keep their depth as an indent. */
+function list(lines: string[]): HTMLElement {
+  const block = el('div', 'oc-list');
+  block.setAttribute('role', 'list');
+  for (const line of lines) {
+    const match = BULLET.exec(line);
+    const row = el('div', 'oc-li');
+    const words = el('span');
+    if (match) {
+      row.setAttribute('role', 'listitem');
+      const depth = Math.floor(match[1].replace(/\t/g, '    ').length / 2);
+      row.style.marginLeft = `${18 * Math.min(depth, 6)}px`;
+      row.append(el('span', 'oc-bullet', /^\d/.test(match[2]) ? match[2] : '•'));
+      words.append(...inline(match[3]));
+    } else {
+      row.style.marginLeft = '18px';
+      words.append(...inline(line.trim()));
+    }
+    row.append(words);
+    block.append(row);
+  }
+  return block;
+}
+
+/** The nodes of one line: code, links, bold, italic; the rest as text. */
+export function inline(text: string, level = 0): Node[] {
+  if (text.length > LONGEST) {
+    return [document.createTextNode(text)];
+  }
+  const out: Node[] = [];
+  let last = 0;
+  const plain = (end: number): void => {
+    if (end > last) {
+      out.push(document.createTextNode(text.slice(last, end)));
+    }
+  };
+  for (const match of text.matchAll(INLINE)) {
+    plain(match.index);
+    last = match.index + match[0].length;
+    const { code, label, url, bare, bold, italic } = match.groups ?? {};
+    if (code !== undefined) {
+      out.push(el('code', '', code.length > 2 && code.startsWith(' ') && code.endsWith(' ') ? code.slice(1, -1) : code));
+    } else if (url !== undefined) {
+      out.push(...link(label, url, match[0]));
+    } else if (bare !== undefined) {
+      out.push(...link(bare, bare, bare));
+    } else if (level >= LEVELS) {
+      out.push(document.createTextNode(match[0]));
+    } else {
+      const strong = el(bold !== undefined ? 'b' : 'i');
+      strong.append(...inline(bold ?? italic, level + 1));
+      out.push(strong);
+    }
+  }
+  plain(text.length);
+  return out;
+}
+
+/** A link where it leads to the web, and says so; else the text it was. */
+function link(label: string, url: string, source: string): Node[] {
+  if (!/^https?:\/\//i.test(url)) {
+    return [document.createTextNode(source)];
+  }
+  const anchor = el('a', 'oc-link', label || url);
+  anchor.href = url;
+  anchor.target = '_blank';
+  anchor.rel = 'noopener noreferrer';
+  return label === url || !label ? [anchor] : [anchor, el('span', 'oc-url', ` (${visible(url)})`)];
+}

@@ -1,0 +1,307 @@
+/** A run: everything a model says and does for one request, drawn from its JSON and brought up to date piece by piece. */
+
+import type { CardCallbacks, CardPart } from '../card';
+import { button, el, setText, show } from '../card/dom';
+import { readable, visibleLine } from '../card/format';
+import { RETRY_MS } from '../card/prompt';
+import { CallView } from './call';
+import { markdown } from './markdown';
+import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './token';
+import { headWords, retryWords, runWords, working } from './words';
+
+const TICK_MS = 250;
+/** The mode in which nothing is asked. */
+const BYPASS = 'bypass';
+const FOLDS = { reasoning: 'reasoning', summary: 'summary of the conversation' };
+
+const views = new WeakMap<HTMLElement, RunView>();
+
+/** Draws `run` into `root`, or brings what is drawn there up to date. Without `callbacks` it has no buttons. */
+export function renderRun(root: HTMLElement, run: RunPart, callbacks: CardCallbacks = {}): void {
+  let view = views.get(root);
+  if (!view) {
+    view = new RunView(root, callbacks);
+    views.set(root, view);
+  }
+  view.whole(run);
+}
+
+/** Puts what has changed into the run at `root`; false if something before it is missing, so that the whole is needed. */
+export function updateRun(root: HTMLElement, update: RunUpdate): boolean {
+  return views.get(root)?.update(update) ?? false;
+}
+
+/** Ends the timers of the run at `root` and empties it. */
+export function disposeRun(root: HTMLElement): void {
+  views.get(root)?.dispose();
+  views.delete(root);
+  root.replaceChildren();
+}
+
+/** Words of the model, or of ours. */
+class WordsView {
+  readonly node: HTMLElement;
+  private readonly body: HTMLElement;
+  private drawn: string | undefined;
+
+  constructor(private readonly kind: WordsItem['kind']) {
+    if (kind === 'reasoning' || kind === 'summary') {
+      this.node = el('details', 'oc-thought');
+      this.node.append(el('summary', '', FOLDS[kind]));
+      this.body = el('div', 'oc-words');
+      this.node.append(this.body);
+      this.node.addEventListener('toggle', () => this.draw());
+    } else {
+      this.node = this.body = el('div', kind === 'note' ? 'oc-words oc-dimmed' : 'oc-words');
+    }
+  }
+
+  private text = '';
+
+  update(text: string, last: boolean): void {
+    this.text = text;
+    if (this.kind === 'reasoning') {
+      const name = this.node.firstElementChild as HTMLElement;
+      setText(name, last ? 'reasoning …' : 'reasoning');
+    }
+    show(this.node, text.trim() !== '');
+    this.draw();
+  }
+
+  private draw(): void {
+    if (this.node instanceof HTMLDetailsElement && !this.node.open) {
+      return;
+    }
+    if (this.drawn !== this.text) {
+      this.drawn = this.text;
+      this.body.replaceChildren(...(this.kind === 'note' ? [document.createTextNode(readable(this.text))] : markdown(this.text)));
+    }
+  }
+}
+
+class RunView {
+  private readonly card = el('div', 'oc-card oc-run');
+  private readonly agent = el('span', 'oc-tool');
+  private readonly model = el('span', 'oc-title oc-model');
+  private readonly mode = el('span', 'oc-chip');
+  private readonly mark = el('span', 'oc-mark');
+  private readonly state = el('span', 'oc-state');
+  private readonly about = el('span', 'oc-time');
+  private readonly stop: HTMLButtonElement;
+  private readonly list = el('div', 'oc-items');
+  private readonly retry = el('div', 'oc-retry');
+  private readonly end = el('div', 'oc-end');
+  private readonly nodes = new Map<number, WordsView | CallView>();
+  /** Places of the calls, by their ids; and of those inside each. */
+  private readonly places = new Map<string, number>();
+  private readonly inside = new Map<string, number[]>();
+  private run!: RunPart;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private seen = false;
+
+  constructor(
+    root: HTMLElement,
+    private readonly callbacks: CardCallbacks
+  ) {
+    this.card.tabIndex = -1;
+    this.card.setAttribute('role', 'group');
+    this.state.setAttribute('role', 'status');
+    this.state.setAttribute('aria-live', 'polite');
+    this.mark.setAttribute('aria-hidden', 'true');
+    this.about.setAttribute('aria-hidden', 'true');
+    this.stop = button('Stop', '', 'oc-button oc-stop-run', () => this.pressStop());
+    this.stop.setAttribute('aria-label', 'Stop the run');
+    const shape = el('span', 'oc-shape');
+    shape.append(this.mark, this.state);
+    const head = el('div', 'oc-head');
+    head.append(this.agent, this.model, this.mode, shape, this.about, this.stop);
+    this.card.append(head, this.list, this.retry, this.end);
+    root.replaceChildren(this.card);
+  }
+
+  whole(run: RunPart): void {
+    const before: RunItem[] = this.run?.items ?? [];
+    this.run = { ...run, items: run.items.slice() };
+    if (run.items.length < before.length || before.some((item, index) => item.id !== run.items[index].id)) {
+      this.clear(); // another run, or another order: draw it anew
+    }
+    run.items.forEach((item, index) => this.place(index, item));
+    run.items.forEach((_, index) => this.draw(index));
+    this.drawHead(run);
+  }
+
+  update({ head, items = [], deltas = [], tails = [] }: RunUpdate): boolean {
+    if (!this.run) {
+      return false;
+    }
+    const before = this.run.items;
+    let complete = true;
+    const changed = new Set<number>();
+    for (const [index, item] of items) {
+      if (index > before.length) {
+        complete = false;
+        continue;
+      }
+      before[index] = item;
+      this.place(index, item);
+      changed.add(index);
+    }
+    for (const [index, offset, text] of deltas) {
+      const item = before[index] as WordsItem | undefined;
+      if (!item || item.text === undefined || item.text.length < offset) {
+        complete = false;
+      } else if (item.text.length === offset) {
+        before[index] = { ...item, text: item.text + text };
+        changed.add(index);
+      } // else it is in what came before
+    }
+    this.run = { ...head, items: before };
+    changed.forEach(index => this.draw(index));
+    for (const [index, tail] of tails) {
+      const item = before[index];
+      if (item?.kind === 'call') {
+        const view = item.parent ? undefined : this.nodes.get(index);
+        if (view instanceof CallView) {
+          view.tail(tail);
+        } else if (item.parent) {
+          before[index] = { ...item, part: { ...item.part, ui: { ...item.part.ui, tail: tail.text } } };
+          this.draw(index);
+        }
+      }
+    }
+    this.drawHead(head);
+    return complete;
+  }
+
+  dispose(): void {
+    clearInterval(this.timer);
+    this.clear();
+  }
+
+  private clear(): void {
+    this.nodes.forEach(view => view instanceof CallView && view.dispose());
+    this.nodes.clear();
+    this.places.clear();
+    this.inside.clear();
+    this.list.replaceChildren();
+  }
+
+  /** Notes where a call is, and inside which other one. */
+  private place(index: number, item: RunItem): void {
+    if (item.kind === 'call' && !this.places.has(item.id)) {
+      this.places.set(item.id, index);
+      if (item.parent) {
+        this.inside.set(item.parent, [...(this.inside.get(item.parent) ?? []), index]);
+      }
+    }
+  }
+
+  /** Draws the item at `index`; of a call inside another, that one. */
+  private draw(index: number): void {
+    let item = this.run.items[index];
+    while (item.kind === 'call' && item.parent !== undefined) {
+      const above = this.places.get(item.parent);
+      if (above === undefined || above >= index) {
+        break;
+      }
+      index = above;
+      item = this.run.items[above];
+    }
+    let view = this.nodes.get(index);
+    if (item.kind === 'gone') {
+      if (view) {
+        view.node.remove();
+        view instanceof CallView && view.dispose();
+        this.nodes.delete(index);
+      }
+      return;
+    }
+    if (!view) {
+      view = item.kind === 'call' ? new CallView(this.callbacks) : new WordsView(item.kind);
+      this.nodes.set(index, view);
+      this.insert(index, view.node);
+    }
+    if (view instanceof CallView && item.kind === 'call') {
+      view.update(this.tree(item));
+    } else if (view instanceof WordsView && item.kind !== 'call') {
+      view.update(item.text, !item.done && working(this.run));
+    }
+  }
+
+  /** Puts a new node at its place: behind the nearest one before it. */
+  private insert(index: number, node: HTMLElement): void {
+    let before = index - 1;
+    while (before >= 0 && !this.nodes.has(before)) {
+      before--;
+    }
+    const neighbour = before >= 0 ? this.nodes.get(before)?.node : undefined;
+    this.list.insertBefore(node, neighbour ? neighbour.nextSibling : this.list.firstChild);
+  }
+
+  /** A call with those inside it. */
+  private tree(item: CallItem): CardPart {
+    const children = (this.inside.get(item.id) ?? [])
+      .map(index => this.run.items[index])
+      .filter((child): child is CallItem => child.kind === 'call')
+      .map(child => this.tree(child));
+    return children.length ? { ...item.part, ui: { ...item.part.ui, children } } : item.part;
+  }
+
+  private drawHead(head: RunHead): void {
+    const { run } = this;
+    const { word, mark, tone } = runWords(run);
+    setText(this.agent, visibleLine(head.agent));
+    setText(this.model, visibleLine(head.model));
+    this.model.title = visibleLine([head.model, head.title].filter(Boolean).join(' · '));
+    setText(this.mode, head.mode ? visibleLine(head.mode) : '');
+    show(this.mode, !!head.mode);
+    this.mode.classList.toggle('oc-danger', head.mode === BYPASS);
+    this.mode.title = head.mode === BYPASS ? 'Permission mode: nothing is asked' : 'Permission mode';
+    setText(this.mark, mark);
+    setText(this.state, word);
+    this.card.setAttribute('aria-label', `Agent ${visibleLine(head.agent)}, ${visibleLine(head.model)}`);
+    if (this.card.dataset.tone !== tone) {
+      this.card.dataset.tone = tone;
+    }
+    show(this.stop, working(head) && !!this.callbacks.stop);
+    show(this.end, !!head.end);
+    if (head.end) {
+      this.end.dataset.tone = head.end.tone;
+      const advice = head.end.advice ? [el('div', 'oc-advice', readable(head.end.advice))] : [];
+      this.end.replaceChildren(el('div', 'oc-ending', readable(head.end.text)), ...advice);
+    }
+    this.tick(working(head));
+  }
+
+  private tick(going: boolean): void {
+    const setTime = (): void => {
+      const now = Date.now();
+      setText(this.about, headWords(this.run, now));
+      const again = retryWords(this.run, now);
+      setText(this.retry, readable(again));
+      show(this.retry, again !== '');
+      this.seen ||= this.card.isConnected;
+      if (this.seen && !this.card.isConnected) {
+        clearInterval(this.timer);
+        this.timer = undefined;
+      }
+    };
+    if (going) {
+      this.timer ??= setInterval(setTime, TICK_MS);
+    } else {
+      clearInterval(this.timer);
+      this.timer = undefined;
+    }
+    setTime();
+  }
+
+  private pressStop(): void {
+    this.stop.disabled = true;
+    setText(this.stop, 'Stopping…');
+    setTimeout(() => {
+      this.stop.disabled = false;
+      setText(this.stop, 'Stop');
+    }, RETRY_MS);
+    this.callbacks.stop?.('');
+  }
+}
