@@ -297,6 +297,8 @@ class Registry:
             return self._workspace.flags.question
         if one.id == "lsp":
             return self._workspace.flags.lsp
+        if one.id in ("plan_exit", "plan_enter"):
+            return self._workspace.flags.plan_mode
         if one.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too
             return False
         if one.id == "batch":

@@ -28,6 +28,9 @@ MODULES = (
     "skill",
     "lsp",
     "list",
+    "task",
+    "plan_exit",
+    "plan_enter",
 )
 """Modules of this package that hold a built-in tool of the same name."""
 

@@ -1,0 +1,39 @@
+"""plan_exit: the plan is made; let the build agent carry it out. OpenCode: reference/core.md 15.7."""
+
+from __future__ import annotations
+
+from ..core.context import ToolContext
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from . import _plan
+from ._builtin import builtin
+
+AGENT = "build"
+
+
+class Parameters(Arguments):
+    """Nothing."""
+
+
+@builtin("plan_exit", Parameters)
+async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Ask whether the plan is to be carried out, and let the build agent go on."""
+    ctx.proceed()
+    session = ctx.workspace.sessions.get(ctx.session_id)
+    path = _plan.shown(ctx.workspace, session)
+    there = _plan.plan_file(ctx.workspace, session).is_file()
+    await _plan.switch(
+        ctx,
+        AGENT,
+        f"The plan at {path} is complete. Switch to the build agent and start carrying it out?"
+        if there
+        else f"Planning is over (nothing was written to {path}). Switch to the build agent and start with the work?",
+        "Build Agent",
+        ("The build agent goes on and changes files", "Stay with the plan agent and work on the plan"),
+        (f"The plan in {path} is approved. " if there else "The plan is approved. ")
+        + "You may edit files now. Carry out the plan.",
+    )
+    return ToolResult(
+        "Switching to build agent",
+        "The user approved switching to the build agent. Wait for further instructions.",
+    )

@@ -1,0 +1,280 @@
+"""task: let another agent work on something, in a session of its own. OpenCode: reference/core.md 15.6."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from ..core.agents import Agent, list_agents
+from ..core.context import InitContext, ToolContext
+from ..core.errors import ToolAbortedError, ToolError
+from ..core.permission import Rule, evaluate
+from ..core.permission.modes import replace_rules
+from ..core.result import ToolResult
+from ..core.schema import Arguments
+from ..core.sessions import Session
+from ..core.state import Completed, Running
+from ..core.tool import Definition, Tool
+from ..core.workspace import Workspace
+from ._builtin import description_file
+
+if TYPE_CHECKING:
+    from ..core.call import Call
+    from ..core.state import ToolPart
+
+DEEPEST = 5
+"""Tasks within tasks: how many levels there may be."""
+ORIGIN = "task"
+NO_WORDS = "This subagent should only be called manually by the user."
+EDITS = ("edit", "write", "multiedit", "apply_patch", "notebook_edit")
+
+
+class Parameters(Arguments):
+    """What is to be done, and by whom."""
+
+    model_config = ConfigDict(alias_generator=None)  # subagent_type on the wire too
+
+    description: str = Field(description="A short name for the task (3-5 words)")
+    prompt: str = Field(description="The task, with all that the agent needs to know")
+    subagent_type: str = Field(description="Which agent is to do it")
+    task_id: str | None = Field(
+        default=None, description="Only to go on with an earlier task: the task_id that its result began with"
+    )
+    command: str | None = Field(default=None, description="The command that led to this task, if one did")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, given: Any) -> Any:
+        """Take ``session_id``, as releases before February 2026 called it."""
+        if isinstance(given, dict) and given.get("session_id") and not given.get("task_id"):
+            return {**given, "task_id": given["session_id"]}
+        return given
+
+
+async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Let another agent work on something and report."""
+    workspace = ctx.workspace
+    if not ctx.extra.get("bypassAgentCheck"):
+        about = {"description": args.description, "subagent_type": args.subagent_type}
+        await ctx.ask("task", [args.subagent_type], ["*"], about)
+    agent = workspace.agents.get(args.subagent_type)
+    if agent is None:
+        known = ", ".join(_names(workspace))
+        raise ToolError(
+            f"Unknown agent type: {args.subagent_type} is not a valid agent type. Agents that take tasks: {known}"
+        )
+    caller = workspace.sessions.get(ctx.session_id)
+    _bounded(workspace, caller)
+    child, note = await _session(args, ctx, caller)
+    ctx.proceed()
+    off = _switched_off(workspace, agent, workspace.agents.get(ctx.agent))
+    child = child or workspace.sessions.create(
+        f"{args.description} (@{args.subagent_type} subagent)", parent_id=caller.id
+    )
+    replace_rules(child, [Rule(name, "*", "deny", ORIGIN) for name in off])
+    call = workspace.calls[ctx.call_id]
+    work = workspace.sessions.prompt(
+        args.prompt,
+        model=_model(workspace, agent, caller),
+        agent=args.subagent_type,
+        session=child,
+        tools=dict.fromkeys(off, False),
+        parent=call,
+    )
+    report = _Report(ctx, args.description, child, work)
+    work.on_change = report.changed
+    report.tell()
+    try:
+        answer = await work
+    except ToolAbortedError as error:
+        if ctx.abort.aborted:
+            raise
+        raise ToolError(f"The agent was stopped before it had finished. {_resume(child)}") from error
+    except Exception as error:
+        said = str(error) or type(error).__name__
+        raise ToolError(f"The agent could not finish: {said}\n{_resume(child)}") from error
+    texts = [str(part.get("text", "")) for part in answer.messages[-1].of_type("text")]
+    notes = [note, _ENDED.get(answer.ended, "")]
+    output = (
+        f"task_id: {child.id} (to go on with this task later, give it as task_id)\n\n"
+        f"<task_result>\n{texts[-1].strip() if texts else ''}\n</task_result>"
+    )
+    return ToolResult(args.description, "\n\n".join([output, *filter(None, notes)]), report.metadata())
+
+
+_ENDED = {
+    "rejected": "Note: the user refused what the agent wanted to do, and it ended there.",
+    "max-steps": "Note: the agent had used up its steps; the task may not be finished.",
+    "length": "Note: the agent's answer was cut: it had reached the most tokens it may have.",
+    "refused": "Note: the provider held the agent's answer back.",
+}
+"""What the caller is told of an end that is not the usual one."""
+
+
+def _resume(child: Session) -> str:
+    return f"What it had done by then is kept; to let it go on: task_id: {child.id}"
+
+
+def _bounded(workspace: Workspace, session: Session) -> None:
+    """Refuse a task that is begun too deep inside other tasks.
+
+    Raises:
+        ToolError: it is.
+    """
+    if len(_ancestors(workspace, session)) > DEEPEST:
+        raise ToolError(
+            f"Tasks may be {DEEPEST} levels deep within each other, and this one would be deeper. Do it yourself."
+        )
+
+
+def _ancestors(workspace: Workspace, session: Session) -> list[str]:
+    """The ids of a session and of those that began it."""
+    known = {one.id: one for one in workspace.sessions.list()}
+    chain: list[str] = []
+    at: Session | None = session
+    while at is not None and at.id not in chain:
+        chain.append(at.id)
+        at = known.get(at.parent_id or "")
+    return chain
+
+
+async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple[Session | None, str]:
+    """The session of an earlier task, if one is named; None for a new one. And what to say about it.
+
+    Raises:
+        ToolError: the one that is named can't go on.
+    """
+    wanted = args.task_id
+    if not wanted:
+        return None, ""
+    anew = f"Note: there is no task {wanted}; the agent began anew."
+    try:
+        found = await ctx.workspace.sessions.open(wanted)
+    except (KeyError, ValueError):
+        return None, anew
+    if found.id in _ancestors(ctx.workspace, caller):
+        raise ToolError(f"{wanted} is the conversation that this call belongs to, so it can't be given a task.")
+    if found.parent_id is None:  # a person's own conversation is no place for a model's words
+        return None, anew
+    if found.run is not None:
+        raise ToolError(f"The task {wanted} is still at work. Wait for its result, or leave task_id out.")
+    return found, ""
+
+
+def _switched_off(workspace: Workspace, agent: Agent, caller: Agent | None) -> list[str]:
+    """The tools that the agent may not use within a task."""
+    off = ["todowrite", "todoread"]
+    if not any(rule.permission == "task" for rule in agent.permission):
+        off.append("task")
+    off += [str(name) for name in workspace.config.get("experimental", "primary_tools", default=()) or ()]
+    if caller is not None and evaluate("edit", "*", caller.permission).action == "deny":
+        off += EDITS  # an agent that may not change files can't have another one do it
+    return list(dict.fromkeys(off))
+
+
+def _model(workspace: Workspace, agent: Agent, caller: Session) -> Any:
+    """The agent's own model, else that of whoever calls; None leaves it to the configuration."""
+    if agent.model is not None:
+        return _name(agent.model)
+    if caller.run is not None:
+        return caller.run.model
+    if caller.model is not None:
+        return _name(caller.model)
+    if workspace.config.data.get("model"):
+        return None
+    used = [one for one in workspace.sessions.list() if one.model is not None]
+    last = max(used, key=lambda one: one.updated, default=None)
+    return _name(last.model) if last is not None and last.model is not None else None
+
+
+def _name(model: dict[str, str]) -> str:
+    return f"{model['providerID']}:{model['modelID']}"
+
+
+class _Report:
+    """Shows in the task's part what the agent does."""
+
+    def __init__(self, ctx: ToolContext, title: str, child: Session, work: Any) -> None:
+        self._ctx = ctx
+        self._title = title
+        self._child = child
+        self._work = work
+
+    def changed(self, work: Any, kind: str, thing: Any) -> None:
+        """Something happened in the agent's run."""
+        if kind == "call":
+            self._follow(thing)
+        if kind in ("call", "dropped", "status"):
+            self.tell()
+
+    def _follow(self, call: Call) -> None:
+        before = call.on_update
+
+        def updated(part: ToolPart) -> None:
+            if before is not None:
+                before(part)
+            self.tell()
+
+        call.on_update = updated
+
+    def tell(self) -> None:
+        """Put how it stands into the part."""
+        self._ctx.metadata(self._title, self.metadata())
+
+    def metadata(self) -> dict[str, Any]:
+        """``sessionId``, ``model`` and, as ``summary``, the agent's calls with their states."""
+        known = self._child.model
+        with contextlib.suppress(AttributeError):  # it has not begun
+            known = self._work.model_wire
+        found: dict[str, Any] = {"sessionId": self._child.id}
+        if known is not None:
+            found["model"] = {"providerID": known["providerID"], "modelID": known["modelID"]}
+        found["summary"] = [_row(call.part) for call in self._work.calls]
+        return found
+
+
+def _row(part: ToolPart) -> dict[str, Any]:
+    state: dict[str, Any] = {"status": part.state.status}
+    if isinstance(part.state, (Completed, Running)) and part.state.title:
+        state["title"] = part.state.title
+    return {"id": part.id, "tool": part.tool, "state": state}
+
+
+# ---------------------------------------------------------------------- what a model is told
+
+
+async def init(ctx: InitContext) -> Definition:
+    """The tool as an agent sees it: with the agents that its rules do not deny."""
+    text = description_file(__file__, "task")
+    if ctx.workspace is None:
+        return Definition(text.replace("{agents}", "(none)"), Parameters, run)
+    agents = [
+        (name, agent)
+        for name, agent in _offered(ctx.workspace)
+        if ctx.agent is None or evaluate("task", name, ctx.agent.permission).action != "deny"
+    ]
+    listed = "\n".join(f"- {name}: {agent.description or NO_WORDS}" for name, agent in agents) or "(none)"
+    return Definition(text.replace("{agents}", listed), Parameters, run)
+
+
+def _offered(workspace: Workspace) -> list[tuple[str, Agent]]:
+    """The agents that take tasks, in order."""
+    keys = {id(agent): key for key, agent in workspace.agents.items()}
+    ordered = list_agents(workspace.agents, workspace.config.data)
+    return [(keys[id(agent)], agent) for agent in ordered if agent.mode != "primary"]
+
+
+def _names(workspace: Workspace) -> list[str]:
+    return [name for name, _ in _offered(workspace)]
+
+
+def names(workspace: Workspace, parameter: str) -> Iterable[str]:
+    """What Tab offers: the agents that take tasks."""
+    return _names(workspace) if parameter == "subagent_type" else ()
+
+
+task = Tool("task", init, body="prompt", builtin=True, completions=names, source=__name__)
+task.__doc__ = run.__doc__
