@@ -107,6 +107,5 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     tail = limit // 4
-    return (
-        f"{text[: limit - tail]}\n[... {len(text) - limit:,} characters left out ...]\n{text[-tail:] if tail else ''}"
-    )
+    end = text[-tail:] if tail else ""
+    return f"{text[: limit - tail]}\n[... {len(text) - limit:,} characters left out ...]\n{end}"

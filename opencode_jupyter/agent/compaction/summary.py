@@ -1,7 +1,7 @@
 """Compaction: what was said and done so far becomes a summary, and the conversation goes on from it (core.md 8, 9).
 
-As in OpenCode a user's message with a ``compaction`` part asks for it and an assistant's with ``summary: true`` answers;
-what a model is sent later begins there. A summary that fails leaves no trace in the session.
+As in OpenCode a user's message with a ``compaction`` part asks for it and an assistant's with ``summary: true``
+answers; what a model is sent later begins there. A summary that fails leaves no trace in the session.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
 from ...core.state import ToolPart, now_ms
 from ..errors import ModelError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 AGENT = "compaction"
 COMPACTING = "experimental.session.compacting"
-"""The plugins' hook: they may add to what the summary is asked for (``context``), or ask in their own words (``prompt``)."""
+"""The plugins' hook: they may add to the request for a summary (``context``), or word it themselves (``prompt``)."""
 REQUEST = """Write the summary from which this work goes on. Whoever reads it knows nothing else of the conversation.
 Use these headings, and leave out those with nothing under them:
 
@@ -62,6 +63,10 @@ async def compact(run: Run, *, auto: bool) -> None:
     """
     messages = run.session.messages
     pending = _unanswered(messages) if auto else None
+    if pending is not None:
+        limit = usable(run.model.info, run.workspace.config.data)
+        if limit and estimate("".join(str(part["text"]) for part in pending.of_type("text"))) > limit:
+            raise _hopeless(run.model.info)
     if auto and _summarised_just_now(run, pending):
         return
     agent = run.workspace.agents.get(AGENT)
@@ -108,14 +113,16 @@ def _unanswered(messages: list[Message]) -> Message | None:
 
 
 def _summarised_just_now(run: Run, pending: Message | None) -> bool:
-    """Whether another summary would be of no use: nothing has come since the last one but what takes the room.
+    """Whether another summary is not worth it yet: the first request after the last one was too long already.
+
+    The first time that is found it is noted and the work goes on; if that fails, a summary is made all the same.
 
     Raises:
-        ModelError: and the provider has refused the request.
+        ModelError: the provider has refused the first request after a summary, so no other could help.
     """
     messages = run.session.messages
     start = after_summary(messages)
-    if start == 0 and not any(messages[:1] and messages[0].of_type("compaction")):
+    if not any(message.info.get("summary") for message in messages[start + 1 : start + 2]):
         return False
     since = [message for message in messages[start + 2 :] if message.role == "assistant"]
     if not since and pending is not None:
@@ -129,8 +136,9 @@ def _summarised_just_now(run: Run, pending: Message | None) -> bool:
     if not limit or sent <= limit:
         return False
     note = f"{run.model.info.full} has hardly any room left even after a summary: {sent:,} tokens of {limit:,}"
-    if note not in run.notes:
-        run.notes.append(note)
+    if note in run.notes:
+        return False
+    run.notes.append(note)
     return True
 
 
@@ -147,7 +155,10 @@ async def _words(run: Run) -> str:
     if not hooks.wanted(COMPACTING):
         return REQUEST
     output: dict[str, Any] = {"context": [], "prompt": None}
-    await hooks.trigger(COMPACTING, {"sessionID": run.session.id}, output)
+    try:
+        await hooks.trigger(COMPACTING, {"sessionID": run.session.id}, output)
+    except HookRefusedError as error:
+        run.notes.append(str(error))
     words = output.get("prompt")
     context = output.get("context")
     more = [str(one) for one in context] if isinstance(context, list) else []
@@ -187,7 +198,7 @@ def _count(run: Run, usage: Usage, cost: float) -> None:
 
 
 def _again(run: Run, pending: Message) -> Message:
-    """The user's message once more, behind the summary; its pictures are only named, as they may be what was too much."""
+    """The user's message once more, behind the summary; its pictures are only named: they may be what was too much."""
     info = pending.info
     more = {key: info[key] for key in ("system", "tools", "format", "variant") if key in info}
     message = user_message(run.session.id, str(info.get("agent") or run.agent.name), run.model_wire, **more)
@@ -199,10 +210,6 @@ def _again(run: Run, pending: Message) -> Message:
         elif part.get("type") == "file":
             said = f"[{part.get('mime', 'file')}: {part.get('filename') or 'no name'}, left out to save room]"
             message.parts.append(new_part(message, "text", text=said, synthetic=True))
-    limit = usable(run.model.info, run.workspace.config.data)
-    size = estimate("".join(str(p.get("text", "")) for p in message.of_type("text")))
-    if limit and size > limit:
-        raise _hopeless(run.model.info)
     return message
 
 

@@ -112,9 +112,5 @@ class Titles:
             session=session.id,
             agent="title",
         )
-        pieces: list[str] = []
         async with aclosing(model.stream(request)) as stream:
-            async for event in stream:
-                if isinstance(event, TextDelta):
-                    pieces.append(event.text)
-        return "".join(pieces)
+            return "".join([event.text async for event in stream if isinstance(event, TextDelta)])
