@@ -49,8 +49,8 @@ def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[st
     if not wanted:
         return []
     tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (wanted,))]
-    for start in [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]:
-        tried.append(("substr(id, 1, ?) = ?", (len(start), start)))
+    starts = [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]
+    tried += [("substr(id, 1, ?) = ?", (len(start), start)) for start in starts]
     tried += [("title = ?", (wanted,)), ("lower(title) = lower(?)", (wanted,))]
     for where, values in tried:
         sql = f"SELECT data FROM sessions WHERE {where} ORDER BY updated DESC, rowid DESC LIMIT ?"  # noqa: S608

@@ -40,7 +40,7 @@ _TOOLS_OPTIONS = {
     "trust": ("--all", "--list", "--revoke"),
     "": (),
 }
-_LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|tool_awaited|tool)(?=\s)")
+_LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|sessions|tool_awaited|tool)(?=\s)")
 _CELL = re.compile(r"%%(tool)(?=\s)")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
 _VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
@@ -78,6 +78,10 @@ def complete(
         from .completion_mcp import choices_of
 
         choices, fragment = choices_of(notebook, before, word), word
+    elif command == "sessions":
+        from .completion_sessions import choices_of as sessions_of
+
+        choices, fragment = sessions_of(notebook, before, word, completer._paths), word
     else:
         choices, fragment = completer.tool()
     if not choices and fragment:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .loaded import Loaded
     from .notebook import Notebook
 
-_LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp")
+_LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")
 _CELL = ("tool", "tool_awaited", "agent", "agent_awaited")
 
 
@@ -109,6 +109,15 @@ class ToolMagics(NotebookSettings, Magics):
 
         with plain_errors():
             return magic_mcp.run(self.notebook, line)
+
+    @no_var_expand
+    @line_magic
+    def sessions(self, line: str) -> Any:
+        """The conversations that are kept; %sessions open | show | fork | undo | export | import | rename | delete."""
+        from . import magic_sessions
+
+        with plain_errors():
+            return magic_sessions.run(self.notebook, line)
 
     # ------------------------------------------------------------------ what both forms of %tool share
 

@@ -1,73 +1,28 @@
-"""One ``%mcp`` line taken apart: its options, the server it names, and how its work is waited for."""
+"""One ``%mcp`` line taken apart: the server it names, its options, and how its work is waited for."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from .arguments_words import Word
-from .waiting import Waiter
+from .line_request import LineRequest, said
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
     from ..mcp import McpServers, ServerSpec
     from ..mcp.connection import Status
     from .notebook import Notebook
 
-T = TypeVar("T")
 
-
-class Request:
-    """One ``%mcp`` line: its words, and what they are about.
-
-    Attributes:
-        notebook: whose servers.
-        line: the line.
-        rest: the words behind the sub-command.
-    """
+class Request(LineRequest):
+    """One ``%mcp`` line: its words, and the servers they are about."""
 
     def __init__(self, notebook: Notebook, line: str, rest: list[Word]) -> None:
         from ..mcp import McpServers
 
-        self.notebook = notebook
-        self.line = line
-        self.rest = rest
+        super().__init__(notebook, line, rest)
         self.servers: McpServers = notebook.workspace.service(McpServers)
-
-    @property
-    def workspace(self) -> Workspace:
-        """The notebook's workspace."""
-        return self.notebook.workspace
-
-    def flag(self, name: str) -> bool:
-        """Whether an option without a value is given; it is taken out of the words."""
-        found = [word for word in self.rest if word.text == name and not word.quoted]
-        self.rest = [word for word in self.rest if word not in found]
-        return bool(found)
-
-    def option(self, name: str) -> str | None:
-        """An option's value, ``--name VALUE`` or ``--name=VALUE``; both words are taken out.
-
-        Raises:
-            InvalidArgumentsError: it has no value.
-        """
-        for place, word in enumerate(self.rest):
-            if word.quoted or word.key is not None:
-                continue
-            head, equals, value = word.text.partition("=")
-            if head != name:
-                continue
-            if equals:
-                del self.rest[place]
-                return value
-            if place + 1 >= len(self.rest):
-                raise InvalidArgumentsError(f"{name} wants a value behind it.")
-            given = self.rest[place + 1]
-            del self.rest[place : place + 2]
-            return said(given)
-        return None
 
     def name(self, usage: str) -> str:
         """The server that the first word names; the word is taken out.
@@ -93,16 +48,6 @@ class Request:
         add = "" if there else " There is none yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
         raise InvalidArgumentsError(f"There is no MCP server {name}.{hint}{add}")
 
-    def end(self, usage: str) -> None:
-        """Refuse what is left of the line.
-
-        Raises:
-            InvalidArgumentsError: there is something.
-        """
-        if self.rest:
-            left = " ".join(said(word) for word in self.rest)
-            raise InvalidArgumentsError(f"{left} is not understood here. {usage}")
-
     def spec(self, name: str) -> ServerSpec:
         """A server's configuration."""
         return self.servers.specs()[name]
@@ -118,19 +63,5 @@ class Request:
             raise ToolError(f"{name} is switched off; start it: %mcp connect {name}")
         return status if status.state == "connected" else self.wait(self.servers.connect(name))
 
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work on the engine and wait for it; an interrupt ends both."""
-        future = self.notebook.engine.submit(work)
-        try:
-            return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
-        except KeyboardInterrupt as error:
-            raise self.notebook.for_cell(error) from None
 
-
-def said(word: Word) -> str:
-    """A word as it was meant; ``key=value`` whole."""
-    return word.text if word.key is None else f"{word.key}={word.text}"
-
-
-def _cancel(future: Any) -> None:
-    future.cancel()
+__all__ = ["Request", "said"]

@@ -5,5 +5,19 @@ from __future__ import annotations
 from .checks import SessionFileError
 from .exporting import export, export_file
 from .importing import Imported, import_, take_in
+from .jsonl import events_of, export_jsonl
+from .telemetry import export_otlp, send, session_spans
 
-__all__ = ["Imported", "SessionFileError", "export", "export_file", "import_", "take_in"]
+__all__ = [
+    "Imported",
+    "SessionFileError",
+    "events_of",
+    "export",
+    "export_file",
+    "export_jsonl",
+    "export_otlp",
+    "import_",
+    "send",
+    "session_spans",
+    "take_in",
+]

@@ -1,0 +1,261 @@
+"""A session as spans, after OpenTelemetry's semantic conventions for generative AI.
+
+``invoke_agent`` for each request of the user's, in it ``chat`` for each answer of the model's and ``execute_tool`` for
+each call; what a task's child session did is inside the call that began it. Times are those of the parts. What was
+said and called is only told when asked for.
+
+The conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (names checked with
+opentelemetry-semantic-conventions 0.66b2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .reading import EXTRA
+
+Data = dict[str, Any]
+Attribute = str | bool | int | float | list[str]
+
+PROVIDERS = {
+    "google": "gcp.gemini",
+    "google-vertex": "gcp.vertex_ai",
+    "amazon-bedrock": "aws.bedrock",
+    "azure": "azure.ai.openai",
+    "mistral": "mistral_ai",
+    "xai": "x_ai",
+}
+"""Providers whose name in the conventions is another one."""
+
+
+@dataclass(slots=True)
+class Span:
+    """One span.
+
+    Attributes:
+        id: 16 hexadecimal digits, made from the id of what it stands for: the same at every export.
+        trace: 32 hexadecimal digits.
+        parent: the span it is in; "" for the outermost.
+        name: such as ``chat gpt-5``.
+        start: Unix milliseconds.
+        end: Unix milliseconds.
+        client: it is a request to another service (a model).
+        attributes: what is known of it.
+        error: why it failed; "" if it did not.
+    """
+
+    id: str
+    trace: str
+    parent: str
+    name: str
+    start: int
+    end: int
+    client: bool = False
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A session, its messages, and the sessions it began, by id."""
+
+    info: Data
+    messages: Sequence[Data]
+    children: Mapping[str, Told] = field(default_factory=dict)
+
+
+def spans_of(told: Told, *, content: bool = False) -> list[Span]:
+    """The spans of a session and of those that it began, outer ones first.
+
+    Args:
+        told: the session; parts may have what is under `EXTRA` (which call made which).
+        content: also what was said, called and answered. It may be personal, and large.
+    """
+    return _Tracer(_digits(told.info["id"], 32), content).session(told, "")
+
+
+class _Tracer:
+    def __init__(self, trace: str, content: bool) -> None:
+        self._trace = trace
+        self._content = content
+
+    def session(self, told: Told, parent: str) -> list[Span]:
+        out: list[Span] = []
+        turn: list[Data] = []
+        for message in told.messages:
+            if message["info"].get("role") == "user" and turn:
+                out += self._turn(turn, told, parent)
+                turn = []
+            turn.append(message)
+        return out + (self._turn(turn, told, parent) if turn else [])
+
+    def _turn(self, messages: list[Data], told: Told, parent: str) -> list[Span]:
+        """One request of the user's and the answers to it."""
+        first = messages[0]["info"]
+        answers = [message for message in messages if message["info"].get("role") != "user"]
+        agent = str((answers or messages)[0]["info"].get("agent") or "")
+        around = Span(
+            _digits(first["id"], 16),
+            self._trace,
+            parent,
+            f"invoke_agent {agent}".strip(),
+            first["time"]["created"],
+            first["time"]["created"],
+            attributes={
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": agent,
+                "gen_ai.conversation.id": told.info["id"],
+            },
+        )
+        if answers:
+            last = answers[-1]["info"]
+            around.attributes["gen_ai.provider.name"] = _provider(last)
+            around.attributes["gen_ai.request.model"] = str(last.get("modelID") or "")
+        if self._content:
+            around.attributes["gen_ai.input.messages"] = _json([_said(m) for m in messages if m not in answers])
+            around.attributes["gen_ai.output.messages"] = _json([_said(m) for m in answers[-1:]])
+        inner: list[Span] = []
+        for message in answers:
+            inner.append(self._chat(message, told, around.id))
+            around.error = around.error or inner[-1].error
+            inner += self._calls(message, told, around.id)
+        _add_usage(around, [message["info"] for message in answers])
+        around.end = max([around.start, *(span.end for span in inner)])
+        return [around, *inner]
+
+    def _chat(self, message: Data, told: Told, parent: str) -> Span:
+        info = message["info"]
+        model = str(info.get("modelID") or "")
+        start = info["time"]["created"]
+        span = Span(
+            _digits(info["id"], 16),
+            self._trace,
+            parent,
+            f"chat {model}".strip(),
+            start,
+            max(start, _spoken_until(message)),
+            client=True,
+            attributes={
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": _provider(info),
+                "gen_ai.request.model": model,
+                "gen_ai.response.id": info["id"],
+                "gen_ai.conversation.id": told.info["id"],
+            },
+        )
+        if info.get("finish"):
+            span.attributes["gen_ai.response.finish_reasons"] = [str(info["finish"])]
+        if info.get("error"):
+            span.error = str((info["error"].get("data") or {}).get("message") or info["error"].get("name"))
+            span.attributes["error.type"] = str(info["error"].get("name") or "_OTHER")
+        _add_usage(span, [info])
+        if info.get("cost"):
+            span.attributes["opencode.cost"] = float(info["cost"])
+        if self._content:
+            span.attributes["gen_ai.output.messages"] = _json([_said(message)])
+        return span
+
+    def _calls(self, message: Data, told: Told, parent: str) -> list[Span]:
+        out: list[Span] = []
+        there = {part["id"] for part in message["parts"]}
+        for part in message["parts"]:
+            if part["type"] != "tool":
+                continue
+            above = str((part.get(EXTRA) or {}).get("parentID") or "")
+            span = self._call(part, message["info"], told, _digits(above, 16) if above in there else parent)
+            out.append(span)
+            begun = (part["state"].get("metadata") or {}).get("sessionId")
+            child = told.children.get(begun) if isinstance(begun, str) else None
+            if child is not None:
+                out += self.session(child, span.id)
+        return out
+
+    def _call(self, part: Data, info: Data, told: Told, parent: str) -> Span:
+        state = part["state"]
+        times = state.get("time") or {}
+        start = times.get("start") or info["time"]["created"]
+        span = Span(
+            _digits(part["id"], 16),
+            self._trace,
+            parent,
+            f"execute_tool {part['tool']}",
+            start,
+            max(start, times.get("end") or start),
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": part["tool"],
+                "gen_ai.tool.call.id": part["callID"],
+                "gen_ai.tool.type": "function",
+                "gen_ai.conversation.id": told.info["id"],
+            },
+        )
+        if state["status"] == "error":
+            span.error = str(state.get("error") or "error") if self._content else "error"
+            span.attributes["error.type"] = "tool_error"
+        waited = (part.get(EXTRA) or {}).get("waited")
+        if waited:
+            span.attributes["opencode.waited"] = float(waited)
+        if self._content:
+            span.attributes["gen_ai.tool.call.arguments"] = _json(state.get("input"))
+            if state["status"] == "completed":
+                span.attributes["gen_ai.tool.call.result"] = str(state.get("output") or "")
+        return span
+
+
+def _spoken_until(message: Data) -> int:
+    """When the model had said all: its last word, or the beginning of its last call; calls run after that."""
+    moments: list[int] = []
+    for part in message["parts"]:
+        if part["type"] == "tool":
+            moments.append(((part["state"].get("time") or {}).get("start")) or 0)
+        else:
+            moments.append((part.get("time") or {}).get("end") or 0)
+    return max(moments, default=0) or message["info"]["time"].get("completed") or 0
+
+
+def _add_usage(span: Span, infos: list[Data]) -> None:
+    """Tokens, as the conventions count them: what a cache held is part of the input, reasoning of the output."""
+    used = [info.get("tokens") or {} for info in infos]
+    caches = [one.get("cache") or {} for one in used]
+    read, written = (sum(cache.get(key) or 0 for cache in caches) for key in ("read", "write"))
+    span.attributes["gen_ai.usage.input_tokens"] = sum(one.get("input") or 0 for one in used) + read + written
+    span.attributes["gen_ai.usage.output_tokens"] = sum(
+        (one.get("output") or 0) + (one.get("reasoning") or 0) for one in used
+    )
+    if read:
+        span.attributes["gen_ai.usage.cache_read.input_tokens"] = read
+    if written:
+        span.attributes["gen_ai.usage.cache_creation.input_tokens"] = written
+
+
+def _said(message: Data) -> Data:
+    """A message in the conventions' form."""
+    parts: list[Data] = []
+    for part in message["parts"]:
+        if part["type"] in ("text", "reasoning"):
+            parts.append({"type": part["type"], "content": part.get("text") or ""})
+        elif part["type"] == "tool":
+            call = {"type": "tool_call", "id": part["callID"], "name": part["tool"]}
+            parts.append({**call, "arguments": part["state"].get("input")})
+        elif part["type"] == "file":
+            parts.append({"type": "uri", "mime_type": part.get("mime"), "uri": part.get("filename") or "file"})
+    info = message["info"]
+    finish = {"finish_reason": info["finish"]} if info.get("finish") else {}
+    return {"role": info.get("role"), "parts": parts, **finish}
+
+
+def _provider(info: Data) -> str:
+    name = str(info.get("providerID") or "")
+    return PROVIDERS.get(name, name)
+
+
+def _digits(id: str, count: int) -> str:
+    return hashlib.sha256(id.encode()).hexdigest()[:count]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

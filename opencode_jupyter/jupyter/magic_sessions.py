@@ -1,0 +1,222 @@
+"""``%sessions``: the conversations that are kept; opening, forking, exporting, importing, deleting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidArgumentsError, ToolError
+from .arguments_words import words
+from .magic_tools import unknown
+from .notebook import working_folder
+from .sessions_request import SessionRequest
+from .tables import Message, Table
+
+if TYPE_CHECKING:
+    from .notebook import Notebook
+
+LISTED = 20
+"""Sessions that ``%sessions`` lists if it is not told how many."""
+COLUMNS = ("#", "title", "changed", "messages", "calls", "model", "cost", "child of", "note", "id")
+USAGE = (
+    "%sessions [list] [-n 20] [--all]       the sessions of this folder; --all: of all folders",
+    "%sessions open NAME                    the next %%agent goes on in it",
+    "%sessions show [NAME] [-n 100]         what was said and called in it",
+    "%sessions fork [NAME] [--at N]         a new one with its messages, those before message N",
+    "%sessions undo [NAME] [--redo]         take back the last message that changed files, and its changes",
+    "%sessions export [NAME] FILE           for OpenCode; --jsonl: events, --otel: spans  [--content] [--force]",
+    "%sessions import FILE [--replace]      one that OpenCode or this program exported",
+    "%sessions rename [NAME] TITLE, delete NAME... [--yes]",
+    "NAME is a number of the list, a title, an id or the beginning of one; left out: the one %%agent goes on in.",
+)
+COMMANDS = ("list", "open", "show", "fork", "undo", "export", "import", "rename", "delete")
+
+
+def run(notebook: Notebook, line: str) -> Any:
+    """What a ``%sessions`` line asks for.
+
+    Raises:
+        ToolError: there is no such sub-command, or it can't be done.
+    """
+    found = words(line)
+    here = working_folder()
+    if here != notebook.workspace.directory:
+        notebook.on_engine(notebook.workspace.change_directory, here)
+    command = found[0].text if found else "list"
+    if command.startswith("-"):
+        command, found = "list", [found[0], *found]
+    if command not in COMMANDS:
+        raise unknown("%sessions", command, COMMANDS)
+    return _commands()[command](SessionRequest(notebook, line, found[1:]))
+
+
+def _commands() -> dict[str, Callable[[SessionRequest], Any]]:
+    from . import magic_sessions_files
+
+    return {
+        "list": listed,
+        "open": open_,
+        "show": show,
+        "fork": fork,
+        "undo": undo,
+        "export": magic_sessions_files.export,
+        "import": magic_sessions_files.import_,
+        "rename": rename,
+        "delete": delete,
+    }
+
+
+def listed(request: SessionRequest) -> Table:
+    """``%sessions [list] [-n N] [--all]``."""
+    usage = "%sessions list [-n 20] [--all]"
+    everywhere, limit = request.flag("--all"), request.count("-n", LISTED)
+    request.end(usage)
+    found = request.rows(everywhere=everywhere, limit=limit + 1)
+    rows = [_row(request, number, one) for number, one in enumerate(found[:limit], 1)]
+    request.numbered([row["id"] for row in rows])
+    columns = (*COLUMNS[:-1], "folder", "id") if everywhere else COLUMNS
+    more = [f"There are more: %sessions list -n {limit * 5}"] if len(found) > limit else []
+    problem = request.store.problem
+    kept = [f"The history is kept in memory only: {problem}"] if problem else []
+    empty = "No session in this folder yet. %%agent begins one; %sessions list --all shows those of other folders."
+    return Table(rows, columns, notes=[*more, *kept, *USAGE], empty=empty)
+
+
+def _row(request: SessionRequest, number: int, one: dict[str, Any]) -> dict[str, Any]:
+    info = one["info"]
+    model = info.get("model") or {}
+    return {
+        "#": number,
+        "title": info.get("title") or "",
+        "changed": _moment((info.get("time") or {}).get("updated")),
+        "messages": one["messages"],
+        "calls": one["calls"],
+        "model": f"{model.get('providerID')}:{model.get('id')}" if model else "",
+        "cost": max(one["cost"], info.get("cost") or 0) or None,
+        "child of": info.get("parentID") or "",
+        "note": request.note(info),
+        "folder": info.get("directory") or "",
+        "id": info["id"],
+    }
+
+
+def open_(request: SessionRequest) -> Message:
+    """``%sessions open NAME``."""
+    usage = "%sessions open NAME makes it the session that the next %%agent goes on in."
+    session = request.session(usage, required=True)
+    request.end(usage)
+    request.notebook.agent_session = session
+    count = len(session.messages)
+    return Message(f"{session.title} ({session.id}): {count} messages. The next %%agent goes on in it.")
+
+
+def show(request: SessionRequest) -> Table:
+    """``%sessions show [NAME] [-n N]``."""
+    from .sessions_shown import COLUMNS as SHOWN
+    from .sessions_shown import rows_of
+
+    usage = "%sessions show [NAME] [-n 100]"
+    limit = request.count("-n", 100)
+    session = request.session(usage)
+    request.end(usage)
+    rows = request.wait(rows_of(request.workspace, session))
+    notes = []
+    if len(rows) > limit:
+        notes = [f"The last {limit} of {len(rows)} parts: %sessions show {session.id} -n {len(rows)}"]
+    title = f"{session.title} ({session.id})"
+    return Table(rows[-limit:], SHOWN, title=title, notes=notes, empty="Nothing was said in it.")
+
+
+def fork(request: SessionRequest) -> Message:
+    """``%sessions fork [NAME] [--at N]``."""
+    from ..agent.forking import fork as forked
+
+    usage = "%sessions fork [NAME] [--at N] makes a new session with the messages before message N."
+    at = request.option("--at")
+    session = request.session(usage)
+    request.end(usage)
+    place: str | int | None = at
+    if at is not None and at.isascii() and at.isdigit():
+        place = int(at) - 1
+        if place < 0:
+            raise InvalidArgumentsError("--at counts from 1, as %sessions show does.")
+    made = request.wait(forked(request.workspace, session, place))
+    request.notebook.agent_session = made
+    count = len(made.messages)
+    return Message(f"{made.title} ({made.id}): {count} messages. The next %%agent goes on in it; no file was changed.")
+
+
+def undo(request: SessionRequest) -> Message:
+    """``%sessions undo [NAME] [--redo] [--force]``."""
+    from ..agent.revert import revert, unrevert
+
+    usage = "%sessions undo [NAME] [--redo] [--force]"
+    redo, force = request.flag("--redo"), request.flag("--force")
+    session = request.session(usage)
+    request.end(usage)
+    workspace = request.workspace
+    work = unrevert(workspace, session, force=force) if redo else revert(workspace, session, force=force)
+    done = request.wait(work)
+    again = "" if redo else "\n%sessions undo --redo brings it back, until the next %%agent."
+    return Message(f"{session.title}: {done}{again}")
+
+
+def rename(request: SessionRequest) -> Message:
+    """``%sessions rename [NAME] TITLE``."""
+    usage = "%sessions rename [NAME] TITLE; quotes keep words together."
+    if not request.rest:
+        raise InvalidArgumentsError(f"What title? {usage}")
+    title = request.last().strip()
+    session = request.session(usage)
+    request.end(usage)
+    if not title:
+        raise InvalidArgumentsError(f"A title needs a letter. {usage}")
+    before, session.title = session.title, title
+    request.notebook.on_engine(request.workspace.sessions.save, session)
+    return Message(f"{before} is called {title} from now on ({session.id}).")
+
+
+def delete(request: SessionRequest) -> Message:
+    """``%sessions delete NAME... [--yes]``."""
+    usage = "%sessions delete NAME... [--yes]"
+    sure = request.flag("--yes")
+    chosen = []
+    while request.rest:
+        chosen.append(request.session(usage, required=True))
+    unique = list({session.id: session for session in chosen}.values())
+    if not unique:
+        raise InvalidArgumentsError(f"Which sessions? {usage}")
+    if len(unique) > 1 and not sure:
+        names = ", ".join(session.title for session in unique)
+        raise ToolError(f"That deletes {len(unique)} sessions ({names}) for good. Add --yes to do it.")
+    children = 0
+    for session in unique:
+        children += request.wait(_gone(request, session.id))
+        if request.current_id() == session.id:
+            request.notebook.agent_session = None
+    also = f", and {children} that {'it' if len(unique) == 1 else 'they'} began" if children else ""
+    return Message(f"Deleted: {', '.join(session.title for session in unique)}{also}. No file was changed.")
+
+
+async def _gone(request: SessionRequest, id: str) -> int:
+    """Delete a session; says how many of its children went along."""
+    left, children = [id], 0
+    while left:
+        below = [info["id"] for info in await request.store.children(left.pop())]
+        children += len(below)
+        left += below
+    try:
+        await request.workspace.sessions.delete(id)
+    except KeyError:
+        return 0  # it went along with another one
+    return children
+
+
+def _moment(milliseconds: Any) -> datetime | None:
+    if not isinstance(milliseconds, (int, float)):
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000).replace(microsecond=0)  # noqa: DTZ006 - the user's own
+    except (ValueError, OverflowError, OSError):
+        return None  # a time of another program's, after the year 9999

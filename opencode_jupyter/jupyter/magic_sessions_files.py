@@ -1,0 +1,88 @@
+"""``%sessions export`` and ``%sessions import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.sessions import Session
+from .sessions_request import SessionRequest
+from .tables import Message
+
+EXPORT = "%sessions export [NAME] FILE [--jsonl | --otel] [--content] [--force]"
+IMPORT = "%sessions import FILE [--replace]"
+_HEAD = 4096
+"""Bytes of a file that are looked at before it is replaced."""
+
+
+def export(request: SessionRequest) -> Message:
+    """``%sessions export``."""
+    from ..agent import exchange
+
+    jsonl, otel = request.flag("--jsonl"), request.flag("--otel")
+    content, force = request.flag("--content"), request.flag("--force")
+    if jsonl and otel:
+        raise InvalidArgumentsError(f"--jsonl or --otel, not both. {EXPORT}")
+    if content and not otel:
+        raise InvalidArgumentsError("--content goes with --otel: what was said and called, not only how long it took.")
+    if not request.rest:
+        raise InvalidArgumentsError(f"To which file? {EXPORT}")
+    path = _path(request.last(), request)
+    session = request.session(EXPORT)
+    request.end(EXPORT)
+    _replaceable(path, session, force=force)
+    workspace = request.workspace
+    if jsonl:
+        request.wait(exchange.export_jsonl(workspace, session, path))
+        return Message(f"{session.title}: its events are in {path}, one JSON object a line.")
+    if otel:
+        request.wait(exchange.export_otlp(workspace, session, path, content=content))
+        return Message(
+            f"{session.title}: its spans are in {path}, as OpenTelemetry's collectors read them (OTLP JSON)."
+        )
+    request.wait(exchange.export_file(workspace, session, path))
+    return Message(f"{session.title} is in {path}. OpenCode takes it: opencode import {path.name}")
+
+
+def import_(request: SessionRequest) -> Message:
+    """``%sessions import``."""
+    from ..agent import exchange
+
+    replace = request.flag("--replace")
+    if not request.rest:
+        raise InvalidArgumentsError(f"From which file? {IMPORT}")
+    path = _path(request.last(), request)
+    request.end(IMPORT)
+    taken = request.wait(exchange.take_in(request.workspace, path, replace=replace))
+    session = taken.session
+    if taken.how == "replaced" and request.current_id() == session.id:
+        request.notebook.agent_session = session
+    said = {
+        "new": "is here now",
+        "same": "was here already, unchanged",
+        "copy": "is here now, as a copy with new ids, since a session with its ids is here already",
+        "replaced": "is here now, in place of the one that had its id",
+    }[taken.how]
+    count = len(session.messages)
+    return Message(f"{session.title} ({session.id}) {said}: {count} messages. %sessions open {session.id}")
+
+
+def _path(text: str, request: SessionRequest) -> Path:
+    if not text.strip():
+        raise InvalidArgumentsError("A file's name is wanted.")
+    return request.workspace.directory / Path(text).expanduser()
+
+
+def _replaceable(path: Path, session: Session, *, force: bool) -> None:
+    """A file that is there is only replaced if it is an earlier export of the same session, or if told."""
+    if force or not path.exists():
+        return
+    if path.is_dir():
+        raise ToolError(f"{path} is a folder; a file's name is wanted.")
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError as error:
+        raise ToolError(f"{path} is there and can't be read: {error.strerror or error}.") from None
+    if session.id.encode() not in head:
+        raise ToolError(f"{path} is there already, and is no export of this session. Add --force to replace it.")
