@@ -1,0 +1,191 @@
+"""Takes out of a text what must not be handed on: secrets, and where on which machine and for whom it was made."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...tools.process.environment import SECRET
+from .templates import escape
+
+SHORTEST = 8
+"""Characters below which a variable's value is taken for no secret: it would be found in every other word."""
+DIRECTORY, HOME, USER = "{{directory}}", "{{home}}", "{{user}}"
+"""What stands for the session's folder, the home folder and the user's name; templates fill them in again."""
+_COMMON_USERS = frozenset(
+    "root user admin ubuntu debian jovyan jupyter nobody guest test runner vscode docker python data".split()
+)
+"""Names that many have, and that mean something else in most texts."""
+_BLOCK = r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----[\s\S]*?(?:-----END (?P=kind)-----|\Z)"
+_TOKENS = (
+    r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic, OpenRouter
+    r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}",  # Stripe
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}",
+    r"\bglpat-[A-Za-z0-9_-]{16,}",
+    r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",
+    r"\bAIza[A-Za-z0-9_-]{30,}",  # Google
+    r"\bya29\.[A-Za-z0-9_-]{20,}",
+    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}",  # Slack
+    r"\bhf_[A-Za-z0-9]{20,}|\bgsk_[A-Za-z0-9]{20,}|\bxai-[A-Za-z0-9]{20,}|\bpplx-[A-Za-z0-9]{20,}",
+    r"\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{30,}",
+    r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?",  # JWT
+)
+_NAMED = (
+    r"[\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|"
+    r"access[_-]?token|refresh[_-]?token|bearer[_-]?token|credentials?|(?<![a-z])token)[\w-]*"
+)
+_QUOTED = re.compile(rf"(?i)(\b{_NAMED}\\?[\"']?\s*[:=]\s*\\?)([\"'])((?:(?!\2)[^\n\\]){{4,}})(?=\\?\2)")
+_BARE = re.compile(rf"(?i)(\b{_NAMED}(?:=|:[ \t]+))([^\s\"'`,;(){{}}\[\]<>$\\]{{6,}})(?![(\[.\w])")
+_OPTION = re.compile(r"(?i)(--(?:[\w-]*password|[\w-]*token|[\w-]*secret|api-?key)[= ])([^\s\"'$-][^\s\"']{3,})")
+_BEARER = re.compile(r"(?i)(\b(?:bearer|basic|authorization:\s*token|x-api-key:)\s+)([A-Za-z0-9._~+/=-]{12,})")
+_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)([^\s/@\"']{3,})(?=@)")
+_NO_VALUE = re.compile(
+    r"(?i)\[secret-\d+\]|none|null|true|false|undefined|str|string|\*+|x+|\.+|<.*>|\$.*|%.*%|\{.*\}|os\.environ.*|"
+    r"(?:your|my|the|some|new|old|example|dummy|change)[-_ ].*|\d{1,7}"
+)
+_HAS_DIGIT = re.compile(r"[0-9]")
+_WHOLE = re.compile("|".join((_BLOCK, *_TOKENS)))
+_PLACEHOLDER = re.compile(r"\[secret-(\d+)\]")
+
+
+class Secrets:
+    """The secrets met so far: the same one always becomes the same placeholder, ``[secret-1]``.
+
+    Args:
+        known: texts that are secrets (keys of the config), beside those of the environment and those that look so.
+        environment: whose variables with a secret's name are secrets; this process's if left out.
+    """
+
+    def __init__(self, known: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
+        variables = os.environ if environment is None else environment
+        values = {value for name, value in variables.items() if SECRET.search(name) and not _is_path(value)}
+        values |= set(known)
+        long = sorted((value for value in values if len(value) >= SHORTEST), key=lambda value: (-len(value), value))
+        spelled = [form for value in long for form in dict.fromkeys((value, json.dumps(value)[1:-1]))]
+        self._values = re.compile("|".join(map(re.escape, spelled))) if spelled else None
+        self._numbers: dict[str, int] = {}
+        self._last = 0
+
+    def skip(self, text: str) -> None:
+        """Leave the numbers free that a text has already."""
+        self._last = max([self._last, *(int(number) for number in _PLACEHOLDER.findall(text))])
+
+    def hide(self, text: str) -> str:
+        """The text with every secret replaced."""
+        if self._values is not None:
+            text = self._values.sub(lambda found: self._for(found[0]), text)
+        text = _WHOLE.sub(lambda found: self._for(found[0]), text)
+        text = _BEARER.sub(lambda found: found[1] + self._for(found[2]), text)
+        text = _URL.sub(lambda found: found[1] + self._for(found[2]), text)
+        text = _QUOTED.sub(lambda found: found[1] + found[2] + self._named(found[3]), text)
+        text = _OPTION.sub(lambda found: found[1] + self._named(found[2]), text)
+        return _BARE.sub(lambda found: found[1] + self._named(found[2], bare=True), text)
+
+    def _named(self, value: str, *, bare: bool = False) -> str:
+        # Without quotes it may be code: a name is no secret, what has digits in it may be one.
+        if _NO_VALUE.fullmatch(value) or "[secret-" in value or (bare and not _HAS_DIGIT.search(value)):
+            return value
+        return self._for(value)
+
+    def _for(self, secret: str) -> str:
+        if _PLACEHOLDER.fullmatch(secret):
+            return secret
+        if secret not in self._numbers:
+            self._last += 1
+            self._numbers[secret] = self._last
+        return f"[secret-{self._numbers[secret]}]"
+
+
+class Scrubber:
+    """Secrets, folders and the user's name of one session.
+
+    Args:
+        secrets: those met so far.
+        directory: where the session works.
+        home: the home folder; this user's if left out.
+        user: their name; this user's if left out.
+    """
+
+    def __init__(
+        self, secrets: Secrets, directory: str | Path, *, home: str | Path | None = None, user: str | None = None
+    ) -> None:
+        self._secrets = secrets
+        directory = str(directory)
+        self.directory = directory
+        self.home = str(home or home_folder())
+        self.user = user_name() if user is None else user
+        self._directory = _path(*dict.fromkeys((directory, os.path.realpath(directory))))
+        self._home = _path(*dict.fromkeys((self.home, os.path.realpath(self.home))))
+        named = len(self.user) >= 3 and self.user.lower() not in _COMMON_USERS
+        self._user = re.compile(rf"(?<![\w-]){re.escape(self.user)}(?![\w-])") if named else None
+
+    def text(self, text: str) -> str:
+        """A text that is only read: what came back, a prompt."""
+        return self._placed(self._secrets.hide(text), "~", "~")
+
+    def words(self, text: str) -> str:
+        """A text that will be said again: what is a template in it is not meant as one."""
+        return self._placed(escape(self._secrets.hide(text)), "~", "~")
+
+    def arguments(self, text: str) -> str:
+        """A call's arguments, which will be used again: folders are those of whoever replays it."""
+        return self._placed(escape(self._secrets.hide(text)), HOME, USER)
+
+    def _placed(self, text: str, home: str, user: str) -> str:
+        if self._directory is not None:
+            text = self._directory.sub(DIRECTORY, text)
+        if self._home is not None:
+            text = self._home.sub(home, text)
+        return text if self._user is None else self._user.sub(user, text)
+
+
+def secrets_of(config: Any, name: str = "") -> Iterator[str]:
+    """The texts of a configuration whose key says that they are secrets, and all that stand in headers."""
+    if isinstance(config, Mapping):
+        for key, value in config.items():
+            below = name if name in ("headers", "environment") else str(key)
+            yield from secrets_of(
+                value, below if isinstance(value, Mapping) else str(key) if below == str(key) else f"secret_{key}"
+            )
+    elif isinstance(config, (list, tuple)):
+        for value in config:
+            yield from secrets_of(value, name)
+    elif isinstance(config, str) and _is_secret_name(name) and not re.match(r"\{(?:env|file):", config):
+        yield re.sub(r"(?i)^(?:bearer|basic|token)\s+", "", config)
+
+
+def home_folder() -> str:
+    """This user's home folder."""
+    return os.path.expanduser("~")
+
+
+def user_name() -> str:
+    """This user's name; "" if it can't be told."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+def _is_secret_name(name: str) -> bool:
+    spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return SECRET.search(spelled) is not None or re.search(r"(?i)api_?key|authorization", spelled) is not None
+
+
+def _is_path(value: str) -> bool:
+    return value.startswith(("/", "~")) and os.path.exists(os.path.expanduser(value))
+
+
+def _path(*paths: str) -> re.Pattern[str] | None:
+    """The paths, and what is in them, wherever they stand as a whole; None for the top of everything."""
+    forms = [path.rstrip("/\\") for path in paths]
+    forms += [json.dumps(form)[1:-1] for form in forms]
+    spelled = sorted({re.escape(form) for form in forms if len(form) > 1}, key=len, reverse=True)
+    if not spelled:
+        return None
+    return re.compile(rf"(?<![\w.~-])(?:{'|'.join(spelled)})(?![\w-]|\.\w)")

@@ -1,0 +1,165 @@
+"""A turn as a provider would stream it: words, pieces of JSON, at the pace of a quick model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import re
+from collections.abc import AsyncGenerator, Collection, Iterator
+from typing import Any
+
+from ..errors import ModelError
+from ..events import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Event,
+    Finish,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    Usage,
+)
+from .parts import Call, Cut, Say, Thought, failure
+
+SPEED = 30.0
+"""Milliseconds between two pieces, where nothing else is said."""
+VARIABLE = "OPENCODE_JUPYTER_SCRIPT_SPEED"
+"""The environment variable that goes before what a script says of its speed."""
+PACED = 100
+"""Pieces that take their full time; a longer turn is streamed faster, so that it takes no longer than these."""
+MOST_PIECES = 200
+"""Pieces of one part; those of a longer text are larger."""
+BREATHER = 50
+"""Pieces after which the loop has its turn where nothing is waited for."""
+_WORD = re.compile(r"\S{1,24}\s*|\s+")
+_JSON_PIECE = 12
+
+
+def words(text: str) -> list[str]:
+    """A text in words, each with the space behind it; very long ones in pieces, very many together."""
+    return _together(_WORD.findall(text))
+
+
+def json_pieces(text: str) -> list[str]:
+    """A JSON text in pieces that do not heed its grammar, as providers send it."""
+    return _together([text[start : start + _JSON_PIECE] for start in range(0, len(text), _JSON_PIECE)])
+
+
+def _together(pieces: list[str]) -> list[str]:
+    size = math.ceil(len(pieces) / MOST_PIECES)
+    if size <= 1:
+        return pieces
+    return ["".join(pieces[start : start + size]) for start in range(0, len(pieces), size)]
+
+
+def speed_of(script: float | None) -> float:
+    """Seconds between two pieces: what the environment says, else the script, else the default.
+
+    Raises:
+        ModelError: kind ``setup``: the environment's is no number.
+    """
+    set = os.environ.get(VARIABLE, "").strip()
+    if not set:
+        return (SPEED if script is None else script) / 1000
+    try:
+        value = float(set)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < math.inf:
+        raise ModelError(f"{VARIABLE} must be milliseconds, 0 or more, not {set!r}", "setup", provider="scripted")
+    return value / 1000
+
+
+def written(call: Call) -> str:
+    """A call's arguments as they go out; a text goes as it stands."""
+    if isinstance(call.arguments, str):
+        return call.arguments
+    return json.dumps(call.arguments, ensure_ascii=False, default=str)
+
+
+def ids_for(calls: tuple[Call, ...], used: Collection[str], turn: int) -> list[str]:
+    """An id for each call, none of which the conversation has already: its own where it can be, else a made-up one.
+
+    Args:
+        calls: of one turn.
+        used: ids that the conversation has.
+        turn: which turn of the model it is in the conversation, from 1.
+    """
+    taken = set(used)
+    given = []
+    for index, call in enumerate(calls, 1):
+        id = call.id if call.id and call.id not in taken else f"call_{turn}_{index}"
+        while id in taken:
+            id += "_"
+        taken.add(id)
+        given.append(id)
+    return given
+
+
+def events(said: Say, ids: list[str]) -> Iterator[Event]:
+    """The events of a turn's parts, all but the last event. A part that is cut has no end."""
+    calls = iter(ids)
+    for index, part in enumerate(said.parts):
+        cut = said.cut if index == len(said.parts) - 1 else ""
+        if isinstance(part, Call):
+            id, arguments = next(calls), written(part)
+            yield CallStart(index, id, part.tool)
+            yield from (CallDelta(index, piece) for piece in _first(json_pieces(arguments), cut))
+            if not cut:
+                yield CallEnd(index, id, part.tool, arguments)
+        elif isinstance(part, Thought):
+            yield ReasoningStart(index)
+            yield from (ReasoningDelta(index, piece) for piece in _first(words(part.text), cut))
+            if not cut:
+                yield ReasoningEnd(index)
+        else:
+            yield TextStart(index)
+            yield from (TextDelta(index, piece) for piece in _first(words(part.text), cut))
+            if not cut:
+                yield TextEnd(index)
+
+
+def _first(pieces: list[str], cut: Cut) -> list[str]:
+    if cut != "half":
+        return pieces
+    if len(pieces) == 1:
+        return [pieces[0][: len(pieces[0]) // 2]]
+    return pieces[: len(pieces) // 2]
+
+
+async def stream(
+    said: Say, *, ids: list[str], seconds: float, usage: Usage, metadata: dict[str, Any] | None
+) -> AsyncGenerator[Event, None]:
+    """Stream a turn.
+
+    Args:
+        said: it, templates filled in.
+        ids: one for each call.
+        seconds: between two pieces; 0 for no waiting at all.
+        usage: what the end tells.
+        metadata: of the end.
+
+    Raises:
+        ModelError: the turn fails.
+    """
+    if said.delay and seconds:
+        await asyncio.sleep(said.delay)
+    made = list(events(said, ids))
+    pieces = sum(isinstance(event, (TextDelta, ReasoningDelta, CallDelta)) for event in made)
+    pause = min(seconds, seconds * PACED / pieces) if pieces else 0.0
+    for count, event in enumerate(made, 1):
+        if isinstance(event, (TextDelta, ReasoningDelta, CallDelta)):
+            if pause:
+                await asyncio.sleep(pause)
+            elif count % BREATHER == 0:
+                await asyncio.sleep(0)
+        yield event
+    if said.cut or said.failure is not None:
+        raise (said.failure or failure("cut")).error()
+    yield Finish(said.reason, usage, metadata)

@@ -1,0 +1,116 @@
+"""Plays a model against a conversation that is kept as data, so that a script can be tested turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Sequence
+from typing import Any
+
+from opencode_jupyter.agent import events
+from opencode_jupyter.agent.errors import ModelError
+from opencode_jupyter.agent.model import Model, Request, ToolSpec
+from opencode_jupyter.agent.turns import CallPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from opencode_jupyter.core.repair import INVALID
+
+
+class Talk:
+    """A conversation with a model; calls are answered by `answer`, a function of a tool's name and its arguments."""
+
+    def __init__(
+        self,
+        model: Model,
+        answer: Callable[[str, Any], Any] = lambda tool, arguments: "",
+        *,
+        agent: str = "build",
+        session: str = "ses_1",
+        tools: Sequence[str] = (),
+        system: Sequence[str] = (),
+    ) -> None:
+        self.model = model
+        self.answer = answer
+        self.agent = agent
+        self.session = session
+        self.tools = [ToolSpec(name, f"The tool {name}", {"type": "object"}) for name in tools]
+        self.system = tuple(system)
+        self.turns: list[Turn] = []
+        self.all: list[events.Event] = []
+        self.finishes: list[events.Finish] = []
+
+    def request(self) -> Request:
+        return Request(
+            system=self.system, turns=list(self.turns), tools=self.tools, session=self.session, agent=self.agent
+        )
+
+    def say(self, prompt: str) -> None:
+        self.turns.append(Turn("user", (TextPiece(prompt),)))
+
+    async def ask(self) -> list[events.Event]:
+        """One request; its answer is not kept."""
+        return await gathered(self.model.stream(self.request()))
+
+    async def step(self) -> list[events.Event]:
+        """One request; its answer and what its calls give join the conversation."""
+        got = await self.ask()
+        self.all += got
+        finish = got[-1]
+        assert isinstance(finish, events.Finish)
+        self.finishes.append(finish)
+        made: list[Piece] = [
+            TextPiece(part[1]) if part[0] == "text" else ReasoningPiece(part[1])
+            for part in said(got)
+            if part[0] in ("text", "reasoning") and part[1]
+        ]
+        results: list[Piece] = []
+        for event in got:
+            if isinstance(event, events.CallEnd):
+                made.append(CallPiece(event.id, event.name, {}))
+                given = self.answer(event.name, event.arguments)
+                failed = isinstance(given, Exception)
+                name = INVALID if given is None else event.name
+                results.append(ResultPiece(event.id, name, str(given), failed=failed))
+        if made:
+            self.turns.append(Turn("assistant", tuple(made), (self.model.info.provider, self.model.info.model)))
+        if results:
+            self.turns.append(Turn("tool", tuple(results)))
+        return got
+
+    async def prompt(self, text: str, *, tries: int = 5) -> list[tuple[str, ...]]:
+        """Say something, and go on until the model makes no more calls. Retries are at once.
+
+        Returns: what it said, see `said`.
+        """
+        self.say(text)
+        heard: list[tuple[str, ...]] = []
+        while True:
+            for left in range(tries, 0, -1):
+                try:
+                    got = await self.step()
+                    break
+                except ModelError as error:
+                    if not error.retryable or left == 1:
+                        raise
+            heard += said(got)
+            if not any(isinstance(event, events.CallEnd) for event in got):
+                return heard
+
+
+async def gathered(stream: AsyncIterable[events.Event]) -> list[events.Event]:
+    return [event async for event in stream]
+
+
+def said(got: Sequence[events.Event]) -> list[tuple[str, ...]]:
+    """Parts in order: (``text`` | ``reasoning``, words) and (``call``, tool, arguments)."""
+    order: list[int] = []
+    parts: dict[int, tuple[str, ...]] = {}
+    for event in got:
+        if isinstance(event, events.Finish):
+            continue
+        if event.index not in parts:
+            order.append(event.index)
+            parts[event.index] = ()
+        if isinstance(event, events.TextDelta):
+            parts[event.index] = ("text", "".join(parts[event.index][1:]) + event.text)
+        elif isinstance(event, events.ReasoningDelta):
+            parts[event.index] = ("reasoning", "".join(parts[event.index][1:]) + event.text)
+        elif isinstance(event, events.CallEnd):
+            parts[event.index] = ("call", event.name, event.arguments)
+    return [parts[index] for index in order if parts[index]]
