@@ -40,7 +40,7 @@ from .trust import Trust
 
 if TYPE_CHECKING:
     from ..adapters.exports import Exports
-    from ..agent.many import Many
+    from ..agent.many import Evaluation, Many
     from .presenter import Presenter
 
 T = TypeVar("T")
@@ -315,6 +315,17 @@ class Workspace:
 
         return map_runs(self, requests, **options)
 
+    async def evaluate(self, cases: Iterable[Any], scorers: Any, **options: Any) -> Evaluation:
+        """Run cases with one or several models, and score the answers.
+
+        Options: ``model``, ``models``, ``n``, ``agent``, ``tools``, ``format``, ``system``, ``max_steps``, ``timeout``,
+        ``concurrency``, ``client``, ``isolate``, ``keep``, ``path``, ``seed``, ``on_ask``, ``on_progress``; see
+        `agent.many.evaluate`, which says what each is and what is raised.
+        """
+        from ..agent.many import evaluate  # here, as for `map`
+
+        return await evaluate(self, cases, scorers, **options)
+
     # ------------------------------------------------------------------ helpers
 
     @property
@@ -396,10 +407,9 @@ class Workspace:
         """End every call, refuse every ask, write what is to be stored. Twice is harmless."""
         if self._closed:
             return
-        for call in list(self.calls.values()):
-            call.abort("closed")
+        self._stop()
         for _ in range(300):
-            if not self.calls:
+            if not self.calls and not any(session.run for session in self.sessions.list()):
                 break
             await asyncio.sleep(0.01)
         if self._sweeper is not None:
@@ -414,13 +424,19 @@ class Workspace:
         """`aclose` for code that can't await."""
         if self._closed:
             return
-        for call in list(self.calls.values()):
-            call.abort("closed")
+        self._stop()
         for service in self._services.values():
             with contextlib.suppress(Exception):
                 _in_thread(_ended(service)).result(SERVICE_END)
         self._services.clear()
         self._close()
+
+    def _stop(self) -> None:
+        for session in self.sessions.list():
+            if session.run is not None:
+                session.run.abort("closed")
+        for call in list(self.calls.values()):
+            call.abort("closed")
 
     def _close(self) -> None:
         self._closed = True

@@ -1,6 +1,6 @@
 """The part of a batch that runs where the user is, when Dask's workers do the work.
 
-What comes from workers are events of a topic of the batch's own: they ask for the kit, tell what they begin, bring asks.
+What comes from workers are events of a topic of the batch: they ask for the kit, tell what they begin, bring asks.
 What goes to them besides jobs are direct calls (`Client.run`). Results are fetched as they come, and counted once.
 """
 

@@ -47,6 +47,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.on_error not in ("keep", "raise"):
             raise ValueError(f'on_error={self.on_error!r}: it takes "keep" or "raise"')
+        if self.isolate not in (None, "copy", "worktree", "fresh"):
+            raise ValueError(f'isolate={self.isolate!r}: it takes "copy", "worktree" or None')
         if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
             raise ValueError(f"concurrency={self.concurrency!r}: it takes a whole number above 0")
         if self.on_ask is not None and self.on_ask != "reject" and not callable(self.on_ask):

@@ -38,12 +38,9 @@ class Places:
 
     Raises:
         ToolError: a worktree is wanted and this is no git repository with a commit.
-        ValueError: `isolate` is none of these.
     """
 
     def __init__(self, workspace: Workspace, batch: str, isolate: Isolate | None = None) -> None:
-        if isolate not in (None, "copy", "worktree", "fresh"):
-            raise ValueError(f'isolate={isolate!r}: it takes "copy", "worktree" or None')
         self.workspace = workspace
         self.folder = workspace.data_dir / RUNS / batch
         self.isolate = isolate

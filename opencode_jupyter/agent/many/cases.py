@@ -1,0 +1,169 @@
+"""Cases of an evaluation: what is asked, what is expected, and the files it is about."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ToolError
+from .shell import run_command
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+Files = Mapping[str, Any] | str | Path
+
+
+@dataclass
+class Case:
+    """One case.
+
+    Attributes:
+        input: the prompt; or a request as `Workspace.map` takes it (a dict with options, a tool call).
+        expected: what the scorers compare with.
+        files: what is laid into the run's folder before: names to texts, bytes or paths of files; or the path of a
+            folder, whose content is copied.
+        setup: done in the folder then: a command, or a function of the workspace (plain or async).
+        tags: words to group cases by.
+        id: its name; its place among the cases if left out.
+        metadata: whatever else scorers need.
+    """
+
+    input: Any
+    expected: Any = None
+    files: Files | None = None
+    setup: str | Callable[[Workspace], Any] | None = None
+    tags: tuple[str, ...] = ()
+    id: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Changes when the case does: what was run before is then no longer its result."""
+        setup = self.setup if isinstance(self.setup, str) or self.setup is None else _source(self.setup)
+        what = [self.id, self.input, self.expected, _digests(self.files), setup, self.metadata]
+        return hashlib.sha256(json.dumps(what, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+
+    async def lay(self, workspace: Workspace) -> None:
+        """Put its files into a workspace's folder, and do its setup.
+
+        Raises:
+            ToolError: a file can't be laid there, or the setup's command fails.
+        """
+        if self.files is not None:
+            try:
+                _lay(self.files, workspace.directory)
+            except (OSError, shutil.Error) as error:
+                raise ToolError(f"case {self.id}: its files can't be laid into the folder: {error}") from error
+        if isinstance(self.setup, str):
+            code, output = await run_command(self.setup, workspace.directory)
+            if code != 0:
+                raise ToolError(f"case {self.id}: its setup ended with {code}: {output[-500:].strip()}")
+        elif self.setup is not None:
+            outcome = self.setup(workspace)
+            if inspect.isawaitable(outcome):
+                await outcome
+
+
+def cases_of(given: Iterable[Any]) -> list[Case]:
+    """Cases from `Case` objects, dicts, other dataclasses with the same names, or bare prompts.
+
+    Raises:
+        TypeError: one is none of these, or has something a case does not have.
+        ValueError: there is none, or two have the same id.
+    """
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise TypeError("evaluate() takes a list of cases: [{'input': ..., 'expected': ...}, ...]")
+    cases = [_case(one, index) for index, one in enumerate(given)]
+    if not cases:
+        raise ValueError("there are no cases to evaluate")
+    seen: set[str] = set()
+    for case in cases:
+        if case.id in seen:
+            raise ValueError(f"two cases have the id {case.id!r}")
+        seen.add(case.id)
+    return cases
+
+
+def _case(given: Any, index: int) -> Case:
+    names = [one.name for one in dataclasses.fields(Case)]
+    if isinstance(given, Case):
+        case = dataclasses.replace(given)
+    elif isinstance(given, str):
+        case = Case(given)
+    else:
+        if dataclasses.is_dataclass(given) and not isinstance(given, type):
+            own = {one.name: getattr(given, one.name) for one in dataclasses.fields(given)}
+        elif isinstance(given, Mapping):
+            own = dict(given)
+        else:
+            raise TypeError(f"case {index} is {given!r:.80}; it takes a dict with {', '.join(names)}")
+        odd = [str(name) for name in own if name not in names]
+        if odd or "input" not in own:
+            what = f"has {', '.join(odd)}" if odd else "has no 'input'"
+            raise TypeError(f"case {index} {what}; it takes {', '.join(names)} (anything else goes into metadata)")
+        case = Case(**own)
+    case.id = str(case.id or index)
+    tags: Any = case.tags
+    case.tags = (tags,) if isinstance(tags, str) else tuple(tags)
+    if isinstance(case.files, Mapping):
+        for name in case.files:
+            _inside(str(name))
+    return case
+
+
+def _inside(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError(f"a case's file {name!r} must lie inside the run's folder: give a relative path")
+    return path
+
+
+def _lay(files: Files, folder: Path) -> None:
+    if not isinstance(files, Mapping):
+        shutil.copytree(Path(files).expanduser(), folder, symlinks=True, dirs_exist_ok=True)
+        return
+    for name, content in files.items():
+        target = folder / _inside(str(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, Path):
+            if content.is_dir():
+                shutil.copytree(content, target, symlinks=True, dirs_exist_ok=True)
+            else:
+                shutil.copy2(content, target)
+        elif isinstance(content, bytes):
+            target.write_bytes(content)
+        else:
+            target.write_text(str(content), encoding="utf-8")
+
+
+def _digests(files: Files | None) -> Any:
+    if files is None:
+        return None
+    if not isinstance(files, Mapping):
+        return _digest(Path(files))
+    return {str(name): _digest(content) for name, content in files.items()}
+
+
+def _digest(content: Any) -> str:
+    if isinstance(content, Path):
+        path = content.expanduser()
+        within = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+        told = [(str(one.relative_to(path)), one.read_bytes()) for one in within if one.is_file()]
+        return hashlib.sha256(repr(told).encode()).hexdigest()
+    data = content if isinstance(content, bytes) else str(content).encode()
+    return hashlib.sha256(data).hexdigest()
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return getattr(function, "__qualname__", type(function).__name__)

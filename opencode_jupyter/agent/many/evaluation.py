@@ -1,0 +1,165 @@
+"""What an evaluation found: rows, a summary for each model, a plot."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .statistics import estimate
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+COLUMNS = ("case", "model", "repeat", "score", "passed")
+AFTER = ("text", "ended", "steps", "calls", "tokens", "cost", "grading_cost", "seconds", "error", "session", "tags")
+
+
+class Evaluation:
+    """Rows of an evaluation, one for each case, model and repeat.
+
+    Attributes:
+        rows: as they were made and kept: with ``scores`` (by scorer) and ``why`` (their words).
+        models: in the order they were given.
+        scorers: names of all scores there are.
+    """
+
+    def __init__(self, rows: Sequence[dict[str, Any]], models: Sequence[str]) -> None:
+        self.rows = list(rows)
+        self.models = list(models)
+        self.scorers = list(dict.fromkeys(name for row in self.rows for name in row["scores"]))
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dict a row: case, model, repeat, score (the mean of its scores), passed, each score by its scorer's
+        name, text, ended, steps, calls, tokens, cost, grading_cost, seconds, error, session, tags.
+        """
+        return [
+            {name: row[name] for name in COLUMNS}
+            | {name: row["scores"].get(name) for name in self.scorers}
+            | {name: row[name] for name in AFTER}
+            for row in self.rows
+        ]
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """`records` as a data frame.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return _frame(self.records, "df", "records")
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The rows without a score, because the run or a scorer failed."""
+        return [row for row in self.rows if row["error"] is not None]
+
+    @property
+    def summary_records(self) -> list[dict[str, Any]]:
+        """One dict a model: n (rows with a score), cases, errors, mean, stderr, low and high (the 95 % interval of the
+        mean), pass_rate, each scorer's mean, cost (US dollars of all its rows), tokens, steps and seconds (of a run, on
+        average). Rows that failed count as errors, not as bad answers.
+        """
+        return [self._of(model) for model in self.models]
+
+    @property
+    def summary(self) -> pandas.DataFrame:
+        """`summary_records` as a data frame, a row for each model.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return _frame(self.summary_records, "summary", "summary_records").set_index("model")
+
+    def _of(self, model: str) -> dict[str, Any]:
+        rows = [row for row in self.rows if row["model"] == model]
+        scored = [row for row in rows if row["error"] is None]
+        whole = estimate(_by_case(scored, lambda row: row["score"]))
+        costs = [row["cost"] for row in rows if row["cost"] is not None]
+        out: dict[str, Any] = {
+            "model": model,
+            "n": len(scored),
+            "cases": len({row["case"] for row in scored}),
+            "errors": len(rows) - len(scored),
+            "mean": whole.mean,
+            "stderr": whole.stderr,
+            "low": whole.low,
+            "high": whole.high,
+            "pass_rate": _mean([float(row["passed"]) for row in scored]),
+        }
+        for name in self.scorers:
+            out[name] = _mean([row["scores"][name] for row in scored if name in row["scores"]])
+        out["cost"] = sum(costs) if costs else None
+        for name in ("tokens", "steps", "seconds"):
+            out[name] = _mean([row[name] for row in scored])
+        return out
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Each model's mean score as a bar, with its 95 % interval.
+
+        Args:
+            ax: where to draw; a new figure if left out.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("plot() needs matplotlib: pip install opencode-jupyter[plot]") from error
+        if ax is None:
+            _, ax = pyplot.subplots(figsize=(max(4.0, 1.4 * len(self.models)), 3.2), layout="constrained")
+        summary = self.summary_records
+        means = [one["mean"] or 0.0 for one in summary]
+        halves = [0.0 if one["stderr"] is None else one["high"] - one["mean"] for one in summary]
+        ax.bar(self.models, means, yerr=halves, capsize=4, color="#5b8def", ecolor="#333333")
+        ax.set_ylabel("mean score, 95 % interval")
+        ax.set_ylim(0.0, max([1.0, *(mean + half for mean, half in zip(means, halves, strict=True))]) * 1.05)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def _repr_html_(self) -> str:
+        records = self.summary_records
+        names = list(records[0]) if records else []
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in one.values()) + "</tr>"
+            for one in records
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def __repr__(self) -> str:
+        lines = [f"<evaluation: {len(self.rows)} rows, {len(self.errors)} errors>"]
+        lines += [
+            f"  {one['model']}: mean {_shown(one['mean'])} ± {_shown(one['stderr'])}, "
+            f"passed {_shown(one['pass_rate'])} of {one['n']}"
+            for one in self.summary_records
+        ]
+        return "\n".join(lines)
+
+
+def _by_case(rows: Sequence[dict[str, Any]], value: Any) -> dict[str, list[float]]:
+    out: dict[str, list[float]] = {}
+    for row in rows:
+        out.setdefault(row["case"], []).append(value(row))
+    return out
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _frame(records: list[dict[str, Any]], name: str, instead: str) -> pandas.DataFrame:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(f".{name} needs pandas: pip install pandas (rows without it: .{instead})") from error
+    return pd.DataFrame(records)
