@@ -40,8 +40,10 @@ _TOOLS_OPTIONS = {
     "trust": ("--all", "--list", "--revoke"),
     "": (),
 }
-_LINE = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|sessions|tool_awaited|tool)(?=\s)")
-_CELL = re.compile(r"%%(tool)(?=\s)")
+_LINE = re.compile(
+    r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|sessions|agent|tool_awaited|tool)(?=\s)"
+)
+_CELL = re.compile(r"%%(tool|agent)(?=\s)")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
 _VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
 
@@ -64,6 +66,8 @@ def complete(
     match = _LINE.match(until)
     if match is None and cursor_line == 0 and full_text.startswith("%%"):
         match = _CELL.match(until)
+    if match is None and cursor_line and full_text.startswith("%%agent"):
+        return _request(user_ns, until)
     if match is None:
         return {"completions": []}
     in_background(notebook)
@@ -82,8 +86,25 @@ def complete(
         from .completion_sessions import choices_of as sessions_of
 
         choices, fragment = sessions_of(notebook, before, word, completer._paths), word
+    elif command == "agent":
+        from .agent.completion import choices_of as agents_of
+
+        cell = until.startswith("%%")
+        choices, fragment = agents_of(notebook, user_ns, before, word, completer._paths, cell=cell)
     else:
         choices, fragment = completer.tool()
+    return _matched(choices, fragment)
+
+
+def _request(user_ns: Mapping[str, Any], until: str) -> dict[str, Any]:
+    """A place in what ``%%agent`` is asked: prose, but for what stands in braces."""
+    from .agent.completion import in_body
+
+    found = in_body(user_ns, until)
+    return _matched(*found) if found is not None else {"completions": [], "suppress": True}
+
+
+def _matched(choices: list[Choice], fragment: str) -> dict[str, Any]:
     if not choices and fragment:
         choices = [(fragment, "text")]  # IPython lets Python names in where there is no choice at all
     completions = [SimpleCompletion(text=text, type=kind) for text, kind in choices]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .loaded import Loaded
 
-WORDS = ("%tool", "%permissions", "%mcp")
+WORDS = ("%tool", "%agent", "%permissions", "%mcp", "%sessions")
 """What a line or cell holds that this completes (``%tools`` begins like ``%tool``)."""
 
 
