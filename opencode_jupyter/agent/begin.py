@@ -43,12 +43,13 @@ async def begin(run: Run) -> None:
     run.session.run = run
     run.conversation = Conversation(workspace, run.session)
     run.agent = workspace.agent(run.wanted_agent or run.session.agent or None)
-    run.model = await _model(run)
+    model = await _model(run)
+    run.model = model if run.record is None else _recorded(run, model)
     await cleanup(workspace, run.session)
     _only(run)
     message = _message(run)
     session = run.session
-    session.agent, session.model = _key(run), run.model_wire
+    session.agent, session.model, session.asked = _key(run), run.model_wire, model
     first = not session.messages
     run.add(message)
     if first and session.title in ("", NEW):
@@ -69,6 +70,8 @@ async def _session(run: Run) -> Session:
 async def _model(run: Run) -> Model:
     """The model that is asked: named by the prompt, the agent, the session, the configuration; in this order."""
     wanted = run.wanted_model
+    if wanted is None and run.agent.model is None:
+        wanted = run.session.asked
     if wanted is None:
         known = run.agent.model or run.session.model
         wanted = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
@@ -78,11 +81,12 @@ async def _model(run: Run) -> Model:
             "opencode.json. A lesson without a key runs on model='scripted:FILE'",
             "setup",
         )
-    if run.record is None:
-        return await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted
+    return await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted
+
+
+def _recorded(run: Run, model: Model) -> Model:
     from .scripted.recording import Recorder
 
-    model = await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted
     return Recorder(model, Path(run.workspace.directory, run.record))
 
 

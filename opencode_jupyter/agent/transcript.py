@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..core.messages import Message
     from .run import Run
 
 
@@ -20,6 +21,7 @@ class Transcript(list[dict[str, Any]]):
         super().__init__()
         self._run = run
         self._ids: set[str] | None = None
+        self._wires: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     @property
     def call_ids(self) -> set[str]:
@@ -29,7 +31,7 @@ class Transcript(list[dict[str, Any]]):
         return self._ids
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (message.to_wire() for message in list(self._run.session.messages))
+        return (self._wire(message) for message in list(self._run.session.messages))
 
     def __len__(self) -> int:
         return len(self._run.session.messages)
@@ -39,7 +41,17 @@ class Transcript(list[dict[str, Any]]):
 
     def __getitem__(self, index: Any) -> Any:
         messages = self._run.session.messages[index]
-        return [m.to_wire() for m in messages] if isinstance(messages, list) else messages.to_wire()
+        return [self._wire(m) for m in messages] if isinstance(messages, list) else self._wire(messages)
+
+    def _wire(self, message: Message) -> dict[str, Any]:
+        """A message's wire form; kept as long as its turns are, which are made anew when it changes."""
+        kept = self._wires.get(message.id)
+        if kept is not None and message.turns is not None and kept[0] is message.turns:
+            return kept[1]
+        wire = message.to_wire()
+        if message.turns is not None:
+            self._wires[message.id] = (message.turns, wire)
+        return wire
 
     def __eq__(self, other: object) -> bool:
         return self is other

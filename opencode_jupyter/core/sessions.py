@@ -40,6 +40,7 @@ class Session:
         messages: its messages, oldest first; filled by prompts, and by `Sessions.open` from the store.
         extra: what else OpenCode keeps with a session (``slug``, ``summary``, ``revert``, ``cost``, ``tokens``, ...).
         run: what is at work in it now; None while nothing is.
+        asked: the model object that the last prompt went to; None if there was none since it was opened.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Session:
     project_id: str = "global"
     version: str = "opencode_jupyter"
     run: Run | None = None
+    asked: Model | None = field(default=None, repr=False)
     workspace: Workspace | None = field(default=None, repr=False)
 
     # ------------------------------------------------------------------ what can be done with it
