@@ -142,6 +142,23 @@ async def test_unchanged_files_are_not_opened_again(place: Place, monkeypatch: p
 
 
 @pytest.mark.anyio
+async def test_in_the_midst_of_a_run_files_are_looked_at_now_and_then(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place.here / "AGENTS.md"
+    path.write_text("one")
+    own = place.workspace().service(Instructions)
+    first = await own.texts()
+    path.write_text("two, longer")
+    monkeypatch.setattr(instructions, "MEANWHILE", 1e9)
+    assert await own.texts(at_once=False) is first
+    assert "two" in (await own.texts())[0]
+    path.write_text("three, the longest")
+    monkeypatch.setattr(instructions, "MEANWHILE", 0.0)
+    assert "three" in (await own.texts(at_once=False))[0]
+
+
+@pytest.mark.anyio
 async def test_what_cannot_be_read_is_named(place: Place, tmp_path: Path) -> None:
     (place.here / "AGENTS.md").write_bytes(b"\x7fELF\0\0\0")
     (place.here / "folder").mkdir()

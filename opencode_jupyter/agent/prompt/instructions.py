@@ -32,6 +32,8 @@ WHOLE = 4 * LIMIT
 """Bytes of all instructions together; what comes after is named and not given."""
 LOOK_AGAIN = 2.0
 """Seconds after which patterns are tried again; single files are looked at every time."""
+MEANWHILE = 0.5
+"""Seconds between two looks in the midst of a run."""
 PROSE = frozenset({".md", ".mdc", ".mdx", ".markdown", ".txt", ".rst", ".adoc"})
 """What a project's config may name outside of the project: nobody's key has such a name."""
 _SAMPLE = 8_192
@@ -69,10 +71,23 @@ class Instructions:
         self._pages = Pages(self.from_project)
         self._kept: dict[Path, tuple[Stamp | None, str, str]] = {}
         self._globbed: tuple[object, float, list[Wanted]] = (None, 0.0, [])
+        self._looked: float | None = None
+        self._texts: list[str] = []
         self.problems: list[str] = []
 
-    async def texts(self) -> list[str]:
-        """Each file's or page's text, under a line that says where it is from."""
+    async def texts(self, *, at_once: bool = True) -> list[str]:
+        """Each file's or page's text, under a line that says where it is from.
+
+        Args:
+            at_once: look whether files have changed; else only if that was not done in the last `MEANWHILE` seconds (a
+                request takes longer than that to be answered, but a script's steps need not wait for a slow disk).
+        """
+        if not at_once and self._looked is not None and time.monotonic() - self._looked < MEANWHILE:
+            return self._texts
+        self._looked, self._texts = time.monotonic(), await self._look()
+        return self._texts
+
+    async def _look(self) -> list[str]:
         wanted = self._above()
         wanted += await self._configured()
         given = dict.fromkeys(one.path for one in wanted)

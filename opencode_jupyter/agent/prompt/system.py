@@ -6,17 +6,20 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...core.permission.modes import mode_of
 from ..model import ModelInfo, ToolSpec
 from .environment import environment
-from .forbidden import forbidden
+from .forbidden import forbidden, model_rules
 from .instructions import Instructions
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
     from ...core.sessions import Session
     from ...core.workspace import Workspace
+
+T = TypeVar("T")
 
 KEPT = 128
 """Prompts that are remembered, one for each session and agent."""
@@ -54,6 +57,7 @@ class Prompts:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._last: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._told: OrderedDict[tuple[str, str], tuple[list[Any], str]] = OrderedDict()
 
     async def of(
         self, agent: Agent, info: ModelInfo, session: Session, tools: Sequence[ToolSpec], extra: str | None
@@ -61,12 +65,13 @@ class Prompts:
         """See `system_prompt`."""
         workspace = self._workspace
         offered = [tool.name for tool in tools]
-        instructions = await workspace.service(Instructions).texts()
+        begins = not session.messages or session.messages[-1].role == "user"
+        instructions = await workspace.service(Instructions).texts(at_once=begins)
         parts = [
             agent.prompt or default_prompt(offered),
             environment(workspace, info),
             *instructions,
-            forbidden(workspace, agent, session, offered),
+            self._rules(agent, session, offered),
             extra or "",
         ]
         made = tuple(part for part in parts if part.strip())
@@ -74,11 +79,28 @@ class Prompts:
         last = self._last.get(key)
         if last == made:
             made = last
-        self._last[key] = made
-        self._last.move_to_end(key)
-        while len(self._last) > KEPT:
-            self._last.popitem(last=False)
+        _keep(self._last, key, made)
         return made
+
+    def _rules(self, agent: Agent, session: Session, offered: list[str]) -> str:
+        """What is said of the rules, worded anew only when one of them has changed."""
+        workspace = self._workspace
+        rules = model_rules(workspace, agent, session)
+        mode = mode_of(workspace, session)
+        now = [rules, list(workspace.permissions.approved), offered, workspace.registry.names(), mode]
+        key = (session.id, agent.name)
+        told = self._told.get(key)
+        if told is None or told[0] != now:
+            told = (now, forbidden(workspace, agent, session, offered))
+            _keep(self._told, key, told)
+        return told[1]
+
+
+def _keep(kept: OrderedDict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > KEPT:
+        kept.popitem(last=False)
 
 
 def default_prompt(tools: Sequence[str]) -> str:
