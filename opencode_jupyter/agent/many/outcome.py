@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
@@ -68,7 +69,7 @@ class Outcome:
         lost: the attempts that were lost, with what they had begun.
         worker: the Dask worker it ran on; "" for this process.
         answer: the `Answer`; None for tool calls and where there is none.
-        extra: what whoever made the runs keeps with them (an evaluation: its scores).
+        extra: what else is kept with it: ``copied`` (the root of the copy it worked in), an evaluation's ``scores``.
     """
 
     index: int
@@ -171,6 +172,15 @@ class Results(list[Outcome]):
         if self._again is None:
             raise ToolError("retry() belongs to what map() gave: results.retry(), not a slice or .errors of it")
         return self._again(self)
+
+    def discard(self) -> None:
+        """Remove the copies of the project that the runs worked in (`isolate`); what they changed there is lost."""
+        from .places import discard
+
+        for outcome in self:
+            copied = outcome.extra.pop("copied", "")
+            if copied:
+                discard(Path(copied))
 
     def __repr__(self) -> str:
         failed = len(self.errors)
