@@ -102,6 +102,15 @@ async def test_a_tool_of_the_plan_agent_stays_refused(ws: Workspace, asked: list
 
 
 @pytest.mark.anyio
+async def test_bypass_does_not_trust_code_that_a_project_brings(ws: Workspace) -> None:
+    set_mode(ws, None, "bypass")
+    assert ws.permissions.check("bash", ["x"], [])[0].action == "allow"
+    assert ws.permissions.check("trust", ["x"], [])[0].action == "ask"
+    ws.permissions.remember(Rule("trust", "x", "allow", "this session"))
+    assert ws.permissions.check("trust", ["x"], [])[0].action == "allow"
+
+
+@pytest.mark.anyio
 async def test_accept_edits_is_for_the_project(ws: Workspace, tmp_path: Path, asked: list[PermissionRequest]) -> None:
     session = ws.sessions.create("one")
     set_mode(ws, session, "accept-edits")

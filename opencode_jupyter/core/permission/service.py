@@ -175,6 +175,8 @@ class PermissionService:
         if isinstance(patterns, str):
             patterns = [patterns]
         approved = self.approved
+        if permission == TRUST and approved:  # what was allowed without a word about trust (mode bypass) is not meant
+            approved = [rule for rule in approved if rule.permission == TRUST]
         rules: list[Rule] = []
         for pattern in patterns:
             rule = evaluate(permission, pattern, ruleset)
