@@ -256,6 +256,18 @@ def test_modes(ip: Shell) -> None:
     assert not any("mode" in r["origin"] for r in ip.run("%permissions").records)
 
 
+def test_a_mode_for_one_session(ip: Shell) -> None:
+    session = ip.notebook.workspace.sessions.create("one")
+    assert f"Mode of session {session.id} plan" in repr(ip.run(f"%permissions mode plan --session {session.id}"))
+    assert mode_of(ip.notebook.workspace, session) == "plan"
+    assert decides(ip, "edit", "a") == "allow"
+    assert "Mode default" in repr(ip.run("%permissions mode"))
+    with pytest.raises(ToolError, match="no session ses_gone"):
+        ip.run("%permissions mode plan --session ses_gone")
+    with pytest.raises(InvalidArgumentsError, match="wants a session's id"):
+        ip.run("%permissions mode plan --session")
+
+
 def test_mode_accept_edits_keeps_another_agents_denies(ip: Shell) -> None:
     ip.run("%permissions mode accept-edits")
     with pytest.raises(PermissionDeniedError):
