@@ -1,4 +1,4 @@
-"""Completion in ``%agent`` and ``%%agent``: options, models, agents, sessions, modes; variables in braces. Asks nobody."""
+"""Completion in ``%agent`` and ``%%agent``: options and what they take; variables in braces. Asks nobody."""
 
 from __future__ import annotations
 

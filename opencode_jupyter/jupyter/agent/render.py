@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._show import Bundle
-from ..mime import INPUT_CHARS, cut, is_picture, live, readable, saved_part, time_words, visible_line
+from ..mime import INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
 from ..mime import state_words as call_state
 from .items import with_children
 from .render_html import html
@@ -64,11 +64,14 @@ def saved_run(run: dict[str, Any]) -> dict[str, Any]:
         if item["kind"] != "call":
             items.append({**item, "text": cut(item["text"], TEXT_CHARS)})
             continue
-        part = saved_part(item["part"], most)
+        part = item["part"]
+        attachments = []
         for attachment in part["state"].get("attachments") or ():
-            if is_picture(attachment["url"]):
-                room -= len(attachment["url"])
-                attachment["url"] = attachment["url"] if room >= 0 else ""
+            room -= len(attachment["url"])
+            attachments.append(attachment if room >= 0 else {**attachment, "url": ""})
+        if attachments:
+            part = {**part, "state": {**part["state"], "attachments": attachments}}
+        part = saved_part(part, most)
         items.append({**item, "part": part})
     saved = {**run, "items": items}
     if saved.get("end"):

@@ -1,0 +1,286 @@
+"""A run's card as JSON, text and HTML: brought up to date by pieces, bounded when saved, hostile words as text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import ToolContext, tool
+from opencode_jupyter.agent.errors import ModelError
+from opencode_jupyter.jupyter.agent.card import RunCard
+from opencode_jupyter.jupyter.agent.items import length16, with_children
+from opencode_jupyter.jupyter.agent.markdown import markdown
+from opencode_jupyter.jupyter.agent.render import PLAIN_LINES, lost_bundle, plain_text, saved_run, settled_bundle
+from opencode_jupyter.jupyter.agent.words import RUN_MIME, dollars, end_of, tokens
+from tests.support.agents import project
+from tests.support.fake_model import FakeModel
+
+pytestmark = pytest.mark.anyio
+
+
+class Page:
+    """What a page makes of the updates; see ``labextension/src/run/run.ts``."""
+
+    def __init__(self) -> None:
+        self.items: list[dict[str, Any]] = []
+
+    def take(self, changes: dict[str, Any]) -> None:
+        for index, item in changes.get("items", ()):
+            assert index <= len(self.items)
+            self.items[index : index + 1] = [item]
+        for index, offset, text in changes.get("deltas", ()):
+            assert length16(self.items[index]["text"]) == offset
+            self.items[index] = {**self.items[index], "text": self.items[index]["text"] + text}
+
+
+def card_of(run: Any) -> RunCard:
+    return RunCard(run, None, on_message=lambda *given: None, live=False)
+
+
+async def test_pieces_add_up_to_the_whole(tmp_path: Path) -> None:
+    turns = [
+        {"reasoning": "Hm 🤔.", "text": "I look 🤔 at it, in a few words.", "calls": [["read", {"filePath": "a.txt"}]]},
+        {"text": "gone", "cut": ModelError("it broke off", "cut", retry_after=0.01)},
+        {"calls": [["write", {"filePath": "b.txt", "content": "x\n" * 400}], ["nothing", {}]]},
+        {"text": "Done."},
+    ]
+    page = Page()
+    async with project(tmp_path, a_txt="hello\n") as workspace:
+        run = workspace.sessions.prompt("go", model=FakeModel(turns))
+        card = card_of(run)
+        work = asyncio.ensure_future(run.run())
+        while not work.done():
+            page.take(json.loads(json.dumps(card.items.changes({}))))
+            await asyncio.sleep(0.001)
+        answer = await work
+        page.take(card.items.changes({}))
+        assert card.items.changes({}) == {}, "what was sent is not sent again"
+        assert page.items == card.items.whole({}, live=True)
+    kinds = [item["kind"] for item in page.items]
+    assert kinds == ["reasoning", "text", "call", "gone", "call", "call", "text"]
+    assert page.items[1]["text"].strip() == "I look 🤔 at it, in a few words."
+    assert [item["part"]["tool"] for item in page.items if item["kind"] == "call"] == ["read", "write", "invalid"]
+    assert answer.text.strip() == "Done."
+
+
+async def test_a_finished_call_is_sent_once(tmp_path: Path) -> None:
+    sent: list[str] = []
+    turns = [{"calls": [["read", {"filePath": "a.txt"}]]} for _ in range(5)] + [{"text": "Done."}]
+    async with project(tmp_path, a_txt="hello\n", config={"permission": {"*": "allow"}}) as workspace:
+        run = workspace.sessions.prompt("go", model=FakeModel(turns))
+        card = card_of(run)
+        work = asyncio.ensure_future(run.run())
+        while not work.done():
+            await asyncio.sleep(0.002)
+            for _, item in card.items.changes({}).get("items", ()):
+                if item["kind"] == "call" and item["part"]["state"]["status"] == "completed":
+                    sent.append(item["id"])
+        await work
+        sent += [item["id"] for _, item in card.items.changes({}).get("items", ()) if item["kind"] == "call"]
+    assert len(sent) == len(set(sent)) == 5
+
+
+async def test_live_output_goes_as_its_end(tmp_path: Path) -> None:
+    goes_on, tails = asyncio.Event(), []
+
+    @tool
+    async def chatty(ctx: ToolContext) -> str:
+        """Says much."""
+        for n in range(200):
+            ctx.metadata(metadata={"output": "line\n" * n, "lines": n})
+            await asyncio.sleep(0.002)
+        await goes_on.wait()
+        return "over"
+
+    async with project(tmp_path) as workspace:
+        workspace.registry.register(chatty)
+        run = workspace.sessions.prompt("go", model=FakeModel([{"calls": [["chatty", {}]]}, {"text": "ok"}]))
+        card = card_of(run)
+        work = asyncio.ensure_future(run.run())
+        deadline = time.monotonic() + 10
+        while not any(tail["text"].count("line") >= 15 for tail in tails):
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
+            tails += [tail for _, tail in card.items.changes({}).get("tails", ())]
+        assert max(len(json.dumps(tail)) for tail in tails) < 2_000
+        goes_on.set()
+        await work
+
+
+def run_json(items: list[dict[str, Any]], **head: Any) -> dict[str, Any]:
+    return {
+        "v": 1, "id": "run_1", "sessionID": "ses_1", "title": "T", "agent": "build", "model": "openai:gpt-5",
+        "status": "done", "step": 2, "tokens": 1234, "started": 1_000, "ended": 3_500, "items": items,
+        **head,
+    }  # fmt: skip
+
+
+def text(words: str, kind: str = "text") -> dict[str, Any]:
+    return {"kind": kind, "id": words[:9], "text": words, "done": True}
+
+
+def call(n: int, output: str = "out", outcome: str = "completed", parent: str = "", **state: Any) -> dict[str, Any]:
+    status = "completed" if outcome == "completed" else "error"
+    given = {
+        "status": status,
+        "input": {"filePath": f"f{n}"},
+        "output": output,
+        "time": {"start": 1, "end": 3},
+        **state,
+    }
+    ui = {"label": f"f{n}", "by": "model", "waited": 0, "decisions": [], "outcome": outcome}
+    part = {
+        "v": 1,
+        "id": f"p{n}",
+        "callID": f"c{n}",
+        "sessionID": "s",
+        "messageID": "m",
+        "tool": "read",
+        "state": given,
+        "ui": ui,
+    }
+    return {"kind": "call", "id": f"c{n}", "part": part, **({"parent": parent} if parent else {})}
+
+
+async def test_the_story_in_text() -> None:
+    run = run_json(
+        [
+            text("think about it\nmore", "reasoning"), text("I *look*.\n\nAt all."), call(1),
+            call(2, outcome="denied by you", error="The user said: no"), call(3, parent="c1"),
+            text("Summed up", "note"),
+        ],
+        status="rejected", end=end_of("rejected", "rejected", None, None), cost=0.0123, mode="bypass",
+    )  # fmt: skip
+    assert plain_text(run).split("\n") == [
+        "✗ build · openai:gpt-5, bypass (refused, 2 steps, 1.2k tokens, $0.0123, 2.5 s)",
+        "· Thought: think about it …",
+        "",
+        "I *look*.",
+        "",
+        "At all.",
+        "",
+        "✓ read f1 (2 ms)",
+        "  ✓ read f3 (2 ms)",
+        "✗ read f2 (denied by you)",
+        "    The user said: no",
+        "· Summed up",
+        "It stopped because a call was refused. The next %%agent goes on from here: say what to do instead.",
+    ]
+
+
+async def test_words() -> None:
+    assert [tokens(n) for n in (1, 999, 1_000, 99_960, 1_500_000)] == [
+        "1 token", "999 tokens", "1.0k tokens", "100k tokens", "1.5M tokens",
+    ]  # fmt: skip
+    assert [dollars(c) for c in (None, 0.0, 0.00123, 1.2)] == ["", "", "$0.0012", "$1.20"]
+    assert end_of("done", "done", None, None) is None
+    assert "--max-steps" in (end_of("done", "max-steps", None, None) or {})["text"]
+    assert end_of("failed", "", ModelError("no key", "auth"), None) == {
+        "tone": "err",
+        "text": "no key",
+        "advice": "The session is as it was; run another %%agent to go on when that is mended.",
+    }
+
+
+async def test_200_calls_are_bounded() -> None:
+    picture = {"mime": "image/png", "url": "data:image/png;base64," + "A" * 1_000_000}
+    items = [call(n, "x" * 60_000, attachments=[picture]) for n in range(200)] + [text("The end.")]
+    began = time.monotonic()
+    data, _ = settled_bundle(run_json(items))
+    assert time.monotonic() - began < 5
+    assert len(data["text/plain"].split("\n")) <= PLAIN_LINES
+    assert data["text/plain"].endswith("The end.")
+    assert "more lines" in data["text/plain"]
+    assert len(data["text/html"]) < 14_000_000
+    assert len(json.dumps(data[RUN_MIME])) < 14_000_000
+    urls = [i["part"]["state"]["attachments"][0]["url"] for i in data[RUN_MIME]["items"] if i["kind"] == "call"]
+    assert [bool(url) for url in urls].count(True) == 7
+    quiet = settled_bundle(run_json([call(n, "x" * 60_000) for n in range(200)]))[0]
+    assert len(json.dumps(quiet)) < 4_000_000
+
+
+async def test_what_a_dead_kernel_leaves() -> None:
+    going = call(1, outcome="")
+    going["part"]["state"] = {"status": "running", "input": {}, "time": {"start": 1}}
+    data = lost_bundle(run_json([text("So far."), going], status="working"))
+    assert set(data) == {"text/html", RUN_MIME}
+    assert data[RUN_MIME]["outcome"] == "ended"
+    assert data[RUN_MIME]["items"][1]["part"]["ui"]["outcome"] == "ended"
+    assert "State unknown" in data["text/html"]
+
+
+async def test_a_saved_run_never_asks() -> None:
+    asking = call(1)
+    asking["part"]["ui"]["ask"] = {"id": "per_1"}
+    saved = saved_run(run_json([asking, {"kind": "gone", "id": "x"}], retry={"attempt": 1, "message": "m", "next": 2}))
+    assert "ask" not in saved["items"][0]["part"]["ui"]
+    assert len(saved["items"]) == 1
+    assert "retry" not in saved
+
+
+async def test_calls_inside_calls_are_put_together() -> None:
+    cards = with_children([call(1), call(2, parent="c1"), call(3, parent="c2"), call(4, parent="c1")])
+    assert [c["callID"] for c in cards["c1"]["ui"]["children"]] == ["c2", "c4"]
+    assert [c["callID"] for c in cards["c1"]["ui"]["children"][0]["ui"]["children"]] == ["c3"]
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "[x](javascript:alert(1))",
+    "[x](data:text/html,<script>1</script>)",
+    "[x](//evil.example)",
+    "![p](https://evil.example/p.png)",
+    "`<b>` **<i onclick=x>**",
+    "- <iframe src=x>",
+    "# <style>*{display:none}</style>",
+    "> <object data=x>",
+    "```\n<script>alert(1)</script>",
+    '[a](https://x.example/"onmouseover="alert(1))',
+)
+KNOWN = {"p", "b", "i", "code", "pre", "a", "span", "div", "br", "hr", "blockquote"}
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+async def test_hostile_words_show_as_text(words: str) -> None:
+    from html.parser import HTMLParser
+
+    seen: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            assert tag in KNOWN
+            for name, value in attrs:
+                assert name in ("style", "class", "href", "rel")
+                if name == "href":
+                    assert re.match(r"https?://", value or "")
+
+        def handle_data(self, data: str) -> None:
+            seen.append(data)
+
+    Reader().feed(markdown(words))
+    for word in re.findall(r"alert|onerror|iframe|object|style|onclick", words):
+        assert word in "".join(seen)
+    html = settled_bundle(run_json([text(words), text(words, "note"), text(words, "reasoning")]))[0]["text/html"]
+    for tag in ("<script", "<img", "<iframe", "<object", "<style>*", "<i onclick", 'href="javascript'):
+        assert tag not in html
+
+
+async def test_markdown() -> None:
+    html = markdown("# T\n\nOne **b** *i* `a*b` [d](https://e.org)\nx\n- l\n\n```py\n<b>\n```\nhttps://f.org.")
+    for piece in (
+        "<b>T</b>", "<b>b</b>", "<i>i</i>", "<code>a*b</code>", 'href="https://e.org"', "(https://e.org)", "<br>x",
+        "• l", "&lt;b&gt;", 'href="https://f.org"',
+    ):  # fmt: skip
+        assert piece in html, piece
+    began = time.monotonic()
+    for piece in ("**a ", "`", "[", "*a", "(", "**", "[a]("):
+        markdown(f"{piece * 500}\n" * 10)
+        markdown(piece * 100_000)
+    assert time.monotonic() - began < 5
