@@ -17,6 +17,7 @@ from opencode_jupyter import (
     ToolTimeoutError,
     UnknownToolError,
 )
+from opencode_jupyter.core.permission.modes import mode_of
 from tests.support.shells import Shell, shell
 
 CARD = "application/vnd.opencode.toolpart.v1+json"
