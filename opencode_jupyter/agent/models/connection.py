@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     import httpx2
@@ -19,7 +20,7 @@ LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class Connection:
-    """The connections to one provider; they are made at the first request and belong to the loop of that request.
+    """The connections to one provider; they are made at the first request; each event loop has its own.
 
     Args:
         timeout: seconds without a word after which a request is given up; None for no limit.
@@ -27,19 +28,18 @@ class Connection:
 
     def __init__(self, timeout: float | None) -> None:
         self._timeout = timeout
-        self._client: httpx2.AsyncClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
         self.library: Any = None
         """The HTTP library, once it is loaded."""
 
     async def open(self) -> httpx2.AsyncClient:
         """The client; loading the library and the certificates takes a fifth of a second, on a thread."""
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            client = await asyncio.to_thread(self._make)
-            if self._client is None or self._loop is not loop:
-                self._client, self._loop = client, loop
-        return self._client
+        found = self._clients.get(loop)
+        if found is None:
+            made = await asyncio.to_thread(self._make)
+            found = self._clients.setdefault(loop, made)
+        return found
 
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
@@ -66,6 +66,9 @@ class Connection:
 
     async def aclose(self) -> None:
         """Close all connections. Twice is harmless."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+        clients, self._clients = self._clients, WeakKeyDictionary()
+        for loop, client in list(clients.items()):
+            if loop is asyncio.get_running_loop():
+                await client.aclose()
+            elif loop.is_running():
+                asyncio.run_coroutine_threadsafe(client.aclose(), loop)

@@ -63,7 +63,7 @@ class ScriptedServer(Server):
                 [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *turn.pieces(arguments)]],
             )
         text(turn.after)
-        stop = {"stop_reason": self._stop(turn), "stop_sequence": None}
+        stop = {"stop_reason": self._why(turn), "stop_sequence": None}
         out.append(event({"type": "message_delta", "delta": stop, "usage": {"output_tokens": used["output_tokens"]}}))
         if turn.end:
             out.append(event({"type": "message_stop"}))
@@ -83,12 +83,12 @@ class ScriptedServer(Server):
             "role": "assistant",
             "model": request.body.get("model"),
             "content": content,
-            "stop_reason": self._stop(turn),
+            "stop_reason": self._why(turn),
             "usage": {**USAGE, **turn.usage},
         }
 
     @staticmethod
-    def _stop(turn: Turn) -> str:
+    def _why(turn: Turn) -> str:
         return turn.finish or ("tool_use" if turn.calls else "end_turn")
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import threading
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -154,10 +155,9 @@ class Server(ABC):
         if plain is not None:
             write(_head(turn.status, {"content-type": "application/json", **turn.headers}, plain))
             return True
+        events = [] if turn.raw is not None else self.events(turn, request)
         write(_head(turn.status, {"content-type": "text/event-stream", **turn.headers}, None))
-        await self._stream(
-            turn.stream([] if turn.raw is not None else self.events(turn, request)), turn, request, write
-        )
+        await self._stream(turn.stream(events), turn, request, write)
         if turn.cut is not None:
             return False
         write(b"0\r\n\r\n")
@@ -235,7 +235,12 @@ class _Connection(asyncio.Protocol):
         self.task = asyncio.create_task(self._answer(request))
 
     async def _answer(self, request: Request) -> None:
-        stays = await self.server.answer(request, self.transport.write)
+        try:
+            stays = await self.server.answer(request, self.transport.write)
+        except Exception:  # a mistake in a script must not look like a slow server
+            text = traceback.format_exc()
+            self.transport.write(_head(500, {"content-type": "text/plain"}, text.encode()))
+            stays = False
         if not stays:
             request.answered.set()
             self.transport.abort() if self.transport.get_write_buffer_size() else self.transport.close()

@@ -1,0 +1,121 @@
+"""Stopping a model: the provider's side sees the connection go at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from opencode_jupyter.agent.errors import ModelError
+from tests.support import models
+from tests.support.model_servers.server import Request
+from tests.support.models import model, server
+
+pytestmark = pytest.mark.anyio
+ALL = ["openai", "anthropic", "google"]
+SOON = 1.0
+"""Seconds in which a stop must be seen on the other side."""
+
+
+async def gone(request: Request) -> None:
+    """Wait until the server has seen the client go."""
+    assert await asyncio.to_thread(request.gone.wait, SOON + 2)
+
+
+async def came(requests: list[Request]) -> Request:
+    """Wait for a request."""
+    deadline = time.monotonic() + 10
+    while not requests:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    return requests[0]
+
+
+@pytest.mark.parametrize("format", ALL)
+async def test_closing_the_generator_closes_the_connection(tmp_path: Path, format: str) -> None:
+    with server(format, [{"text": "a long answer " * 20, "hold": 6}]) as running:
+        async with model(tmp_path, format, running.url) as asked:
+            stream = asked.stream(models.request())
+            await anext(stream)
+            at = time.monotonic()
+            await stream.aclose()
+            await gone(running.requests[0])
+            assert running.requests[0].gone_at - at < SOON
+            assert running.open == 0
+
+
+@pytest.mark.parametrize("format", ALL)
+@pytest.mark.parametrize(
+    "turn", [{"wait": 60.0}, {"text": "Hello there", "hold": 4}, {"calls": [["read", {"a": "b" * 99}]], "hold": 3}]
+)
+async def test_cancelling_the_reader_closes_the_connection(
+    tmp_path: Path, format: str, turn: dict[str, object]
+) -> None:
+    with server(format, [turn]) as running:
+        async with model(tmp_path, format, running.url) as asked:
+            task = asyncio.create_task(models.collect(asked))
+            request = await came(running.requests)
+            if "hold" in turn:
+                assert await asyncio.to_thread(request.began.wait, 5)
+            at = time.monotonic()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert time.monotonic() - at < SOON
+            await gone(request)
+            assert request.gone_at - at < SOON
+
+
+async def test_a_connection_is_used_again(tmp_path: Path) -> None:
+    with server("openai", lambda request: {"text": "x", "calls": [["read", {}]]}) as running:
+        async with model(tmp_path, "openai", running.url) as asked:
+            for _ in range(5):
+                await models.collect(asked)
+        assert len(running.requests) == 5
+        assert running.connections == 1
+
+
+async def test_runs_side_by_side(tmp_path: Path) -> None:
+    with server("openai", lambda request: {"text": "hello", "delay": 0.05}) as running:
+        async with model(tmp_path, "openai", running.url) as asked:
+            found = await asyncio.gather(*(models.collect(asked) for _ in range(20)))
+    assert {models.text(one) for one in found} == {"hello"}
+
+
+async def test_nothing_for_too_long_is_a_timeout(tmp_path: Path) -> None:
+    with server("openai", [{"text": "Hello there", "hold": 2}]) as running:
+        async with model(tmp_path, "openai", running.url, options={"timeout": 300}) as asked:
+            at = time.monotonic()
+            with pytest.raises(ModelError) as error:
+                await models.collect(asked)
+    assert error.value.kind == "timeout"
+    assert error.value.retryable
+    assert time.monotonic() - at < 5
+
+
+async def test_a_model_serves_one_loop_after_the_other(tmp_path: Path) -> None:
+    """Code that calls `asyncio.run` more than once must not meet connections of a loop that is gone."""
+
+    def run(asked: object) -> str:
+        return models.text(asyncio.run(models.collect(asked)))  # type: ignore[arg-type]
+
+    with server("openai", lambda request: {"text": "again"}) as running:
+        async with model(tmp_path, "openai", running.url) as asked:
+            first = models.text(await models.collect(asked))
+            second = await asyncio.to_thread(run, asked)
+            third = models.text(await models.collect(asked))
+    assert [first, second, third] == ["again"] * 3
+
+
+async def test_closed_with_the_workspace(tmp_path: Path) -> None:
+    with server("openai", [{"text": "x"}]) as running:
+        async with model(tmp_path, "openai", running.url) as asked:
+            await models.collect(asked)
+            await asked.aclose()
+            await asked.aclose()
+        deadline = time.monotonic() + 3
+        while running.open and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert running.open == 0
