@@ -10,12 +10,16 @@ from typing import Any
 from . import _store_rows as rows
 from ._store_process import Writer
 
+DIRECT = "Direct calls"
+"""The title of the session that calls by hand belong to; one that no call came to is not listed."""
+
 _COLUMNS = """
 SELECT s.data,
     (SELECT count(*) FROM messages m WHERE m.session_id = s.id),
     (SELECT count(*) FROM parts p WHERE p.session_id = s.id AND p.tool IS NOT NULL),
     (SELECT total(json_extract(m.data, '$.cost')) FROM messages m WHERE m.session_id = s.id AND json_valid(m.data))
-FROM sessions s WHERE """
+FROM sessions s WHERE (s.title != ? OR EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id))
+"""
 _ORDER = " ORDER BY s.updated DESC, s.rowid DESC LIMIT ?"
 
 
@@ -39,8 +43,8 @@ def listed(connection: sqlite3.Connection, directory: str | None, limit: int | N
     """Sessions with their counts, the one changed last first."""
     most = -1 if limit is None else limit
     if directory is None:
-        return _read(connection, "1" + _ORDER, (most,))
-    return _read(connection, "s.directory = ?" + _ORDER, (rows.text_of(directory), most))
+        return _read(connection, _ORDER, (most,))
+    return _read(connection, "AND s.directory = ?" + _ORDER, (rows.text_of(directory), most))
 
 
 def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
@@ -102,6 +106,6 @@ def statements(
 
 def _read(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[dict[str, Any]]:
     out = []
-    for data, messages, calls, cost in connection.execute(_COLUMNS + where, values):
+    for data, messages, calls, cost in connection.execute(_COLUMNS + where, (DIRECT, *values)):
         out.append({"info": json.loads(data), "messages": messages, "calls": calls, "cost": cost})
     return out

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import ids
+from ._store_sessions import DIRECT
 from .messages import Message, part_from_wire
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
@@ -181,7 +182,7 @@ class Sessions:
     def default(self) -> Session:
         """The session of calls that name none; made at its first use."""
         if self._default is None:
-            self._default = self.create("Direct calls")
+            self._default = self.create(DIRECT)
         return self._default
 
     def create(self, title: str = "", *, parent_id: str | None = None, permission: list[Rule] | None = None) -> Session:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core._store_sessions import DIRECT
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.sessions import Session
 from ..core.store import Store
 from .line_request import LineRequest, said
 
-BY_HAND = "Direct calls"
-"""The title of the session that a notebook's ``%tool`` calls belong to (`Sessions.default`)."""
 _SEEN = "_sessions_listed"
 
 
@@ -67,7 +66,7 @@ class SessionRequest(LineRequest):
         known = next((one for one in self.workspace.sessions.list() if one.id == info["id"]), None)
         if known is not None and known.run is not None:
             notes.append("at work")
-        if info.get("title") == BY_HAND and not info.get("model"):
+        if info.get("title") == DIRECT and not info.get("model"):
             notes.append("calls by hand")
         if info.get("revert"):
             notes.append("partly taken back")

@@ -19,12 +19,14 @@ CHARS = 2000
 
 async def rows_of(workspace: Workspace, session: Session) -> list[dict[str, Any]]:
     """The parts of a session's messages; ``#`` counts the messages from 1. A message without parts has a row, too."""
-    _, messages = await read(workspace, session)
-    rows = []
+    told, messages = await read(workspace, session)
+    hidden_from = (told.get("revert") or {}).get("messageID")
+    rows, hidden = [], False
     for number, message in enumerate(messages, 1):
         info = message["info"]
+        hidden = hidden or info["id"] == hidden_from
         who = "user" if info.get("role") == "user" else str(info.get("agent") or info.get("mode") or "assistant")
-        head = {"#": number, "who": who}
+        head = {"#": number, "who": f"{who} (taken back)" if hidden else who}
         rows += [{**head, **_row(part)} for part in message["parts"]]
         error = info.get("error")
         if error or not message["parts"]:

@@ -1,0 +1,274 @@
+"""``%sessions`` in a plain shell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from opencode_jupyter import InvalidArgumentsError, ToolError
+from opencode_jupyter.agent.exchange import SessionFileError
+from opencode_jupyter.core.sessions import Session
+from tests.support.fake_model import FakeModel
+from tests.support.session_files import RECORDED, recorded
+from tests.support.shells import Shell, shell
+
+DATA = RECORDED[0].parent
+MAIN = "ses_dfd98db4affekMfNpMLLXje2Ns"
+CHILD = "ses_dfd98c8f7ffe2AKTbBtubtLBIL"
+
+
+@pytest.fixture
+def ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path))
+    with shell(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def full(ip: Shell) -> Shell:
+    """A shell with the sessions of the data folder; the newest is the one with a compaction."""
+    for file in RECORDED:
+        ip.run(f"%sessions import {file}")
+    return ip
+
+
+def current(ip: Shell) -> str:
+    here = ip.notebook.agent_session
+    assert here is not None and not isinstance(here, str)
+    return here.id
+
+
+def test_the_list_tells_of_each_session(full: Shell) -> None:
+    table = full.run("%sessions")
+    rows = {row["id"]: row for row in table}
+    assert [row["#"] for row in table] == [1, 2, 3, 4, 5]
+    assert rows[MAIN] == {
+        "#": rows[MAIN]["#"],
+        "title": "A fresh title",
+        "changed": datetime.fromtimestamp(1795336650),  # noqa: DTZ006
+        "messages": 5,
+        "calls": 5,
+        "model": "fake:m",
+        "cost": pytest.approx(0.00052),
+        "child of": "",
+        "note": "",
+        "folder": str(Path.cwd()),
+        "id": MAIN,
+    }
+    assert rows[CHILD]["child of"] == MAIN
+    assert [row["note"] for row in table if row["note"]] == ["partly taken back"]
+    changed = [row["changed"] for row in table]
+    assert changed == sorted(changed, reverse=True)
+    assert list(table.df["id"]) == [row["id"] for row in table]
+    assert "%sessions open NAME" in repr(table) and "A fresh title" in table._repr_html_()
+    assert "There are more" in repr(full.run("%sessions -n 2")) and len(full.run("%sessions list -n 2")) == 2
+
+
+def test_calls_by_hand_are_marked(ip: Shell) -> None:
+    assert "%%agent begins one" in repr(ip.run("%sessions"))
+    Path("a.txt").write_text("x\n")
+    ip.run("%tool -q read a.txt")
+    (row,) = ip.run("%sessions").records
+    assert (row["title"], row["note"], row["messages"], row["calls"], row["cost"]) == (
+        "Direct calls",
+        "calls by hand",
+        1,
+        1,
+        None,
+    )
+    (shown,) = ip.run("%sessions show 1").records
+    assert (shown["part"], shown["state"]) == ("tool read", "completed") and "a.txt" in shown["what"]
+
+
+def test_other_folders_are_left_out_unless_asked_for(full: Shell, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    full.run(f"%cd {tmp_path / 'elsewhere'}")
+    assert full.run("%sessions").records == []
+    every = full.run("%sessions --all")
+    assert len(every) == 5 and {row["folder"] for row in every} == {str(tmp_path / "work")}
+    assert MAIN in str(full.run(f"%sessions open {MAIN}"))
+
+
+@pytest.mark.parametrize("name", [MAIN, MAIN[:12], MAIN[4:12], "number"])
+def test_a_session_is_named_in_several_ways(full: Shell, name: str) -> None:
+    if name == "number":
+        name = str(next(row["#"] for row in full.run("%sessions") if row["id"] == MAIN))
+    said = full.run(f"%sessions open {name}")
+    assert "5 messages" in str(said)
+    assert current(full) == MAIN
+    (here,) = [row["id"] for row in full.run("%sessions") if "goes on" in row["note"]]
+    assert here == MAIN
+
+
+def test_numbers_mean_what_the_list_showed(full: Shell) -> None:
+    number = next(row["#"] for row in full.run("%sessions") if row["id"] == MAIN)
+    for _ in range(3):
+        full.run(f"%sessions fork {CHILD}")  # newer ones, which a new list would show first
+    full.run(f"%sessions open {number}")
+    assert current(full) == MAIN
+
+
+def test_titles_name_sessions_too(full: Shell) -> None:
+    full.run("%sessions open 'find NOTES (@explore subagent)'")
+    assert current(full) == CHILD
+    with pytest.raises(InvalidArgumentsError, match="means several sessions: ses_") as caught:
+        full.run("%sessions open 'A fresh title'")
+    assert MAIN in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("opne 1", "Did you mean %sessions open?"),
+        ("open", "Which session?"),
+        ("open nosuch", "There is no session 'nosuch'"),
+        ("open 9", "There is no session '9'"),
+        ("show", "No session has begun in this notebook"),
+        ("show 1 2", "2 is not understood here"),
+        ("list -n none", "-n wants a whole number above 0, not none"),
+        ("list -n", "-n wants a value"),
+        (f"fork {MAIN} --at 0", "--at counts from 1"),
+        (f"fork {MAIN} --at 99", "has 5 messages; there is none at 98"),
+        (f"fork {MAIN} --at msg_x", "has no message msg_x"),
+        ("export", "To which file?"),
+        (f"export {MAIN} x --jsonl --otel", "not both"),
+        (f"export {MAIN} x --content", "goes with --otel"),
+        (f"export {MAIN} .", "is a folder"),
+        ("import", "From which file?"),
+        ("import nosuch.json", "There is no file"),
+        ("rename", "What title?"),
+        (f"rename {MAIN} ''", "A title needs a letter"),
+        ("delete", "Which sessions?"),
+        (f"delete {MAIN} {CHILD}", "Add --yes to do it"),
+        (f"undo {MAIN} --redo", "Nothing was taken back"),
+    ],
+)
+def test_what_can_not_be_done_is_said(full: Shell, line: str, said: str) -> None:
+    before = full.run("%sessions").records
+    with pytest.raises(ToolError) as caught:
+        full.run(f"%sessions {line}")
+    assert said in str(caught.value)
+    assert full.run("%sessions").records == before
+
+
+def test_show_tells_of_every_part(full: Shell) -> None:
+    for data in (recorded("picture_task_files"), recorded("compacted_stopped_reverted")):
+        table = full.run(f"%sessions show {data['info']['id']}")
+        parts = [part for message in data["messages"] for part in message["parts"]]
+        shown = [row["part"] for row in table if row["part"] != "error"]
+        assert shown == ["tool " + p["tool"] if p["type"] == "tool" else p["type"] for p in parts]
+    assert [row["what"] for row in table if row["part"] == "error"] == ["Aborted"]
+    told = {row["part"]: row["what"] for row in reversed(full.run(f"%sessions show {MAIN}").records)}
+    assert "I should look at the picture" in told["reasoning"]
+    assert "[image/png]" in told["tool read"] and "dot.png [image/png]" in told["file"]
+    assert "The notes are short." in told["tool task"]
+    assert "new.py" in told["patch"]
+    assert "90 tokens in" in told["step-finish"]
+    few = full.run(f"%sessions show {MAIN} -n 3")
+    assert len(few) == 3 and "The last 3 of" in few.notes[0]
+
+
+def test_a_fork_goes_its_own_way(full: Shell) -> None:
+    full.run(f"%sessions fork {MAIN} --at 3")
+    made = current(full)
+    rows = {row["id"]: row for row in full.run("%sessions")}
+    assert (rows[made]["title"], rows[made]["messages"]) == ("A fresh title (fork #1)", 2)
+    assert rows[MAIN]["messages"] == 5
+    full.run("%sessions fork")
+    assert {row["id"]: row["title"] for row in full.run("%sessions")}[current(full)] == "A fresh title (fork #2)"
+
+
+def test_out_and_in_again(full: Shell) -> None:
+    said = full.run(f"%sessions export {MAIN} 'my session.json'")
+    assert "opencode import" in str(said)
+    data = json.loads(Path("my session.json").read_text())
+    assert data["messages"] == recorded("picture_task_files")["messages"]
+    full.run(f"%sessions export {MAIN} 'my session.json'")  # the same again: the cell may be run twice
+    Path("notes.json").write_text("{}")
+    with pytest.raises(ToolError, match=r"is there already.*--force"):
+        full.run(f"%sessions export {MAIN} notes.json")
+    assert Path("notes.json").read_text() == "{}"
+    full.run(f"%sessions export {MAIN} notes.json --force")
+    assert "was here already" in str(full.run("%sessions import notes.json"))
+    data["info"]["title"] = "Another"
+    Path("notes.json").write_text(json.dumps(data))
+    assert "as a copy with new ids" in str(full.run("%sessions import notes.json"))
+    full.run(f"%sessions open {MAIN}")
+    assert "in place of" in str(full.run("%sessions import notes.json --replace"))
+    here = full.notebook.agent_session
+    assert here is not None and not isinstance(here, str) and here.title == "Another"
+    Path("notes.json").write_text(json.dumps(data)[:-100])
+    with pytest.raises(SessionFileError, match="cut"):
+        full.run("%sessions import notes.json")
+
+
+def test_events_and_spans_go_to_files(full: Shell) -> None:
+    full.run(f"%sessions export {MAIN} events.jsonl --jsonl")
+    events = [json.loads(line) for line in Path("events.jsonl").read_text().splitlines()]
+    assert events[0]["type"] == "session.created" and events[-1]["type"] == "session.updated"
+    full.run(f"%sessions export {MAIN} spans.json --otel")
+    assert "The notes are short" not in Path("spans.json").read_text()
+    full.run(f"%sessions export {MAIN} spans.json --otel --content --force")
+    assert "The notes are short" in Path("spans.json").read_text()
+
+
+def test_renaming_and_deleting(full: Shell) -> None:
+    full.run(f"%sessions rename {MAIN} 'Tidy up'")
+    full.run("%sessions open 'Tidy up'")
+    full.run("%sessions rename Shorter")
+    assert {row["id"]: row["title"] for row in full.run("%sessions")}[MAIN] == "Shorter"
+    assert "and 1 that it began" in str(full.run("%sessions delete Shorter"))
+    assert full.notebook.agent_session is None
+    left = [row["id"] for row in full.run("%sessions")]
+    assert len(left) == 3 and MAIN not in left and CHILD not in left
+    full.run(f"%sessions delete {left[0]} {left[1]} --yes")
+    assert [row["id"] for row in full.run("%sessions")] == [left[2]]
+
+
+def test_completion(full: Shell) -> None:
+    assert full.complete("%sessions ex") == ["%sessions export"]
+    assert "%sessions open 'Find notes (@explore subagent)'" in full.complete("%sessions open ")
+    assert full.complete("%sessions open 'find") == ["%sessions open 'Find notes (@explore subagent)'"]
+    assert full.complete("%sessions show ses_dfd98d") == [f"%sessions show {MAIN}"]
+    assert full.complete("x = %sessions export --j") == ["x = %sessions export --jsonl"]
+    Path("some.json").write_text("{}")
+    assert full.complete("%sessions import so") == ["%sessions import some.json"]
+    assert full.complete("%sessions delete --y") == ["%sessions delete --yes"]
+
+
+def test_undo_takes_back_a_message_and_its_files_and_redo_brings_them_again(ip: Shell) -> None:
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    Path("kept.txt").write_text("kept\n")
+    ip.run("%permissions allow edit")
+    turns = [{"calls": [["write", {"filePath": "made.txt", "content": "made\n"}]]}, {"text": "Done."}]
+    workspace = ip.notebook.workspace
+
+    async def prompt() -> Session:
+        model = FakeModel(turns)
+        return (await workspace.sessions.prompt("make it", model=model, title="Making")).session
+
+    session = ip.notebook.on_engine(prompt)
+    assert Path("made.txt").read_text() == "made\n"
+    said = str(ip.run("%sessions undo Making"))
+    assert "1 files put back" in said or "1 file put back" in said, said
+    assert not Path("made.txt").exists() and Path("kept.txt").exists()
+    (row,) = ip.run("%sessions").records
+    assert row["note"] == "partly taken back"
+    assert {r["who"] for r in ip.run("%sessions show 1")} == {"user (taken back)", "build (taken back)"}
+    ip.run(f"%sessions undo {session.id} --redo")
+    assert Path("made.txt").read_text() == "made\n"
+    assert {r["who"] for r in ip.run("%sessions show 1")} == {"user", "build"}
+    with pytest.raises(ToolError):
+        ip.run("%sessions undo 1 --redo")
+
+
+def test_undo_says_which_files_it_could_not_put_back(full: Shell) -> None:
+    # Its snapshots were made on another machine.
+    assert "were not put back" in str(full.run(f"%sessions undo {MAIN}"))
+    full.run(f"%sessions undo {MAIN} --redo")
