@@ -18,6 +18,8 @@ MOST = 500_000
 """Values that a script may hold; aliases count each time, so a small file can't swell without end."""
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_PAIR = re.compile(r"(?<!\\)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+"""How JSON writes what is beyond 16 bits; YAML has no such pairs."""
 _PLAIN: dict[str, Any] = {
     "": None,
     "~": None,
@@ -122,6 +124,9 @@ def parse(text: str, name: str, *, json: bool = False) -> Node:
     mistakes = Mistakes(name)
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     if json:  # a tab can only stand between values there, where YAML takes none
+        text = _PAIR.sub(
+            lambda found: chr(0x10000 + (int(found[1], 16) & 0x3FF) * 0x400 + (int(found[2], 16) & 0x3FF)), text
+        )
         text = text.replace("\t", " ")
     try:
         root = yaml.compose(text, Loader=loader)
@@ -199,12 +204,8 @@ def means(text: str) -> Any:
 
 
 def _scalar(node: Any) -> Any:
-    text = node.value
-    if not node.style:  # plain: neither quoted nor a block
-        return means(text)
-    if any("\ud800" <= char <= "\udfff" for char in text):  # JSON writes what is beyond 16 bits as two
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    # plain: neither quoted nor a block
+    return node.value if node.style else means(node.value)
 
 
 def _place(mark: Any) -> str:

@@ -93,12 +93,12 @@ class _ScriptReader(Checker):
                 "turns: and prompts: can't both be there; put the turns under an entry of prompts:",
             )
         if "prompts" not in inside:
-            blocks = (self._block(inside["turns"], {}),) if "turns" in inside else ()
+            blocks = (self._block(inside["turns"], {}, recorded),) if "turns" in inside else ()
             return Body(blocks, flat=True, recorded=recorded)
         listed = self.list_of(inside["prompts"], "prompts:")
-        return Body(tuple(self._prompt(entry) for entry in listed), recorded=recorded)
+        return Body(tuple(self._prompt(entry, recorded) for entry in listed), recorded=recorded)
 
-    def _prompt(self, entry: Node) -> Block:
+    def _prompt(self, entry: Node, recorded: bool) -> Block:
         inside = self.mapping(entry, BLOCK, "an entry of prompts:")
         if "turns" not in inside:
             if isinstance(entry.value, dict):
@@ -107,14 +107,16 @@ class _ScriptReader(Checker):
         prompt = self.text(inside["prompt"], "prompt:") if "prompt" in inside else None
         when = self._turns.block_condition(inside)
         info = self.free(inside.get("recorded"))
-        return self._block(inside["turns"], {"prompt": prompt, "when": when, "info": info, "place": entry.place})
+        more = {"prompt": prompt, "when": when, "info": info, "place": entry.place}
+        return self._block(inside["turns"], more, recorded)
 
-    def _block(self, turns: Node, more: dict[str, Any]) -> Block:
+    def _block(self, turns: Node, more: dict[str, Any], recorded: bool) -> Block:
         self._turns.begin_block()
         items = self._items(turns)
         labels = labels_of(items)
         self._turns.end_block(labels)
-        self._reachable(items)
+        if not recorded:  # what was recorded was reached, as when a run was stopped and gone on with
+            self._reachable(items)
         return Block(tuple(items), labels=labels, **{"place": turns.place, **more})
 
     def _items(self, turns: Node) -> list[Item]:

@@ -21,35 +21,45 @@ _COMMON_USERS = frozenset(
     "root user admin ubuntu debian jovyan jupyter nobody guest test runner vscode docker python data".split()
 )
 """Names that many have, and that mean something else in most texts."""
-_BLOCK = r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----[\s\S]*?(?:-----END (?P=kind)-----|\Z)"
-_TOKENS = (
-    r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic, OpenRouter
-    r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}",  # Stripe
-    r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}",
-    r"\bglpat-[A-Za-z0-9_-]{16,}",
-    r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",
-    r"\bAIza[A-Za-z0-9_-]{30,}",  # Google
-    r"\bya29\.[A-Za-z0-9_-]{20,}",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}",  # Slack
-    r"\bhf_[A-Za-z0-9]{20,}|\bgsk_[A-Za-z0-9]{20,}|\bxai-[A-Za-z0-9]{20,}|\bpplx-[A-Za-z0-9]{20,}",
-    r"\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{30,}",
-    r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?",  # JWT
+_FORMS: tuple[tuple[str, str], ...] = (
+    (
+        "PRIVATE KEY",
+        r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----[\s\S]*?(?:-----END (?P=kind)-----|\Z)",
+    ),
+    ("sk-", r"\bsk-[A-Za-z0-9_-]{16,}"),  # OpenAI, Anthropic, OpenRouter
+    ("k_", r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|\bgsk_[A-Za-z0-9]{20,}"),  # Stripe, Groq
+    ("gh", r"\bgh[pousr]_[A-Za-z0-9]{20,}"),
+    ("github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{20,}"),
+    ("glpat-", r"\bglpat-[A-Za-z0-9_-]{16,}"),
+    ("A", r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b"),  # Amazon
+    ("AIza", r"\bAIza[A-Za-z0-9_-]{30,}"),  # Google
+    ("ya29.", r"\bya29\.[A-Za-z0-9_-]{20,}"),
+    ("xox", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),  # Slack
+    ("xapp-", r"\bxapp-[A-Za-z0-9-]{10,}"),
+    ("hf_", r"\bhf_[A-Za-z0-9]{20,}"),
+    ("xai-", r"\bxai-[A-Za-z0-9]{20,}"),
+    ("pplx-", r"\bpplx-[A-Za-z0-9]{20,}"),
+    ("npm_", r"\bnpm_[A-Za-z0-9]{30,}"),
+    ("pypi-", r"\bpypi-[A-Za-z0-9_-]{30,}"),
+    ("eyJ", r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?"),  # JWT
 )
+"""What secrets look like, each behind a text that it holds (looked for first, since that is quick)."""
+_WHOLE = tuple((hint, re.compile(form)) for hint, form in _FORMS)
 _NAMED = (
-    r"[\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|"
-    r"access[_-]?token|refresh[_-]?token|bearer[_-]?token|credentials?|(?<![a-z])token)[\w-]*"
+    r"(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|"
+    r"access[_-]?token|refresh[_-]?token|bearer[_-]?token|credentials?|(?<![a-z])token)[\w-]{0,40}"
 )
-_QUOTED = re.compile(rf"(?i)(\b{_NAMED}\\?[\"']?\s*[:=]\s*\\?)([\"'])((?:(?!\2)[^\n\\]){{4,}})(?=\\?\2)")
-_BARE = re.compile(rf"(?i)(\b{_NAMED}(?:=|:[ \t]+))([^\s\"'`,;(){{}}\[\]<>$\\]{{6,}})(?![(\[.\w])")
-_OPTION = re.compile(r"(?i)(--(?:[\w-]*password|[\w-]*token|[\w-]*secret|api-?key)[= ])([^\s\"'$-][^\s\"']{3,})")
+_QUOTED = re.compile(rf"(?i)({_NAMED}\\?[\"']?\s*[:=]\s*\\?)([\"'])((?:(?!\2)[^\n\\]){{4,}})(?=\\?\2)")
+_BARE = re.compile(rf"(?i)({_NAMED}(?:=|:[ \t]+))([^\s\"'`,;(){{}}\[\]<>$\\]{{6,}})(?![(\[.\w])")
+_SPACED = re.compile(rf"(?i)({_NAMED} += +)([A-Za-z0-9+/=_-]{{16,}})(?![(\[.\w])")
+_OPTION = re.compile(r"(?i)(--(?:[\w-]{0,40}(?:password|token|secret)|api-?key)[= ])([^\s\"'$-][^\s\"']{3,})")
 _BEARER = re.compile(r"(?i)(\b(?:bearer|basic|authorization:\s*token|x-api-key:)\s+)([A-Za-z0-9._~+/=-]{12,})")
-_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)([^\s/@\"']{3,})(?=@)")
+_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"']{0,80}:)([^\s/@\"']{3,200})(?=@)")
 _NO_VALUE = re.compile(
     r"(?i)\[secret-\d+\]|none|null|true|false|undefined|str|string|\*+|x+|\.+|<.*>|\$.*|%.*%|\{.*\}|os\.environ.*|"
     r"(?:your|my|the|some|new|old|example|dummy|change)[-_ ].*|\d{1,7}"
 )
 _HAS_DIGIT = re.compile(r"[0-9]")
-_WHOLE = re.compile("|".join((_BLOCK, *_TOKENS)))
 _PLACEHOLDER = re.compile(r"\[secret-(\d+)\]")
 
 
@@ -79,12 +89,20 @@ class Secrets:
         """The text with every secret replaced."""
         if self._values is not None:
             text = self._values.sub(lambda found: self._for(found[0]), text)
-        text = _WHOLE.sub(lambda found: self._for(found[0]), text)
-        text = _BEARER.sub(lambda found: found[1] + self._for(found[2]), text)
-        text = _URL.sub(lambda found: found[1] + self._for(found[2]), text)
-        text = _QUOTED.sub(lambda found: found[1] + found[2] + self._named(found[3]), text)
-        text = _OPTION.sub(lambda found: found[1] + self._named(found[2]), text)
-        return _BARE.sub(lambda found: found[1] + self._named(found[2], bare=True), text)
+        for hint, form in _WHOLE:
+            if hint in text:
+                text = form.sub(lambda found: self._for(found[0]), text)
+        if "@" in text:
+            text = _URL.sub(lambda found: found[1] + self._for(found[2]), text)
+        lowered = text.lower()
+        if any(word in lowered for word in ("bearer", "basic", "authorization", "x-api-key")):
+            text = _BEARER.sub(lambda found: found[1] + self._for(found[2]), text)
+        if any(word in lowered for word in ("pass", "secret", "key", "token", "credential")):
+            text = _QUOTED.sub(lambda found: found[1] + found[2] + self._named(found[3]), text)
+            text = _OPTION.sub(lambda found: found[1] + self._named(found[2]), text)
+            text = _SPACED.sub(lambda found: found[1] + self._named(found[2], bare=True), text)
+            text = _BARE.sub(lambda found: found[1] + self._named(found[2], bare=True), text)
+        return text
 
     def _named(self, value: str, *, bare: bool = False) -> str:
         # Without quotes it may be code: a name is no secret, what has digits in it may be one.

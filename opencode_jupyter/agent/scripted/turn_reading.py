@@ -124,12 +124,9 @@ class TurnReader(Checker):
             else None,
             node.place,
         )
-        empty = not (said.parts or said.fails or said.goto or said.finish or said.results is not None)
-        if (
-            empty
-            and isinstance(node.value, dict)
-            and not (inside.keys() & {"text", "reasoning", "calls", "parts", "error", "usage"})
-        ):
+        silent = not (said.parts or said.fails or said.goto or said.finish or said.results is not None)
+        speaks = inside.keys() & {"text", "reasoning", "calls", "parts", "error", "usage"}
+        if silent and not speaks and isinstance(node.value, dict) and node.value.keys() <= set(known):
             self.wrong(node, "the turn says nothing; it needs text:, calls:, error: or goto:")
         return said
 
