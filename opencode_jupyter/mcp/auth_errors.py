@@ -50,8 +50,7 @@ class NeedsScopeError(AuthError):
 
     def __init__(self, server: str, scope: str) -> None:
         super().__init__(
-            f'{server} wants leave for more than was given ({scope}). Put "oauth": {{"scope": "{scope}"}} into its '
-            f"config, then log in anew: %mcp auth {server} --forget, %mcp auth {server}",
+            f"{server} wants leave for more than was given ({scope}); to give it: %mcp auth {server}",
             server=server,
         )
 

@@ -25,7 +25,7 @@ from pydantic import AnyUrl, PrivateAttr, ValidationError
 from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
 from .login_memory import BASIC, POST, Memory, model, wire
 from .redirect import Redirect, default_uri
-from .tokens import TokenStore
+from .tokens import TokenStore, canonical
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
@@ -114,7 +114,11 @@ class Auth(OAuthClientProvider):
         self._code = ""
         self._memory = Memory(name, url, settings, store, keep=interactive is None)
         uri = interactive.redirect.uri if interactive is not None else str(settings.get("redirectUri") or default_uri())
-        scope = _scope(settings.get("scope"))
+        self._wanted = store.wanted
+        self._wants = (name, canonical(url))
+        more = store.wanted.get(self._wants) if interactive is not None else None
+        self._anew = more is not None
+        scope = more or _scope(settings.get("scope"))
         try:
             metadata = _ClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=scope)
         except ValidationError:
@@ -200,6 +204,8 @@ class Auth(OAuthClientProvider):
         """Take what is kept, with the token's end, which the library forgets."""
         entry = await self._memory.read()
         await super()._initialize()
+        if self._anew:  # for more than the token is good for; until there is another it counts
+            self.context.current_tokens = None
         self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
         self.context.oauth_metadata = model(OAuthMetadata, entry.metadata)
         self.context.protected_resource_metadata = model(ProtectedResourceMetadata, entry.resource)
@@ -207,6 +213,7 @@ class Auth(OAuthClientProvider):
     async def _perform_authorization(self) -> httpx2.Request:
         if self._interactive is None:
             if self._metadata.growing:
+                self._wanted[self._wants] = self._metadata.scope or ""
                 raise NeedsScopeError(self.name, self._metadata.scope or "")
             raise NeedsAuthError(self.name)
         self._choose_method()
@@ -234,6 +241,7 @@ class Auth(OAuthClientProvider):
     async def _handle_token_response(self, response: httpx2.Response) -> None:
         self._remember()
         await super()._handle_token_response(response)
+        self._wanted.pop(self._wants, None)
 
     async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
         if response.status_code >= 500 or response.status_code == 429:

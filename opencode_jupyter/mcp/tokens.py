@@ -78,6 +78,8 @@ class TokenStore:
         self.path = folder / FILE
         self._keyring = keyring
         self._lock = threading.Lock()
+        self.wanted: dict[tuple[str, str], str] = {}
+        """By a server's name and URL: the scope it has asked for in addition. Not kept; it asks again."""
 
     @property
     def keyring(self) -> Keyring | None:

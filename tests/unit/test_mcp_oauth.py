@@ -198,10 +198,31 @@ async def test_a_scope_that_was_not_given(ws: Workspace, server: AuthServer) -> 
     server.scopes = ["read"]
     await log_in(ws, spec(server))
     server.wants = "admin"
-    with pytest.raises(AuthError, match=r'"oauth": \{"scope": "read admin"\}'):
+    with pytest.raises(AuthError, match=r"more than was given \(read admin\); to give it: %mcp auth tracker"):
         await ping(ws, spec(server))
     server.wants = ""
-    assert await ping(ws, spec(server)) == 200
+    assert await ping(ws, spec(server)) == 200, "what was given before counts until more is given"
+
+
+async def test_a_login_gives_what_was_wanted_in_addition(ws: Workspace, server: AuthServer) -> None:
+    server.scopes = ["read"]
+    await log_in(ws, spec(server))
+    server.wants = "admin"
+    with pytest.raises(AuthError, match="more than was given"):
+        await ping(ws, spec(server))
+    server.wants = ""
+    login = await ws.service(Logins).begin(spec(server))
+    assert "scope=read+admin" in await login.known()
+    await ws.service(Logins).give_up("tracker")
+    assert await ping(ws, spec(server)) == 200, "a login that was given up takes nothing away"
+    login = await ws.service(Logins).begin(spec(server))
+    address = await login.known()
+    assert "scope=read+admin" in address
+    await asyncio.to_thread(browse, address)
+    assert await login.done() == "Logged in at tracker."
+    assert await (await ws.service(Logins).begin(spec(server))).done() == (
+        "You are logged in at tracker already; to change that: %mcp auth tracker --forget"
+    ), "it is wanted once"
 
 
 async def test_settings_that_make_no_sense(ws: Workspace, server: AuthServer) -> None:
