@@ -11,6 +11,7 @@ import pytest
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import CallEnd, Finish, Usage
 from opencode_jupyter.agent.history import SUMMARY_QUESTION
+from opencode_jupyter.agent.prompt.reminders import LAST_STEP
 from opencode_jupyter.agent.scripted import ScriptedModel, call, failure, load, say, thought
 from opencode_jupyter.agent.scripted.reading import script_of_text
 from opencode_jupyter.agent.turns import TextPiece, Turn
@@ -145,7 +146,7 @@ async def test_a_summed_up_conversation_goes_on() -> None:
     talk.turns = [Turn("user", (TextPiece(SUMMARY_QUESTION),)), Turn("assistant", (TextPiece("We did much."),))]
     talk.turns.append(Turn("user", (TextPiece("next"),)))
     assert said(await talk.ask()) == [("text", "other")]
-    talk.turns[2:] = [Turn("user", (TextPiece("This is your last step: say what is left."),))]
+    talk.turns[2:] = [Turn("user", (TextPiece(LAST_STEP),))]
     assert said(await talk.ask()) == [("text", "going on")]
 
 

@@ -16,6 +16,7 @@ from ...core.errors import PermissionRejectedError, QuestionRejectedError, ToolA
 from ...core.repair import INVALID
 from ..history import SUMMARY_QUESTION
 from ..model import Request
+from ..prompt.reminders import LAST_STEP
 from ..structured import NUDGE
 from ..turns import CallPiece, ResultPiece, TextPiece, Turn
 
@@ -41,7 +42,7 @@ _TEXTS = (
     (str(ToolAbortedError()), "stopped"),
     ("[Tool execution was interrupted]", "stopped"),
 )
-NOTICES = (NUDGE, "This is your last step: ")
+NOTICES = (NUDGE, LAST_STEP)
 """How words begin that the loop puts in for the model as the user's; they are no prompt."""
 _DIRECTORY = re.compile(
     r"^[-\s]*Working (?:directory|folder): *(\S.*?)(?: \((?:a git repository|not under git).*)?$", re.MULTILINE
