@@ -90,8 +90,9 @@ class Answer:
 
     @property
     def parts(self) -> list[Part]:
-        """Every part of the model's messages, in order."""
-        return [part for message in self.messages if message.role == "assistant" for part in message.parts]
+        """Every part of the model's messages, in order; those of a summary that was made on the way are left out."""
+        said = [m for m in self.messages if m.role == "assistant" and not m.info.get("summary")]
+        return [part for message in said for part in message.parts]
 
     @property
     def calls(self) -> Calls:

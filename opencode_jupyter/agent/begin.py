@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ToolError
 from ..core.messages import Message, new_part, user_message
 from ..core.sessions import Session
+from ..tools._plan import plan_file, shown
 from .attachments import file_parts
 from .compaction.title import title
 from .conversation import Conversation
@@ -95,6 +96,13 @@ def _key(run: Run) -> str:
     return next((key for key, agent in run.workspace.agents.items() if agent is run.agent), run.agent.name)
 
 
+def _plan(run: Run) -> str | None:
+    """Where the session's plan is, if there is one, or if it is to be made."""
+    if run.agent.name != "plan" and not plan_file(run.workspace, run.session).is_file():
+        return None
+    return shown(run.workspace, run.session)
+
+
 def _only(run: Run) -> None:
     """Turn a list of wanted tools into switches: all others are off."""
     if run.only is None:
@@ -118,6 +126,6 @@ def _message(run: Run) -> Message:
     message = user_message(run.session.id, _key(run), run.model_wire, **more)
     message.parts.append(new_part(message, "text", text=run.text))
     message.parts += file_parts(message, run.files, run.workspace.directory)
-    for said in reminders(run.agent, before):
+    for said in reminders(run.agent, before, plan=_plan(run)):
         message.parts.append(new_part(message, "text", text=said, synthetic=True))
     return message

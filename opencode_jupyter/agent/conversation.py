@@ -105,9 +105,9 @@ class Conversation:
         """
         messages = self.session.messages
         found: list[Turn] = []
-        for message in messages[after_summary(messages) :]:
-            if message.turns is None:
-                message.turns = turns_of(message)
+        for i, message in enumerate(messages[after_summary(messages) :]):
+            if message.turns is None or (i == 0 and any(message.of_type("compaction"))):
+                message.turns = turns_of(message, first=i == 0)
             found += message.turns
         return found
 

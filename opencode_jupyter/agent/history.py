@@ -19,9 +19,15 @@ SUMMARY_QUESTION = "What did we do so far?"
 ABORTED = "MessageAbortedError"
 
 
-def turns_of(message: Message) -> tuple[Turn, ...]:
-    """The turns of one message: none if a model is told nothing of it."""
-    return _of_user(message) if message.role == "user" else _of_assistant(message)
+def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
+    """The turns of one message: none if a model is told nothing of it.
+
+    Args:
+        message: the message.
+        first: it is where `after_summary` begins: if it asks for a summary, that is there. A question for one that was
+            never finished (the kernel ended) is passed over.
+    """
+    return _of_user(message, first) if message.role == "user" else _of_assistant(message)
 
 
 def after_summary(messages: Sequence[Message]) -> int:
@@ -38,7 +44,7 @@ def after_summary(messages: Sequence[Message]) -> int:
     return 0
 
 
-def _of_user(message: Message) -> tuple[Turn, ...]:
+def _of_user(message: Message, summarised: bool) -> tuple[Turn, ...]:
     pieces: list[Piece] = []
     for part in message.parts:
         if isinstance(part, ToolPart):
@@ -50,7 +56,7 @@ def _of_user(message: Message) -> tuple[Turn, ...]:
             piece = media_of(str(part.get("mime", "")), str(part.get("url", "")), part.get("filename"))
             if piece is not None:
                 pieces.append(piece)
-        elif kind == "compaction":
+        elif kind == "compaction" and summarised:
             pieces.append(TextPiece(SUMMARY_QUESTION))
         elif kind == "subtask":
             pieces.append(TextPiece("The following tool was executed by the user"))

@@ -11,11 +11,12 @@ from ..core.state import now_ms
 from .answer import Answer, Ended
 from .begin import begin
 from .compaction import compact, overflows, prune
+from .counting import count
 from .errors import ModelError
 from .events import Finish, Usage
 from .model import Request
 from .offered import Offers
-from .prompt import system_prompt
+from .prompt import Instructions, system_prompt
 from .prompt.reminders import LAST_STEP
 from .retry import wait_before
 from .step import Step
@@ -56,6 +57,7 @@ class _Loop:
 
     async def go(self) -> Answer:
         run = self.run
+        await self._make_room()
         while True:
             self._follow_agent()
             message = await self._step()
@@ -101,7 +103,7 @@ class _Loop:
                 await step.take(request)
                 await self._close(message, step)
             except ModelError as error:
-                if error.kind == "overflow" and attempt == 1 and len(run.session.messages) > 2:
+                if error.kind == "overflow" and attempt == 1 and self._may_compact():
                     self._withdraw(message)
                     await self._compact()
                     continue
@@ -167,7 +169,7 @@ class _Loop:
             start = next(message.of_type("step-start"))
             start["snapshot"] = before
             run.conversation.put(message, start)
-        cost = self._count(message, finish.usage)
+        cost = count(run, message, run.model.info, finish.usage)
         reason = "tool-calls" if step.calls and finish.reason in ("stop", "unknown", "other") else finish.reason
         end = new_part(message, "step-finish", reason=reason, tokens=finish.usage.to_wire(), cost=cost)
         if after is not None:
@@ -181,30 +183,6 @@ class _Loop:
         message.info["time"] = {**message.info["time"], "completed": now_ms()}
         run.conversation.changed(message)
         run.tell("part", end)
-
-    def _count(self, message: Message, usage: Usage) -> float:
-        run = self.run
-        prices = run.model.info.cost
-        cost = prices.of(usage) if prices is not None else 0.0
-        run.usage = run.usage + usage
-        if prices is not None:
-            run.cost = (run.cost or 0.0) + cost
-        message.info["tokens"] = usage.to_wire()
-        message.info["cost"] = message.info.get("cost", 0) + cost
-        extra = run.session.extra
-        extra["cost"] = extra.get("cost", 0) + cost
-        before = extra.get("tokens") or {}
-        cache = before.get("cache") or {}
-        extra["tokens"] = {
-            "input": before.get("input", 0) + usage.input,
-            "output": before.get("output", 0) + usage.output,
-            "reasoning": before.get("reasoning", 0) + usage.reasoning,
-            "cache": {
-                "read": cache.get("read", 0) + usage.cache_read,
-                "write": cache.get("write", 0) + usage.cache_write,
-            },
-        }
-        return cost
 
     def _break(self, message: Message, step: Step, error: dict[str, Any]) -> None:
         """The step ended in an error: what there is of it is kept, and the history stays one that can go on."""
@@ -232,6 +210,26 @@ class _Loop:
 
     # ------------------------------------------------------------------ between steps
 
+    def _may_compact(self) -> bool:
+        """Whether a conversation that was too long may be summarised: the user can have switched it off."""
+        run = self.run
+        automatic = run.workspace.config.get("compaction", "auto") is not False
+        if not automatic:
+            run.notes.append("the conversation is too long for the model, and compaction.auto is false")
+        return automatic and len(run.session.messages) > 2
+
+    async def _make_room(self) -> None:
+        """Summarise before the first request if the last answer says it will not fit: some providers cut silently."""
+        run = self.run
+        last = next((m for m in reversed(run.session.messages) if m.role == "assistant"), None)
+        if last is None or last.info.get("summary") or not last.info.get("finish"):
+            return
+        tokens = last.info.get("tokens") or {}
+        cache = tokens.get("cache") or {}
+        parts = (*(tokens.get(name, 0) for name in ("input", "output", "reasoning")), *cache.values())
+        if overflows(Usage(total=tokens.get("total") or sum(parts)), run.model.info, run.workspace.config.data):
+            await self._compact()
+
     async def _compact(self) -> None:
         run = self.run
         run.set_status("compacting")
@@ -256,6 +254,7 @@ class _Loop:
         run = self.run
         prune(run.conversation)
         await self._summarise_changes()
+        run.notes += run.workspace.service(Instructions).problems
         structured = run.structured
         return Answer(
             message.text,

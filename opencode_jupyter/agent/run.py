@@ -16,6 +16,7 @@ from ..core.endings import why_cancelled
 from ..core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ..core.messages import Message
 from ..core.permission import Rule
+from ..core.permission.modes import rules_of
 from ..core.sessions import Session
 from .answer import Answer
 from .conversation import Conversation
@@ -220,7 +221,7 @@ class Run:
     @property
     def rules(self) -> list[Rule]:
         """What the model's calls are judged by."""
-        return [*self.agent.model_permission, *self.workspace.rules, *self.session.permission]
+        return [*self.agent.model_permission, *self.workspace.rules, *rules_of(self.workspace, self.session)]
 
     def tell(self, kind: str, thing: Any) -> None:
         """Tell whoever watches; what goes wrong there must not end the run."""

@@ -82,7 +82,7 @@ class Structured:
 
 
 def _checker(schema: dict[str, Any]) -> Any:
-    from jsonschema import exceptions, validators
+    from jsonschema import exceptions, validators  # type: ignore[import-untyped]
 
     kind = validators.validator_for(schema)
     try:

@@ -1,7 +1,7 @@
-"""A session of a real OpenCode release, played again through ours: a scripted provider says the same, the same comes of it.
+"""A session of a real OpenCode release, played again: a scripted provider says the same, the same comes of it.
 
-``tests/data/sessions/`` holds the script and the export that OpenCode 1.18.33 made of it; where the folder that they come
-from is there, its files are used.
+``tests/data/sessions/`` holds the script and the export that OpenCode 1.18.33 made of it; where the folder
+that they come from is there, its files are used.
 """
 
 from __future__ import annotations

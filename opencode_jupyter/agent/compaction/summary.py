@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
 from ...core.state import ToolPart, now_ms
+from ..counting import count
 from ..errors import ModelError
-from ..events import Finish, Usage
+from ..events import Finish
 from ..history import after_summary
 from ..model import Model, ModelInfo
 from .asking import Summariser
@@ -167,34 +168,12 @@ async def _words(run: Run) -> str:
 
 def _close(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
     usage = finish.usage
-    cost = info.cost.of(usage) if info.cost is not None else 0.0
-    run.conversation.put(
-        message, new_part(message, "step-finish", reason=finish.reason, tokens=usage.to_wire(), cost=cost)
-    )
-    message.info.update(tokens=usage.to_wire(), cost=cost, finish=finish.reason)
+    cost = count(run, message, info, usage)
+    end = new_part(message, "step-finish", reason=finish.reason, tokens=usage.to_wire(), cost=cost)
+    run.conversation.put(message, end)
+    message.info["finish"] = finish.reason
     message.info["time"] = {**message.info["time"], "completed": now_ms()}
     run.conversation.changed(message)
-    run.usage = run.usage + usage
-    if info.cost is not None:
-        run.cost = (run.cost or 0.0) + cost
-    _count(run, usage, cost)
-
-
-def _count(run: Run, usage: Usage, cost: float) -> None:
-    """Add a request to what the whole session took."""
-    extra = run.session.extra
-    before = extra.get("tokens") or {}
-    cache = before.get("cache") or {}
-    extra["cost"] = extra.get("cost", 0) + cost
-    extra["tokens"] = {
-        "input": before.get("input", 0) + usage.input,
-        "output": before.get("output", 0) + usage.output,
-        "reasoning": before.get("reasoning", 0) + usage.reasoning,
-        "cache": {
-            "read": cache.get("read", 0) + usage.cache_read,
-            "write": cache.get("write", 0) + usage.cache_write,
-        },
-    }
 
 
 def _again(run: Run, pending: Message) -> Message:
