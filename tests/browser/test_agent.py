@@ -1,4 +1,4 @@
-"""An agent in JupyterLab: three edits allowed, denied with a word, allowed for the session; stopped; read without a kernel."""
+"""An agent in JupyterLab: edits allowed, denied with a word, allowed for the session; stopped; read with no kernel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ def edit(name: str, number: int) -> list[Any]:
 
 
 EDITS = (
-    {"reasoning": "I read them first, then edit.", "text": "I look at the files.", "calls": [["read", {"filePath": name}] for name in FILES]},
+    {
+        "reasoning": "I read them first, then edit.",
+        "text": "I look at the files.",
+        "calls": [["read", {"filePath": name}] for name in FILES],
+    },
     {"text": "Now the first.", "calls": [edit("one.py", 1)]},
     {"calls": [edit("two.py", 2)]},
     {"text": "Understood, I leave it.", "calls": [edit("three.py", 3)]},
@@ -124,7 +128,9 @@ def test_three_edits(servers: Servers, look: str) -> None:
         notebook.screenshot(f"agent-done-{look}", notebook.cell(1))
         assert "leave that one alone" in json.dumps(server.requests[-1].body["messages"])
         notebook.run(2)
-        notebook.wait_text(2, "read read read read edit edit edit edit / denied by you / Numbers")
+        notebook.wait_text(
+            2, "read read read read edit edit edit edit / denied by you / Let each function return its number."
+        )
         assert "hit" not in notebook.page.title()
         saved = notebook.save()
         name = notebook.name

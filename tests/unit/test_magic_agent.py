@@ -108,8 +108,10 @@ def test_modes_and_agents_hold_for_the_session(ip: Shell, server: ScriptedServer
 
 
 def test_an_error_says_what_to_do(ip: Shell, server: ScriptedServer) -> None:
-    with pytest.raises(ModelError, match="no model is named"):
+    with pytest.raises(ModelError, match=r"No model is named.*To choose from: loop:m\.") as raised:
         ip.run("%%agent\nGo.")
+    assert ("OPENAI_API_KEY" in str(raised.value)) and "sk-" not in str(raised.value)
+    assert ip.notebook.agent_session is None, "no session for nothing"
     with pytest.raises(ModelError, match="no model provider 'nope'"):
         ip.run("%%agent -m nope:x\nGo.")
     with pytest.raises(ToolError, match="no agent 'bulid'"):

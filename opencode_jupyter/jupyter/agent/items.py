@@ -54,8 +54,8 @@ class Item:
         self.call = call
         self.parent = parent
         self.done = False
-        self.children = 0
-        """How many calls inside this one are known."""
+        self.children: list[Call] = []
+        """The calls inside this one that are known."""
         self.pieces: list[str] = []
         self.growth: list[str] = []
         """Text that was not sent yet."""
@@ -167,14 +167,17 @@ class RunItems:
         self._adopt(item)
 
     def _adopt(self, item: Item) -> None:
-        """Take in calls that a call has made since."""
+        """Take in calls that a call has made since, and let go of those it has taken back."""
         call = item.call
-        if call is not None and len(call.children) != item.children:
-            known = [child for child in call.children if child.part.id in self._by_id]
-            item.children = len(call.children)
-            for child in call.children:
-                if child not in known:
-                    self._add_call(child, call.part.call_id)
+        if call is None or (len(call.children) == len(item.children) and call.children[-1:] == item.children[-1:]):
+            return
+        before, item.children = item.children, list(call.children)
+        for child in before:
+            if child not in item.children:
+                self._drop(child.part.id)
+        for child in item.children:
+            if child not in before:
+                self._add_call(child, call.part.call_id)
 
     def _drop(self, id: str) -> None:
         item = self._by_id.pop(id, None)

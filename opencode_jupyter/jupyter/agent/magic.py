@@ -11,6 +11,7 @@ from ...core.permission.modes import mode_of
 from ..arguments_words import line_error, words
 from ..tables import Message, Table
 from .body import fill
+from .choosing import key_of
 from .options import AgentRequest, parse
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def models(notebook: Notebook) -> Table:
         {
             "model": info.full,
             "name": info.name,
+            "key": key_of(info, notebook.workspace),
             "context": f"{info.context:,}" if info.context else "",
             "pictures": info.images,
             "per 1M tokens in/out": f"${info.cost.input:g} / ${info.cost.output:g}" if info.cost else "",
@@ -181,7 +183,7 @@ def models(notebook: Notebook) -> Table:
     ]
     return Table(
         rows,
-        ("model", "name", "context", "pictures", "per 1M tokens in/out"),
+        ("model", "name", "key", "context", "pictures", "per 1M tokens in/out"),
         notes=["Any other name of a provider's model works too; scripted:FILE needs no key."],
         empty="No models are known; name one as provider:model.",
     )

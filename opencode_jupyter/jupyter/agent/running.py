@@ -12,6 +12,7 @@ from ..handle import Handle
 from ..tools.capture import outside
 from ..waiting import Waiter, in_cell_task
 from .card import RunCard
+from .choosing import choose
 from .options import AgentRequest
 from .printer import Printer
 from .result import CellAnswer, cell_answer
@@ -114,14 +115,15 @@ def _make(notebook: Notebook, request: AgentRequest) -> Run:
                 f"the session {session.title!r} is at work on another request. Wait for it, stop it on its card, or "
                 "begin a new session with --new."
             )
-        if agent is not None:
-            notebook.workspace.agent(agent)  # a clear error before a session is made
+        if agent is not None and agent not in notebook.workspace.agents and not notebook.workspace.registry.settled():
+            await notebook.workspace.registry.prepare()  # a plugin may bring it
+        model = choose(notebook.workspace, notebook.agent, request, session, agent)
         if request.mode is not None:
             session = session or notebook.workspace.sessions.create()
             set_mode(notebook.workspace, session, request.mode)
         run = notebook.workspace.sessions.prompt(
             request.text,
-            model=_model(notebook, request, session),
+            model=model,
             agent=agent,
             session=session,
             format=request.format,
@@ -132,14 +134,6 @@ def _make(notebook: Notebook, request: AgentRequest) -> Run:
 
     run: Run = notebook.on_engine(make)[0]
     return run
-
-
-def _model(notebook: Notebook, request: AgentRequest, session: Session | None) -> Any:
-    """The model that is named: by the cell, by ``%agent -m``; in a new session the one that was used last."""
-    chosen = request.model or notebook.agent.model or None
-    if chosen is None and (session is None or session.model is None) and not notebook.workspace.config.get("model"):
-        return notebook.agent.last_model or None
-    return chosen
 
 
 async def _session(notebook: Notebook, request: AgentRequest) -> Session | None:
