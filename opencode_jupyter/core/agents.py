@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from .config.merge import deep_merge
 from .config.schema import normalise
 from .errors import ConfigError
+from .paths import relative
 from .permission import Rule, RuleConfig, from_config, merge
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def build_agents(
 
     Args:
         config: what `load_config` gave (rules then name their file), or a plain dict of the same form.
-        directory: where the session runs; not used by any built-in rule yet, kept so that callers need not change.
+        directory: where the session runs.
         worktree: top folder of the project.
         data_dir: this package's data folder; plans are in its ``plans``.
         truncate_glob: pattern of saved outputs, readable for every agent.
@@ -145,7 +146,7 @@ def build_agents(
     else:
         data, user = config.data, config.permission_rules
     builder = _Builder(user, truncate_glob, notebook_defaults, [str(d) for d in skill_directories])
-    agents = builder.built_in(worktree, data_dir)
+    agents = builder.built_in(directory, worktree, data_dir)
     for name, entry in (data.get("agent") or {}).items():
         if entry.get("disable"):
             agents.pop(name, None)
@@ -225,7 +226,7 @@ class _Builder:
             **fields,
         )
 
-    def built_in(self, worktree: Path, data_dir: Path) -> dict[str, Agent]:
+    def built_in(self, directory: Path, worktree: Path, data_dir: Path) -> dict[str, Agent]:
         plans = os.path.join(data_dir, "plans", "*.md")
         readers = ("grep", "glob", "list", "bash", "webfetch", "websearch", "codesearch", "read")
         agents = [
@@ -241,7 +242,11 @@ class _Builder:
                     "question": "allow",
                     "plan_exit": "allow",
                     "external_directory": {os.path.join(data_dir, "plans", "*"): "allow"},
-                    "edit": {"*": "deny", ".opencode/plans/*.md": "allow", _relative(plans, worktree): "allow"},
+                    "edit": {
+                        "*": "deny",
+                        ".opencode/plans/*.md": "allow",
+                        _judged(plans, directory, worktree): "allow",
+                    },
                 },
                 mode="primary",
                 description="Plan mode. Disallows all edit tools.",
@@ -296,8 +301,9 @@ def _override(agent: Agent, entry: Mapping[str, Any], own: list[Rule]) -> None:
     agent.model_permission = merge(agent.model_permission, own)
 
 
-def _relative(path: str, worktree: Path) -> str:
+def _judged(path: str, directory: Path, worktree: Path) -> str:
+    """A path as an edit's ask has it."""
     try:
-        return os.path.relpath(path, worktree)
+        return relative(path, directory, worktree)
     except ValueError:  # another drive
         return path
