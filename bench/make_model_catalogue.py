@@ -35,6 +35,8 @@ NO_CHAT = re.compile(
     r"claude-2|claude-v1|gpt-3|gemini-pro|gemini-flash-|gemini-1|^gpt-4o:|-maas$|preview-\d"
 )
 """Models that hold no conversation, or are no more."""
+NO_CHAT_COMPLETIONS = re.compile(r"-pro\b|codex")
+"""OpenAI's models that only its newer API has, which is not spoken yet."""
 
 
 def number(price: Any) -> float:
@@ -52,6 +54,8 @@ def main() -> None:
             continue
         of = table.setdefault(OURS[provider.id], {})
         for model in provider.models:
+            if provider.id == "openai" and NO_CHAT_COMPLETIONS.search(model.id):
+                continue
             if NO_CHAT.search(model.id) or (provider.id == "google" and model.id.startswith("claude")):
                 continue
             price = model.get_prices(now)
