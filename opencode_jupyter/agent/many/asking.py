@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ...core.workspace import Workspace
 
 OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
-"""``reject`` refuses every ask, with a word to the model, which goes on without, and dismisses every question; a function
-decides; None asks as the workspace does for any call."""
+"""``reject`` refuses every ask, with a word to the model, which goes on without it, and dismisses every question; a
+function decides; None asks as the workspace does for any call."""
 REFUSED = 'Nobody is there to ask: map(..., on_ask="reject"). A rule that allows it would let the run go on.'
 Aside = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """Runs something where a person sees it: on the loop of the cell that waits."""
