@@ -222,7 +222,7 @@ def read_parts(
             "by": by,
             "waited": waited,
             "outcome": outcome,
-            "decisions": json.loads(decisions),
+            "decisions": json.loads(decisions) if decisions != "[]" else [],
             "parentID": parent_id,
         }
         parts.append(part)

@@ -53,9 +53,10 @@ def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[st
     if not wanted:
         return []
     tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (wanted,))]
+    connection.create_function("folded", 1, str.casefold, deterministic=True)
     starts = [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]
     tried += [("substr(id, 1, ?) = ?", (len(start), start)) for start in starts]
-    tried += [("title = ?", (wanted,)), ("lower(title) = lower(?)", (wanted,))]
+    tried += [("title = ?", (wanted,)), ("folded(title) = folded(?)", (wanted,))]
     for where, values in tried:
         sql = f"SELECT data FROM sessions WHERE {where} ORDER BY updated DESC, rowid DESC LIMIT ?"  # noqa: S608
         there = rows.read_data(connection, sql, (*values, limit))

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-RECORDED = sorted((Path(__file__).parents[1] / "data" / "sessions").glob("*.json"))
+_FOLDER = Path(__file__).parents[1] / "data" / "sessions"
+RECORDED = sorted(file for file in _FOLDER.glob("*.json") if not file.stem.endswith("_script"))
 
 _NAMES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _words = st.text(st.characters(exclude_categories=()), max_size=20)  # lone surrogates too
@@ -27,7 +28,7 @@ _records = st.dictionaries(_words, _json, max_size=3)
 
 def recorded(name: str) -> dict[str, Any]:
     """A session that a real release exported."""
-    found: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "sessions" / f"{name}.json").read_text())
+    found: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text())
     return found
 
 
