@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -423,6 +424,14 @@ async def test_made_in_python() -> None:
     with pytest.raises(TypeError, match="not int"):
         say(5)  # type: ignore[arg-type]
     assert failure("overloaded").times == 1 and failure("auth").times is None
+
+
+async def test_a_model_can_be_sent_to_another_process() -> None:
+    played = model("variables: {n: 5}\nturns: [{error: overloaded}, {when: {not: {outcome: error}}, text: 'n {{n}}'}]")
+    assert await Talk(played).prompt("Go") == [("text", "n 5")]
+    sent = pickle.loads(pickle.dumps(played))
+    assert await Talk(sent).prompt("Go") == [("text", "n 5")]
+    assert (sent.info, sent.differences) == (played.info, [])
 
 
 async def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,6 +215,11 @@ async def test_a_recording_is_gone_on_with_and_nothing_else_is_overwritten(tmp_p
     second.turns = list(first.turns)
     await second.prompt("two")
     assert [block["prompt"] for block in parse(path.read_text(), "x").plain["prompts"]] == ["one", "two"]
+    path.write_text(path.read_text().replace("text: a", "text: edited by hand"))
+    second.model = Recorder(ScriptedModel(["c"]), path)
+    await second.prompt("three")
+    turns = [block["turns"][0]["text"] for block in parse(path.read_text(), "x").plain["prompts"]]
+    assert turns == ["edited by hand", "b", "c"]
     before = path.read_text()
     with pytest.raises(ModelError, match=r"is a recording of another session \(ses_1\)") as error:
         await Talk(Recorder(ScriptedModel(["c"]), path), session="ses_9").prompt("three")

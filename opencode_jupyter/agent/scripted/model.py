@@ -190,6 +190,15 @@ class ScriptedModel:
             self._stamp = stamp
         return self._script
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: all but what only means something here."""
+        return {**self.__dict__, "_failures": None, "_plains": None, "_told": None, "differences": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._failures, self._plains, self._told = weakref.WeakKeyDictionary(), None, set()
+        self.differences = []
+
     def __repr__(self) -> str:
         return f"<scripted model {self._name}>"
 

@@ -47,6 +47,7 @@ class Recording:
         self.prompts: list[WrittenBlock] = []
         self.agents: dict[str, list[WrittenBlock]] = {}
         self._scrubber: Scrubber | None = None
+        self._stamp: tuple[int, int] | None = None
 
     # ------------------------------------------------------------------ opening
 
@@ -70,7 +71,7 @@ class Recording:
         if known is None:
             known = _secrets[key] = Secrets(secrets or ())
         made = _open.get(key)
-        if made is None or overwrite or not path.exists():
+        if made is None or overwrite or made._stamp != _stamp(path):  # else it was edited, or is gone
             made = cls(path, known)
             if path.exists() and not overwrite:
                 made._load()
@@ -104,6 +105,7 @@ class Recording:
             for name, body in (data.get("agents") or {}).items()
         }
         self.secrets.skip(self.path.read_text("utf-8"))
+        self._stamp = _stamp(self.path)
 
     def _sessions(self) -> set[str]:
         return {str(block.recorded.get("session")) for block in self._blocks()}
@@ -196,6 +198,7 @@ class Recording:
         agents = {name: blocks for name, blocks in self.agents.items() if any(block.turns for block in blocks)}
         text = script_text({"recording": head, "model": model}, self.prompts, agents)
         atomic.write(self.path, text.encode())
+        self._stamp = _stamp(self.path)
 
     def save_or_say(self) -> str | None:
         """Write the file; what went wrong instead of an error, since an answer must not be lost for it."""
@@ -237,3 +240,12 @@ def _model(info: ModelInfo) -> dict[str, Any]:
 def _start(seen: Seen) -> str:
     first = re.sub(r"\s+", " ", seen.prompts[0].text)
     return hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What tells that a file is as it was left; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

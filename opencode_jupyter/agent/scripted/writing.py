@@ -35,9 +35,9 @@ class WrittenTurn:
 
     @property
     def text(self) -> str:
-        """It as YAML, an entry of a list."""
+        """It as YAML, an entry of the list in a block."""
         if not self._text:
-            self._text = dump([self.data])
+            self._text = textwrap.indent(dump([self.data]), "  ")
         return self._text
 
     def set_results(self, results: list[dict[str, Any]]) -> None:
@@ -72,7 +72,7 @@ class WrittenBlock:
         head["recorded"] = self.recorded
         if not self.turns:
             return dump([{**head, "turns": []}])
-        return dump([head]) + "  turns:\n" + textwrap.indent("".join(turn.text for turn in self.turns), "  ")
+        return dump([head]) + "  turns:\n" + "".join(turn.text for turn in self.turns)
 
     def answered(self) -> list[WrittenTurn]:
         """The turns that left an answer in the conversation."""
