@@ -6,6 +6,7 @@ What not every notebook uses (help, rules, history, dry runs) is imported at its
 from __future__ import annotations
 
 from collections import ChainMap
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import (
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")
 _CELL = ("tool", "tool_awaited", "agent", "agent_awaited")
+HIDDEN = "_awaited"
+"""How the names end of those magics that nobody types: what others become where a cell can await (`awaiting`)."""
 
 
 @magics_class
@@ -175,8 +178,17 @@ def register(shell: Any, state: Loaded) -> None:
     }
     magics = (ToolMagics(shell, state), AgentMagics(shell, state))
     shell.register_magics(*magics)
+    manager.lsmagic = partial(_listed, manager)
     shell.input_transformer_manager.token_transformers.append(ToolQuestion)
     shell._opencode_magics = (magics, before)
+
+
+def _listed(manager: Any) -> dict[str, dict[str, Any]]:
+    """What completion and ``%lsmagic`` are told of: all magics that are meant to be typed."""
+    return {
+        kind: {name: magic for name, magic in known.items() if not (name in _LINE and name.endswith(HIDDEN))}
+        for kind, known in manager.magics.items()
+    }
 
 
 def unregister(shell: Any) -> None:
@@ -186,6 +198,7 @@ def unregister(shell: Any) -> None:
         return
     magics, before = installed
     manager = shell.magics_manager
+    vars(manager).pop("lsmagic", None)
     for kind, names in (("line", _LINE), ("cell", _CELL)):
         for name in names:
             current = manager.magics[kind].get(name)

@@ -10,6 +10,8 @@ import math
 import re
 from typing import Any
 
+from ..core.trust import PERMISSION as TRUST
+
 CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
 """MIME type of the saved part; the version in it is the part's ``v``."""
 
@@ -207,6 +209,8 @@ def _decision(decision: dict[str, Any]) -> str:
         return f"{word} by policy (nobody was there to ask){message}"
     if decision.get("action") == "deny":
         return f"denied by {by}{message}"
+    if decision.get("permission") == TRUST:  # whatever was answered: it is remembered, for exactly what was shown
+        return f"trusted by {by}, until it changes{message}"
     scope = {"always": " for this session", "once": " once"}.get(str(decision.get("reply")), "")
     return f"allowed{scope} by {by}{message}"
 

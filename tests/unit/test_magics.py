@@ -303,6 +303,26 @@ def test_a_tool_of_the_notebook_is_there_at_once(ip: Shell) -> None:
     assert [r["source"] for r in ip.run("%tool") if r["tool"] == "twice"] == ["this notebook"]
 
 
+def test_what_nobody_types_is_not_listed(tmp_path: Path) -> None:
+    with shell(tmp_path) as own:
+        ip = own.ip
+
+        def offered(text: str) -> set[str]:
+            return set(ip.complete(text)[1])
+
+        listed = str(own.run("%lsmagic"))
+        assert "%tool " in listed and "%agent " in listed and "_awaited" not in listed
+        assert {"%tool", "%%tool", "%tools"} <= offered("%too")
+        assert not [
+            name for line in ("%too", "%%too", "tool_", "%agent", "%tool_a") for name in offered(line) if "_aw" in name
+        ]
+        assert ip.find_line_magic("tool_awaited") is not None, "a cell that awaits still reaches it"
+        ip.register_magic_function(lambda line: "mine", "line", "mine_awaited")
+        assert "%mine_awaited" in offered("%mine"), "others' magics are left alone"
+        own.run("%unload_ext opencode_jupyter")
+        assert "lsmagic" not in vars(ip.magics_manager)
+
+
 def test_unload_takes_back_exactly_what_load_added(tmp_path: Path) -> None:
     with shell(tmp_path) as own:
         ip = own.ip

@@ -319,3 +319,19 @@ def test_each_command_of_a_line_is_listed_with_the_rule_that_decided_it() -> Non
     assert "git status  —  rule bash git *: allow from opencode.json" in text
     assert "make  —  rule bash *: ask from <b>" in text
     assert "parts, each" not in settled_bundle(part(ui={"decisions": [decision]}))[0]["text/html"]
+
+
+def test_trust_is_told_as_what_it_is() -> None:
+    trust = {
+        "permission": "trust",
+        "patterns": [".opencode/tool/a.py"],
+        "action": "allow",
+        "by": "card",
+        "reply": "once",
+    }
+    given = settled_bundle(part(ui={"decisions": [trust]}))[0]
+    assert "trusted by you, until it changes" in given["text/plain"] and "once" not in given["text/plain"]
+    refused = settled_bundle(part(ui={"decisions": [{**trust, "action": "deny", "reply": "reject"}]}))[0]
+    assert "denied by you" in refused["text/plain"]
+    unattended = settled_bundle(part(ui={"decisions": [{**trust, "by": "policy"}]}))[0]
+    assert "allowed by policy" in unattended["text/plain"]

@@ -168,6 +168,20 @@ describe('body', () => {
     expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed for this session by you (also saved) · denied by policy (nobody was there to ask): “no”');
   });
 
+  test('trust is told as what it is', () => {
+    const trust = { permission: 'trust', patterns: ['.opencode/tool/a.py'], by: 'card' } as const;
+    renderCard(
+      root,
+      part({ status: 'completed' }, {
+        decisions: [
+          { ...trust, action: 'allow', reply: 'once' },
+          { ...trust, action: 'deny', reply: 'reject' }
+        ]
+      })
+    );
+    expect(text('.oc-decisions')).toBe('trusted by you, until it changes · denied by you');
+  });
+
   test('the input is drawn when it is opened', () => {
     renderCard(root, part());
     const details = one('.oc-input') as HTMLDetailsElement;

@@ -111,6 +111,9 @@ export function decisionWords(decision: CardDecision): string {
   if (decision.action === 'deny') {
     return `denied by ${by}${word}`;
   }
+  if (decision.permission === 'trust') {
+    return `trusted by ${by}, until it changes${word}`; // whatever was answered: exactly what was shown is remembered
+  }
   const scope = decision.reply === 'always' ? ' for this session' : decision.reply === 'once' ? ' once' : '';
   return `allowed${scope} by ${by}${word}`;
 }
