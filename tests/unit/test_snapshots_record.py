@@ -292,6 +292,7 @@ async def test_differences(project: Path, snapshots: Snapshots) -> None:
     text = await snapshots.diff(first)
     assert "-two\n+2\n+3\n" in text and "deleted file" in text
     assert await snapshots.diff(second) == ""
+    assert sorted(await snapshots.changed(first, second)) == [str(project / name) for name in sorted(rows)]
 
 
 async def test_nothing_changed_costs_little(project: Path, snapshots: Snapshots) -> None:

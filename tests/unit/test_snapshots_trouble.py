@@ -7,6 +7,7 @@ import contextlib
 import errno
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.snapshots import Snapshots, service
 from opencode_jupyter.agent.snapshots.git import Git, GitError, StoppedError, TooSlowError
-from opencode_jupyter.agent.snapshots.shadow import CLEANED
+from opencode_jupyter.agent.snapshots.shadow import CLEANED, forsaken, project_id
 from opencode_jupyter.core.errors import ToolError
 from tests.support.repository import repository
 
@@ -314,6 +315,23 @@ async def test_old_ones_are_cleared_away_once_a_day(
     (project / "a").write_text("d")
     await snapshots.restore(third)
     assert (project / "a").read_text() == "c"
+
+
+async def test_shadows_of_projects_that_are_gone(tmp_path: Path) -> None:
+    old = time.time() - 8 * 24 * 3600
+    for name in ("gone", "used", "there"):
+        folder = repository(tmp_path / name)
+        (folder / "a").write_text("a")
+        async with Workspace(folder, data_dir=tmp_path / "data", store=False) as ws:
+            assert await ws.service(Snapshots).track()
+            shadow = folder_of(ws.service(Snapshots))
+        if name != "used":
+            os.utime(shadow / "index", (old, old))
+        if name != "there":
+            shutil.rmtree(folder)
+    forsaken(tmp_path / "data" / "snapshot")
+    kept = [path.name for path in (tmp_path / "data" / "snapshot").iterdir() if path.is_dir()]
+    assert sorted(kept) == sorted(project_id(tmp_path / name) for name in ("used", "there"))
 
 
 def test_git_itself(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -50,9 +51,11 @@ class Snapshots:
         self._workspace = workspace
         self._shadows: dict[Path, Shadow] = {}
         self._running: set[Git] = set()
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._logged: set[str] = set()
         self._too_slow: set[Path] = set()
         self._cleaning: asyncio.Task[None] | None = None
+        self._closed = False
         self.problem: str | None = None
 
     # ------------------------------------------------------------------ for the loop
@@ -75,6 +78,10 @@ class Snapshots:
             return [str(shadow.worktree / path) for path in shadow.compare(hash, shadow.track())]
 
         return await self._quietly(work, [])
+
+    async def changed(self, before: str, after: str) -> list[str]:
+        """Absolute paths of the files that differ between two snapshots; the files as they are now do not count."""
+        return await self._quietly(lambda shadow: _absolute(shadow, shadow.compare(before, after)), [])
 
     async def diff(self, hash: str) -> str:
         """What has changed since a snapshot, as git writes it; "" if nothing has, or there are no snapshots."""
@@ -194,24 +201,28 @@ class Snapshots:
         shadow = self._shadows.get(worktree)
         if shadow is None:
             shadow = self._shadows[worktree] = Shadow(program, self._workspace.data_dir, worktree)
-        git = Git(program, shadow.folder, worktree, SECONDS)
 
         def held() -> T:
             with shadow.held(git):
                 return work(shadow)
 
-        self._running.add(git)
-        future = asyncio.get_running_loop().run_in_executor(None, held)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            git.stop()
-            with anyio.CancelScope(shield=True):
-                await asyncio.wait([future], timeout=END)
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
-            raise
-        finally:
-            self._running.discard(git)
+        loop = asyncio.get_running_loop()
+        async with self._turns.setdefault(loop, asyncio.Lock()):  # so that many sessions do not take all the threads
+            if self._closed:
+                raise StoppedError("the workspace is closed")
+            git = Git(program, shadow.folder, worktree, SECONDS)
+            self._running.add(git)
+            future = loop.run_in_executor(None, held)
+            try:
+                return await asyncio.shield(future)
+            except asyncio.CancelledError:
+                git.stop()
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait([future], timeout=END)
+                future.add_done_callback(lambda done: done.cancelled() or done.exception())
+                raise
+            finally:
+                self._running.discard(git)
 
     def _clean_later(self) -> None:
         shadow = self._shadows.get(self._workspace.worktree)
@@ -227,7 +238,8 @@ class Snapshots:
         self._cleaning = asyncio.create_task(clean())
 
     async def close(self) -> None:
-        """End what runs."""
+        """End what runs, and let nothing more run."""
+        self._closed = True
         for git in list(self._running):
             git.stop()
         if self._cleaning is not None and self._cleaning.get_loop() is asyncio.get_running_loop():

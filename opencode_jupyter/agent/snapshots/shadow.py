@@ -7,8 +7,10 @@ say.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -138,7 +140,7 @@ class Shadow:
             info = self.folder / "info"
             info.mkdir(exist_ok=True)
             (info / "attributes").write_text(_ATTRIBUTES)
-            (self.folder / READY).touch()
+            (self.folder / READY).write_bytes(os.fsencode(os.path.realpath(self.worktree)))
             (self.folder / CLEANED).touch()
         self._ignore()
         self._memory.set_up = True
@@ -345,11 +347,23 @@ class Shadow:
         if time.time() - self.cleaned > CLEAN_EVERY:  # else another process has just done it
             (self.folder / CLEANED).touch()
             self._run("gc", "--quiet", f"--prune={KEPT}")
+            forsaken(self.folder.parent)
 
 
 def project_id(worktree: Path) -> str:
     """The name of a worktree's shadow: of its place, since two clones of a repository hold different files."""
     return hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
+
+
+def forsaken(folder: Path) -> None:
+    """Remove the shadows of worktrees that are not there any more and were not used for a week."""
+    for shadow in folder.iterdir():
+        with contextlib.suppress(OSError):
+            worktree = os.fsdecode((shadow / READY).read_bytes())
+            unused = time.time() - (shadow / "index").stat().st_mtime
+            if worktree and not os.path.exists(worktree) and unused > 7 * 24 * 3600:
+                shutil.rmtree(shadow, ignore_errors=True)
+                shadow.with_name(shadow.name + ".lock").unlink(missing_ok=True)
 
 
 def chunks(paths: list[str]) -> Iterator[list[str]]:
