@@ -334,7 +334,7 @@ def command(seed: int) -> str:
     )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prompts=st.lists(st.lists(st.integers(0, 10**6), max_size=4), min_size=1, max_size=4), order=st.randoms())
 async def test_any_way_through_the_messages(
     tmp_path_factory: pytest.TempPathFactory, prompts: list[list[int]], order: random.Random

@@ -196,7 +196,7 @@ def change(folder: Path, seed: int) -> None:
         path.chmod(0o755)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.lists(st.integers(0, 10**6), min_size=0, max_size=6), min_size=1, max_size=5))
 async def test_random_changes_and_all_is_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, steps: list[list[int]]
