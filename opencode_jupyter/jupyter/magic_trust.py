@@ -81,8 +81,10 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
 
 
 def _waiting(notebook: Notebook) -> list[Subject]:
-    """What waits, of every place that tools come from."""
-    found: dict[tuple[str, str], Subject] = {}
+    """What waits, of every place that tools come from; and the project's model providers."""
+    from ..agent.models import untrusted
+
+    found: dict[tuple[str, str], Subject] = {(one.kind, one.name): one for one in untrusted(notebook.workspace)}
     for source in notebook.workspace.registry.sources:
         ask = getattr(source, "untrusted", None)
         for subject in ask() if ask is not None else ():

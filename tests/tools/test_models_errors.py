@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
+from opencode_jupyter.agent.models import resolve
 from tests.support import models
 from tests.support.models import KEY, ask, model, server
 
@@ -163,6 +165,25 @@ async def test_a_web_page_instead_of_an_answer(tmp_path: Path, format: str, stat
     assert "Sign in & go on" in str(error)
 
 
+async def test_an_unknown_model_gets_the_names_that_resemble_it(tmp_path: Path) -> None:
+    turn = {"status": 404, "body": openai("nothing of that name", code="model_not_found")}
+    with server("openai", [turn]) as running:
+        more = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": running.url, "apiKey": KEY}}
+        config = {"provider": {"openai": more}}
+        async with Workspace(tmp_path, config=config, data_dir=tmp_path / "data", store=False) as workspace:
+            asked = await resolve(workspace, "openai:gpt-5-mni")
+            with pytest.raises(ModelError) as error:
+                await models.collect(asked)
+    assert error.value.kind == "not_found"
+    assert "gpt-5-mini" in str(error.value)
+
+
+async def test_options_that_are_no_json(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as error:
+        await ask(tmp_path, "openai", {"text": "x"}, models.request(options={"seed": {1, 2}}))
+    assert error.value.kind == "setup"
+
+
 async def test_a_redirect_says_where_to(tmp_path: Path) -> None:
     turn = {"status": 308, "body": "", "headers": {"location": "https://elsewhere.example/v1"}}
     error = await failure(tmp_path, "openai", turn)
@@ -253,6 +274,20 @@ async def test_no_proxy_stands_before_a_server_of_this_machine(tmp_path: Path, m
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     found = await ask(tmp_path, "openai", {"text": "direct"})
     assert models.text(found) == "direct"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HTTPS_PROXY", "nonsense://x"), ("SSL_CERT_FILE", "/nowhere/ca.pem")],
+)
+async def test_an_environment_that_makes_no_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ModelError) as error:
+        await ask(tmp_path, "openai", {"text": "x"})
+    assert error.value.kind == "setup"
+    assert name in str(error.value)
 
 
 async def test_a_key_with_a_line_end_is_not_shown(tmp_path: Path) -> None:

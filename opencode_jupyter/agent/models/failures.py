@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ class Asked:
         secrets: texts that must not be shown.
         key_from: where the key came from, for a person; "" if none was sent.
         key_names: variables that may hold a key.
-        near: model ids that resemble the one asked for.
+        near: gives model ids that resemble the one asked for; looked for when there is an error.
         local: a server of the user's own (Ollama and the like).
     """
 
@@ -95,7 +95,7 @@ class Asked:
     secrets: Sequence[str] = ()
     key_from: str = ""
     key_names: Sequence[str] = ()
-    near: Sequence[str] = ()
+    near: Callable[[], Sequence[str]] = tuple
     local: bool = False
 
 
@@ -236,7 +236,8 @@ def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
         )
         return f"{who} wants a key and there is none{code}.{names}{quoted}"
     if kind == "not_found":
-        near = f" Did you mean {', '.join(asked.near)}?" if asked.near else ""
+        found = asked.near()
+        near = f" Did you mean {', '.join(found)}?" if found else ""
         pull = f" `ollama pull {asked.model}` gets it." if who == "ollama" else ""
         return f"{who} has no model {asked.model!r}{code} at {asked.url}.{near}{pull}{quoted}"
     plain: dict[Kind, str] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from .wire import BlockedError, Reader, Wire, call_ids
 if TYPE_CHECKING:
     import httpx2
 
+log = logging.getLogger(__name__)
 MOST_PLAIN = 32 * 1024 * 1024
 """Bytes of an answer that is no stream."""
 DRAIN = 0.25
@@ -75,7 +77,7 @@ class ProviderModel:
             secrets=[*([key.value] if key else []), *(v for v in provider.headers.values() if len(v) >= 8)],
             key_from=key.source if key else "",
             key_names=provider.keys,
-            near=self._near(self.info.model),
+            near=lambda: self._near(self.info.model),
             local=provider.keyless,
         )
         if key is None and not provider.keyless and provider.keys and "authorization" not in _lower(provider.headers):
@@ -83,15 +85,23 @@ class ProviderModel:
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
+            "user-agent": "opencode-jupyter",
             **self._wire.headers(key),
             **_lower(provider.headers),
             **_lower(self._wire.settings.headers),
         }
-        body = self._wire.body(request)
+        try:
+            body = self._wire.body(request)
+        except (TypeError, ValueError) as error:
+            words = (
+                f"{provider.id}: the request can't be written as JSON ({error}); look at the configuration's options"
+            )
+            raise ModelError(redacted(words, asked.secrets), "setup", provider=provider.id) from None
         names = [tool.name for tool in request.tools]
         parts = Parts({wire_name(name) for name in names}, ours(names), lambda: set(call_ids(request.turns)))
         reader = self._wire.reader(parts)
         began = False
+        await self._connect(asked)
         try:
             async with self._connection.post(url, headers, body) as response:
                 await _check(response, asked)
@@ -115,10 +125,20 @@ class ProviderModel:
             ):
                 raise network.failed(asked, error, began=began, httpx2=library) from None
             words = f"{provider.id}: the answer is not in its provider's form ({type(error).__name__}: {error})"
-            raise ModelError(redacted(words, asked.secrets), "protocol", provider=provider.id) from error
+            log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
+            raise ModelError(redacted(words, asked.secrets), "protocol", provider=provider.id) from None
         for event in parts.take():
             yield event
         yield reader.finish()
+
+    async def _connect(self, asked: Asked) -> None:
+        """Make the HTTP client; what stands in the way is the environment's."""
+        try:
+            await self._connection.open()
+        except (ImportError, ValueError, OSError) as error:
+            words = f"{asked.provider}: no HTTP client can be made: {redacted(str(error), asked.secrets)}"
+            how = "Look at HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR in the environment"
+            raise ModelError(f"{words}. {how}.", "setup", provider=asked.provider) from None
 
 
 def no_key(asked: Asked) -> ModelError:

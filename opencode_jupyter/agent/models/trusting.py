@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...core.workspace import Workspace
 
 REACHED = ("baseURL", "apiKey", "headers")
+"""Options that say where requests go and what stands in them."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -35,16 +36,17 @@ def subject(workspace: Workspace, id: str) -> Subject | None:
         said = {key: options[key] for key in REACHED if key in options} if isinstance(options, Mapping) else {}
         if entry.get("api"):
             said.setdefault("baseURL", entry["api"])
+        if entry.get("env"):
+            said["env"] = entry["env"]
         if said:
             file, sent = source, {**sent, **said}
             address = str(said.get("baseURL") or address)
     if not sent or (address and urlsplit(address).hostname in LOOPBACK):
         return None
     what = json.dumps([address, sorted(_names(sent))])
-    shown: dict[str, Any] = {
-        "url": address,
-        "content": f"talks to {address or id}, sends it {', '.join(sorted(_names(sent)))}",
-    }
+    names = ", ".join(sorted(_names(sent)))
+    text = f"sends requests and your key to {address}" if address else f"says what is sent to {id}"
+    shown: dict[str, Any] = {"url": address, "content": text + (f", and with it {names}" if names else "")}
     return Subject("model provider", f"{id} of {file}", digest(what), shown)
 
 
@@ -61,9 +63,10 @@ def untrusted(workspace: Workspace) -> list[Subject]:
 
 
 def _names(sent: Mapping[str, Any]) -> list[str]:
-    headers = sent.get("headers")
-    more = [str(name) for name in headers] if isinstance(headers, Mapping) else []
-    return [*(key for key in sent if key not in ("headers", "baseURL")), *more]
+    """What it is sent, by name: keys, variables and headers."""
+    headers, variables = sent.get("headers"), sent.get("env")
+    more = [str(name) for one in (headers, variables) if isinstance(one, Mapping | list) for name in one]
+    return [*(["apiKey"] if "apiKey" in sent else []), *more]
 
 
 def _of_project(workspace: Workspace, source: str) -> bool:
