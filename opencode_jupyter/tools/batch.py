@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 from ..core.call import Call
 from ..core.context import ToolContext
 from ..core.errors import ToolError
+from ..core.registry import Registry
 from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
@@ -81,7 +82,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     for index, one in enumerate(args.tool_calls):
         call = ctx.child(one.tool, one.parameters)
         calls.append(call)
-        refusal = _refusal(call.part.tool, index, names)
+        refusal = _refusal(call.part.tool, index, names, registry)
         if refusal is not None:
             call.refuse(ToolError(refusal))
     runnable = [call for call in calls if call.error is None]
@@ -108,7 +109,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     return _result(calls)
 
 
-def _refusal(name: str, index: int, names: list[str]) -> str | None:
+def _refusal(name: str, index: int, names: list[str], registry: Registry) -> str | None:
     """Why a call can't run in a batch; None if it can."""
     if index >= LIMIT:
         return f"Maximum of {LIMIT} tools allowed in batch"
@@ -116,6 +117,9 @@ def _refusal(name: str, index: int, names: list[str]) -> str | None:
         return f"Tool '{name}' is not allowed in batch. Disallowed tools: {', '.join(DISALLOWED)}"
     if name in names:
         return None
+    reason = next((one.reason for one in registry.unavailable() if one.id == name), "")
+    if reason:  # it is known of: a file that nobody trusts yet, or that could not be loaded. A batch asks for no trust.
+        return f"Tool '{name}' can't be called: {reason}"
     external = "External tools (MCP, environment) cannot be batched - call them directly."
     known = ", ".join(one for one in names if one not in NOT_SUGGESTED)
     return f"Tool '{name}' not in registry. {external} Available tools: {known}"

@@ -332,3 +332,18 @@ async def test_what_runs_a_file_may_come_later(place: Place) -> None:
         loader.reason = ""
         assert await said(ws, "a_x") == "export const x = 1"
         assert await said(ws, "x") == "export const x = 2"
+
+
+async def test_a_batch_says_what_to_do_about_a_file_that_is_not_trusted(place: Place) -> None:
+    place.theirs("tool/t.py", plain("one"))
+    async with place.open() as ws:
+        calls = [{"tool": name, "parameters": {}} for name in ("t_say", "nothing_like_it", "todoread")]
+        result = await ws.call("batch", {"tool_calls": calls})
+        first, second, third = result.records or []
+        assert not first["success"] and "t_say" in first["error"] and "run %tools trust" in first["error"]
+        assert not second["success"] and "not in registry" in second["error"]
+        assert third["success"], "the others go on"
+        assert place.asked == [], "a batch asks for no trust"
+        ws.trust.grant(*files_of(ws).untrusted())
+        again = await ws.call("batch", {"tool_calls": calls[:1]})
+        assert (again.records or [])[0]["success"]
