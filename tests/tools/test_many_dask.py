@@ -50,7 +50,9 @@ def processes() -> Iterator[Client]:
     # A busy machine may take its time to start a worker that takes a killed one's place.
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"}),
-        LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as made,
+        LocalCluster(
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as made,
         Client(made) as client,
     ):
         yield client
@@ -60,7 +62,9 @@ def processes() -> Iterator[Client]:
 def client() -> Iterator[Client]:
     """Two workers in this process: quick to start, and as far away as far as runs can tell."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50) as made,
+        LocalCluster(
+            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50
+        ) as made,
         Client(made) as client,
     ):
         yield client
@@ -281,6 +285,13 @@ async def test_a_cancel_ends_the_runs_on_the_workers(ws: Workspace, client: Clie
     assert not [p for p in pids if p.exists() and Path(f"/proc/{p.read_text().strip()}").exists()]
     after = await ws.map([("list", {})], client=client)
     assert after[0].error is None, "the workers are free again"
+
+
+async def test_an_async_client(ws: Workspace, client: Client, script: str) -> None:
+    async with Client(client.scheduler.address, asynchronous=True) as mine:
+        results = await ws.map(["write 1", ("list", {})], model=script, client=mine)
+        assert not results.errors
+        assert results[0].text == "wrote 1"
 
 
 async def _all(many: Any) -> Any:

@@ -50,6 +50,10 @@ HEAVY = (
     "anthropic",
     "httpx2",
     "html_to_markdown",
+    "distributed",
+    "dask",
+    "cloudpickle",
+    "matplotlib",
 )
 """What importing the package must not load."""
 LONGEST = 500

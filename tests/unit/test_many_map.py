@@ -324,3 +324,37 @@ async def test_a_folder_of_its_own_config(ws: Workspace, tmp_path: Path) -> None
     assert "from the other" in results[0].text
     assert results[0].directory == str(other)
     assert isinstance(results[1].error, NotADirectoryError)
+
+
+def test_a_workspace_that_lives_on_another_loop(tmp_path: Path) -> None:
+    """As in a notebook: runs and asks on the engine's loop, outcomes and progress on the cell's."""
+    engine = asyncio.new_event_loop()
+    thread = threading.Thread(target=engine.run_forever, daemon=True)
+    thread.start()
+    threads: set[str] = set()
+
+    def say(request: Request) -> Any:
+        threads.add(threading.current_thread().name)
+        return writes(request)
+
+    async def opened() -> Workspace:
+        return await Workspace(tmp_path, {"permission": "allow"}, data_dir=tmp_path / "d", store=False).__aenter__()
+
+    ws = asyncio.run_coroutine_threadsafe(opened(), engine).result(10)
+    told: set[int] = set()
+
+    async def cell() -> Any:
+        return await ws.map(
+            ["write 1", "write 2"], model=Saying(say), on_progress=lambda p: told.add(threading.get_ident())
+        )
+
+    try:
+        results = asyncio.run(cell())
+        assert results.texts == ["wrote 1", "wrote 2"]
+        assert threads == {thread.name}
+        assert told == {threading.get_ident()}
+    finally:
+        asyncio.run_coroutine_threadsafe(ws.aclose(), engine).result(10)
+        engine.call_soon_threadsafe(engine.stop)
+        thread.join(5)
+        engine.close()

@@ -74,6 +74,7 @@ class Cluster:
         self._loop = asyncio.get_running_loop()
         self._attempts: dict[int, dict[str, Lost]] = {}
         self._asks: dict[str, asyncio.Task[None]] = {}
+        self._replies: dict[str, Any] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._futures: dict[int, Any] = {}
 
@@ -137,6 +138,8 @@ class Cluster:
         elif kind == "call":
             attempt = self._attempts.setdefault(message["index"], {}).setdefault(message["attempt"], Lost(address))
             attempt.calls.append(message["call"])
+        elif kind == "ask" and message["id"] in self._replies:  # the answer was lost on its way
+            self._send(worker.answer, self._settings.batch, message["id"], self._replies[message["id"]], to=address)
         elif kind == "ask" and message["id"] not in self._asks:
             task = asyncio.ensure_future(self._ask(message["id"], json.loads(message["wire"]), address))
             self._asks[message["id"]] = task
@@ -153,6 +156,7 @@ class Cluster:
                 reply = await reply
         else:
             reply = await self._person.permission(wire, run)
+        self._replies[id] = reply
         self._send(worker.answer, self._settings.batch, id, reply, to=address)
 
     def _send(self, function: Callable[..., Any], *arguments: Any, to: str) -> None:
@@ -175,7 +179,7 @@ class Cluster:
 
         async def call() -> Any:
             outcome = function(*arguments, **options)
-            return await outcome if inspect.isawaitable(outcome) else outcome
+            return await outcome if inspect.iscoroutine(outcome) else outcome  # Dask's futures are awaitable too
 
         if home is self._loop:
             return await call()
