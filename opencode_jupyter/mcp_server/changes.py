@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INTERVAL = 1.0
-"""Seconds between two looks."""
+"""Seconds between two looks at files."""
+OFTEN = 0.25
+"""Seconds between two looks at which tools there are: that asks no file, and a client should hear of it at once."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -35,11 +37,12 @@ async def watch(workspace: Workspace, offer: Offer, changed: Callable[[], Awaita
     while True:
         if not workspace.registry.settled():
             await workspace.registry.prepare()
-        found = offer.fingerprint()
-        if found != seen:
-            seen = found
-            await changed()
-        await asyncio.sleep(INTERVAL)
+        for _ in range(max(1, round(INTERVAL / OFTEN))):
+            found = offer.fingerprint()
+            if found != seen:
+                seen = found
+                await changed()
+            await asyncio.sleep(min(OFTEN, INTERVAL))
         now = _stamp(workspace)
         if now != stamp:
             stamp = now

@@ -90,6 +90,7 @@ class ToolServer:
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
             on_subscriptions_listen=ListenHandler(self._events),
         )
@@ -231,6 +232,12 @@ class ToolServer:
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=self._outputs.list())
+
+    async def _list_templates(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """None: outputs have addresses of their own. Clients that list resources ask for both."""
+        return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def _read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
