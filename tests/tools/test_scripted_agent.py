@@ -164,3 +164,24 @@ async def test_a_session_plays_again_as_a_script(workspace: Workspace) -> None:
     again = await workspace.sessions.prompt("Make the area exact", model=model)
     assert again.text == answer.text
     assert model.differences == []
+
+
+async def test_a_conversation_that_is_summed_up_plays_again(workspace: Workspace) -> None:
+    (workspace.directory / "big.txt").write_text("a line of text\n" * 3000)
+    first = [
+        {"calls": [{"read": {"filePath": "big.txt"}}], "usage": {"input": 9000}},
+        {"calls": [{"read": {"filePath": "big.txt", "offset": 5}}], "usage": {"input": 99000}},
+        "not reached",
+    ]
+    after = [{"calls": [{"glob": {"pattern": "*.txt"}}]}, "Done after the summary."]
+    model = ScriptedModel(
+        prompts=[{"match": "^Go$", "turns": first}, {"match": "summarised because", "turns": after}],
+        info={"context": 100_000, "output": 8000},
+    )
+    record = workspace.directory.parent / "lesson.yaml"
+    answer = await workspace.sessions.prompt("Go", model=model, record=record)
+    assert answer.text == "Done after the summary."
+    again = await workspace.sessions.prompt("Go", model=f"scripted:{record}")
+    assert (again.text, again.notes) == (answer.text, [])
+    summaries = [[m.text for m in one.session.messages if m.info.get("summary") is True] for one in (answer, again)]
+    assert len(summaries[0]) == 1 and summaries[0] == summaries[1]

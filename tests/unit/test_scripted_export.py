@@ -124,7 +124,8 @@ async def test_it_plays_again() -> None:
     assert heard[-1] == ("text", "Done.")
 
 
-def test_sub_agents_and_summaries() -> None:
+@pytest.mark.anyio
+async def test_sub_agents_and_summaries() -> None:
     child = Session("ses_2", "Look", "/work/lesson", "ses_1")
     child.messages = [
         message("k1", {"role": "user", "agent": "explore"}, {"type": "text", "text": "look around"}),
@@ -142,7 +143,9 @@ def test_sub_agents_and_summaries() -> None:
     assert [(block["prompt"], block.get("agent")) for block in data["prompts"]] == [("Go", None), ("And now?", "plan")]
     assert data["agents"]["explore"]["prompts"][0]["turns"] == [{"text": "seen"}]
     assert data["agents"]["compaction"]["prompts"][0]["turns"] == [{"text": "We did it."}]
-    script_of_text(script_of(parent, [child]), "x")
+    model = ScriptedModel(script_of_text("speed: 0\n" + script_of(parent, [child]), "x"))
+    assert await Talk(model, agent="compaction").prompt("Sum it up") == [("text", "We did it.")]
+    assert await Talk(model, agent="explore").prompt("look around") == [("text", "seen")]
 
 
 def test_an_empty_session() -> None:

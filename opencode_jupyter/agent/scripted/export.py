@@ -84,9 +84,8 @@ def _blocks(session: Session, scrubber: Scrubber) -> Iterable[tuple[str, Written
         if turn is None:
             continue
         if message.info.get("summary") is True:
-            # It is asked for behind all that was said, as one prompt more.
-            where = {"session": session.id, "number": number + 1}
-            yield "compaction", WrittenBlock("", where, [turn], number=number + 1)
+            # In which words it was asked for is not kept.
+            yield "compaction", WrittenBlock(None, {"session": session.id, "number": number}, [turn])
         elif block is not None:
             block.turns.append(turn)
 

@@ -213,9 +213,9 @@ def _block(entry: dict[str, Any]) -> WrittenBlock:
     turns = [WrittenTurn(turn, _answered(turn)) for turn in entry.get("turns") or () if isinstance(turn, dict)]
     recorded = dict(entry.get("recorded") or {})
     agent, number = str(entry.get("agent") or ""), entry.get("number")
-    return WrittenBlock(
-        str(entry.get("prompt") or ""), recorded, turns, agent, number if isinstance(number, int) else 0
-    )
+    prompt = entry.get("prompt")
+    text = None if prompt is None else str(prompt)
+    return WrittenBlock(text, recorded, turns, agent, number if isinstance(number, int) else 0)
 
 
 def _answered(turn: dict[str, Any]) -> bool:

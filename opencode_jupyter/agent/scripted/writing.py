@@ -51,11 +51,12 @@ class WrittenBlock:
     """A prompt of a recording and the turns that answered it.
 
     Attributes:
+        prompt: its text; None for turns that answer any.
         recorded: ``session``, ``number`` of the prompt in it, and ``start``: the beginning that the number counts from
             (a conversation that is summed up begins anew).
     """
 
-    prompt: str
+    prompt: str | None
     recorded: dict[str, Any]
     turns: list[WrittenTurn] = field(default_factory=list)
     agent: str = ""
@@ -64,7 +65,7 @@ class WrittenBlock:
     @property
     def text(self) -> str:
         """It as YAML, an entry of a list."""
-        head: dict[str, Any] = {"prompt": self.prompt} if self.prompt or not self.number else {}
+        head: dict[str, Any] = {} if self.prompt is None else {"prompt": self.prompt}
         if self.agent:
             head["agent"] = self.agent
         if self.number:
