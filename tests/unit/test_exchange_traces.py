@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 from hypothesis import given, settings
+from opentelemetry.proto.trace.v1 import trace_pb2
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names
+from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 
 from opencode_jupyter import ToolError, Workspace
 from opencode_jupyter.agent.exchange import (
@@ -147,9 +152,7 @@ async def test_failures_are_told(tmp_path: Path) -> None:
 
 
 async def test_attribute_names_are_those_of_the_conventions(tmp_path: Path) -> None:
-    names = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
-    errors = pytest.importorskip("opentelemetry.semconv.attributes.error_attributes")
-    known = {value for value in vars(names).values() if isinstance(value, str)} | {errors.ERROR_TYPE}
+    known = {value for value in vars(names).values() if isinstance(value, str)} | {ERROR_TYPE}
     operations = {one.value for one in names.GenAiOperationNameValues}
     async with project(tmp_path) as workspace:
         spans = await traced(workspace, content=True)
@@ -163,8 +166,7 @@ async def test_attribute_names_are_those_of_the_conventions(tmp_path: Path) -> N
 
 
 async def test_spans_go_to_an_exporter(tmp_path: Path) -> None:
-    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
-    exporter = memory.InMemorySpanExporter()
+    exporter = InMemorySpanExporter()
     async with project(tmp_path) as workspace:
         spans = await traced(workspace)
         assert await send(workspace, MAIN, exporter) == len(spans)
@@ -179,13 +181,11 @@ async def test_spans_go_to_an_exporter(tmp_path: Path) -> None:
 
 
 async def test_the_file_is_otlp(tmp_path: Path) -> None:
-    proto = pytest.importorskip("opentelemetry.proto.trace.v1.trace_pb2")
-    parse = pytest.importorskip("google.protobuf.json_format").Parse
     async with project(tmp_path) as workspace:
         spans = await traced(workspace, content=True)
         path = await export_otlp(workspace, MAIN, tmp_path / "spans.json", content=True)
     # The JSON form writes ids in hexadecimal, which protobuf's own reader takes for base64: only the shape is checked.
-    read = parse(path.read_text(), proto.TracesData())
+    read = json_format.Parse(path.read_text(), trace_pb2.TracesData())
     (scope,) = read.resource_spans[0].scope_spans
     assert [one.name for one in scope.spans] == [one.name for one in spans]
     assert [one.end_time_unix_nano for one in scope.spans] == [one.end * 1_000_000 for one in spans]

@@ -14,7 +14,7 @@ from opencode_jupyter.agent.exchange import export, import_
 from opencode_jupyter.agent.forking import fork, forked_title
 from opencode_jupyter.core.state import Failed
 from tests.support.agents import project
-from tests.support.fake_model import FakeModel
+from tests.support.fake_model import FakeModel, Turn
 from tests.support.release_form import assert_importable
 from tests.support.session_files import recorded
 
@@ -83,7 +83,12 @@ async def test_costs_are_those_of_what_was_copied(tmp_path: Path) -> None:
 
 async def test_both_go_on_by_themselves(tmp_path: Path) -> None:
     async with project(tmp_path, a_txt="hello\n") as workspace:
-        turns = [{"calls": [["read", {"filePath": "a.txt"}]]}, {"text": "First."}, {"text": "Other."}, {"text": "Own."}]
+        turns: list[Turn] = [
+            {"calls": [["read", {"filePath": "a.txt"}]]},
+            {"text": "First."},
+            {"text": "Other."},
+            {"text": "Own."},
+        ]
         model = FakeModel(turns)
         session = (await workspace.sessions.prompt("read it", model=model, title="Reading")).session
         made = await session.fork()

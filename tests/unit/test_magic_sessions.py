@@ -13,7 +13,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, ToolError
 from opencode_jupyter.agent.exchange import SessionFileError
 from opencode_jupyter.core.sessions import Session
-from tests.support.fake_model import FakeModel
+from tests.support.fake_model import FakeModel, Turn
 from tests.support.session_files import RECORDED, recorded
 from tests.support.shells import Shell, shell
 
@@ -246,7 +246,7 @@ def test_undo_takes_back_a_message_and_its_files_and_redo_brings_them_again(ip: 
     subprocess.run(["git", "init", "-q", "."], check=True)
     Path("kept.txt").write_text("kept\n")
     ip.run("%permissions allow edit")
-    turns = [{"calls": [["write", {"filePath": "made.txt", "content": "made\n"}]]}, {"text": "Done."}]
+    turns: list[Turn] = [{"calls": [["write", {"filePath": "made.txt", "content": "made\n"}]]}, {"text": "Done."}]
     workspace = ip.notebook.workspace
 
     async def prompt() -> Session:

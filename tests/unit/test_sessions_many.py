@@ -32,7 +32,12 @@ def session(
     messages, parts = [], []
     for n in range(count):
         owner = {"sessionID": id, "messageID": id_of("msg", first + n)}
-        answer = {"role": "assistant", "parentID": owner["messageID"], "agent": "build", "time": {"created": number}}
+        answer: dict[str, Any] = {
+            "role": "assistant",
+            "parentID": owner["messageID"],
+            "agent": "build",
+            "time": {"created": number},
+        }
         messages.append({"id": owner["messageID"], "sessionID": id, "cost": 0.5, **answer})
         if n % every:
             continue
