@@ -235,6 +235,20 @@ async def test_a_recording_is_gone_on_with_and_nothing_else_is_overwritten(tmp_p
         assert error.value.kind == "setup" and path.read_text() == text
 
 
+async def test_keys_that_come_later_are_hidden_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lesson.yaml"
+    words = "early-key-form late-key-form given-key-form"
+    first = Talk(Recorder(ScriptedModel(["a"]), path))
+    monkeypatch.setenv("EARLY_API_KEY", "early-key-form")
+    await first.prompt("early-key-form")
+    monkeypatch.setenv("LATE_API_KEY", "late-key-form")
+    first.model = Recorder(ScriptedModel([words]), path, secrets=["given-key-form"])
+    await first.prompt(words)
+    one, two = parse(path.read_text(), "x").plain["prompts"]
+    assert (one["prompt"], two["prompt"]) == ("[secret-1]", "[secret-1] [secret-2] [secret-3]")
+    assert two["turns"][0]["text"] == two["prompt"]
+
+
 async def test_a_file_that_cant_be_written_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match="can't be recorded") as error:

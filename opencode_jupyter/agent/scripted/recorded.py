@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,7 @@ class Recording:
     # ------------------------------------------------------------------ opening
 
     @classmethod
-    def open(
-        cls, path: Path, session: str, *, overwrite: bool = False, secrets: Iterator[str] | None = None
-    ) -> Recording:
+    def open(cls, path: Path, session: str, *, overwrite: bool = False, secrets: Iterable[str] = ()) -> Recording:
         """The recording in a file, begun anew if there is none.
 
         Args:
@@ -67,9 +65,8 @@ class Recording:
             ModelError: kind ``setup``: the file holds something else.
         """
         key = str(path)
-        known = _secrets.get(key)
-        if known is None:
-            known = _secrets[key] = Secrets(secrets or ())
+        known = _secrets.setdefault(key, Secrets())
+        known.learn(secrets)
         made = _open.get(key)
         if made is None or overwrite or made._stamp != _stamp(path):  # else it was edited, or is gone
             made = cls(path, known)

@@ -94,7 +94,7 @@ class Recorder:
         if self._recording is not None:
             return self._recording
         await asyncio.to_thread(importlib.import_module, "yaml")
-        recording = Recording.open(self.path, seen.session, overwrite=self._overwrite, secrets=iter(self._known))
+        recording = Recording.open(self.path, seen.session, overwrite=self._overwrite, secrets=self._known)
         try:
             recording.block_for(seen, self.info)
             recording.save()

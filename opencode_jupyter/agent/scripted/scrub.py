@@ -72,14 +72,22 @@ class Secrets:
     """
 
     def __init__(self, known: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
-        variables = os.environ if environment is None else environment
-        values = {value for name, value in variables.items() if SECRET.search(name) and not _is_path(value)}
-        values |= set(known)
-        long = sorted((value for value in values if len(value) >= SHORTEST), key=lambda value: (-len(value), value))
-        spelled = [form for value in long for form in dict.fromkeys((value, json.dumps(value)[1:-1]))]
-        self._values = re.compile("|".join(map(re.escape, spelled))) if spelled else None
+        self._known: set[str] = set()
+        self._values: re.Pattern[str] | None = None
         self._numbers: dict[str, int] = {}
         self._last = 0
+        self.learn(known, environment)
+
+    def learn(self, known: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
+        """Hide these as well, and what the environment has by now; see the class."""
+        variables = os.environ if environment is None else environment
+        self._known |= set(known)
+        self._known |= {value for name, value in variables.items() if SECRET.search(name) and not _is_path(value)}
+        long = sorted(
+            (value for value in self._known if len(value) >= SHORTEST), key=lambda value: (-len(value), value)
+        )
+        spelled = [form for value in long for form in dict.fromkeys((value, json.dumps(value)[1:-1]))]
+        self._values = re.compile("|".join(map(re.escape, spelled))) if spelled else None
 
     def skip(self, text: str) -> None:
         """Leave the numbers free that a text has already."""
