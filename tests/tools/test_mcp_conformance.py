@@ -145,7 +145,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
         yield of
     finally:
         server.terminate()
-        server.wait(10)
+        server.communicate(timeout=10)
 
 
 @pytest.mark.parametrize(("scenario", "version"), SERVER)
