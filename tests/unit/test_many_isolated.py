@@ -13,7 +13,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.model import Request
 from opencode_jupyter.core.call import Call
-from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.core.errors import PermissionRejectedError, ToolError
 from opencode_jupyter.core.result import ToolResult
 
 from ..support.saying import Saying, prompt_of, results_of
@@ -152,8 +152,32 @@ async def test_in_a_notebook_an_ask_is_a_card_of_the_cell_that_waits(tmp_path: P
         results = await ws.map(["one"], model=Saying(edits))
         assert [call.part.tool for call in shown.calls] == ["ask"]
         assert shown.calls[0].part.state.input["permission"] == "edit"
-        assert shown.calls[0].part.state.input["run"] == results[0].session
+        assert shown.calls[0].part.state.input["run"] == "one"
         part = results[0].answer.calls[1]
         assert part.state.status == status
         if status == "error":
             assert "not so" in part.state.error
+
+
+async def test_why_nobody_could_be_asked_is_said_to_the_run(tmp_path: Path) -> None:
+    class Policy(Shown):
+        async def run(self, id: str, make: Callable[[], Call]) -> ToolResult:
+            call = make()
+            task = asyncio.ensure_future(call.run())
+            while not self._workspace.permissions.pending():
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+            for request in self._workspace.permissions.pending():
+                if request.tool is not None and request.tool["callID"] == call.part.call_id:
+                    error = PermissionRejectedError("nobody is here")
+                    self._workspace.permissions.reply(request.id, "reject", by="policy", error=error)
+            return await task
+
+    config = {"permission": {"edit": "ask"}, "snapshot": False}
+    async with Workspace(tmp_path, config, data_dir=tmp_path / "d") as ws:
+        ws.present = Policy(ws, None)
+        results = await ws.map(["one"], model=Saying(edits))
+        part = results[0].answer.calls[1]
+        assert part.outcome == "denied by policy"
+        assert "nobody is here" in part.state.error
+        assert results[0].ended == "rejected"

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from ...core.call import Call
 from ...core.context import ToolContext
 from ...core.errors import PermissionCorrectedError, PermissionRejectedError, QuestionRejectedError, ToolError
-from ...core.permission import PermissionRequest, Reply, Rule
+from ...core.permission import PermissionRequest, PermissionService, Reply, Rule
 from ...core.question_request import QuestionRequest
 from ...core.result import ToolResult
 from ...core.tool import Tool
@@ -129,6 +129,22 @@ async def _ask(args: _Parameters, ctx: ToolContext) -> ToolResult:
     return ToolResult(f"{args.run}: {args.permission} allowed", "allowed")
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal that is not a person's word: nobody was there, and a rule would help."""
+
+    text: str
+    by: str
+
+
+def settle(permissions: PermissionService, request: PermissionRequest, reply: Any) -> Any:
+    """Make a `Refused` the error of the call that asked; what is returned is the reply to the request."""
+    if isinstance(reply, Refused):
+        permissions.reply(request.id, "reject", by=reply.by, error=PermissionRejectedError(reply.text))
+        return "reject"
+    return reply
+
+
 class Person:
     """Puts the asks of runs to whoever the workspace asks: each is a small call, so a notebook shows a card for it.
 
@@ -147,29 +163,32 @@ class Person:
             builtin=True,  # it runs on the workspace's own loop
         )
 
-    async def permission(self, wire: Mapping[str, Any], run: str) -> Reply:
+    async def permission(self, wire: Mapping[str, Any], run: str) -> Reply | Refused:
         """Ask for a permission, given as the payload of ``permission.asked``; "for this session" is remembered here."""
         wanted = {name: wire.get(name) or [] for name in ("patterns", "always")}
+        calls: list[Call] = []
         try:
             await self._shown(
-                {"run": run, "permission": wire["permission"], "metadata": dict(wire.get("metadata") or {}), **wanted}
+                {"run": run, "permission": wire["permission"], "metadata": dict(wire.get("metadata") or {}), **wanted},
+                calls,
             )
         except PermissionCorrectedError as error:
             return ("reject", error.feedback)
         except ToolError as error:
-            return "reject" if type(error) is PermissionRejectedError else ("reject", str(error))
+            decided = calls[-1].part.decisions if calls else []
+            return Refused(str(error), decided[-1].by if decided else "closed")
         return "once"
 
     async def question(self, wire: Mapping[str, Any], run: str) -> list[list[str]] | None:
         """Put questions; None if they were dismissed."""
         try:
-            result = await self._shown({"run": run, "questions": list(wire["questions"])})
+            result = await self._shown({"run": run, "questions": list(wire["questions"])}, [])
         except (QuestionRejectedError, ToolError):
             return None
         answers: list[list[str]] = result.metadata["answers"]
         return answers
 
-    async def _shown(self, arguments: dict[str, Any]) -> ToolResult:
+    async def _shown(self, arguments: dict[str, Any], calls: list[Call]) -> ToolResult:
         workspace = self._workspace
         if self._session is None:
             # The run's own rules have asked already: here it is asked whatever this agent may do.
@@ -177,7 +196,8 @@ class Person:
         session = self._session
 
         def make() -> Call:
-            return workspace.start("ask", arguments, session=session, by="user", tool=self._tool)
+            calls.append(workspace.start("ask", arguments, session=session, by="user", tool=self._tool))
+            return calls[-1]
 
         if workspace.present is None:
             return await make().run()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ...core.errors import ToolAbortedError
-from .asking import Person
+from .asking import Person, settle
 from .jobs import Job
 from .outcome import Outcome, RunTimeoutError
 from .pacing import Paced, Paces
@@ -70,6 +70,11 @@ class Runner:
                 return known
             known = next((p for p in (self._parent(w, known) for w in self._sessions.values()) if p), None)
         return None
+
+    def title_of(self, session_id: str) -> str:
+        """What the run of a session is called."""
+        run = self.run_of(session_id)
+        return session_id if run is None else self._sessions[run].sessions.get(run).title
 
     @staticmethod
     def _parent(workspace: Workspace, session_id: str) -> str | None:
@@ -215,8 +220,9 @@ def person_of(runner: Runner, person: Person) -> Callable[[Any], Awaitable[Any]]
     """Puts the asks of runs in this process to a person."""
 
     async def ask(request: Any) -> Any:
-        run = runner.run_of(request.session_id) or request.session_id
-        wire = request.to_wire()
-        return await (person.question(wire, run) if "questions" in wire else person.permission(wire, run))
+        run, wire = runner.title_of(request.session_id), request.to_wire()
+        if "questions" in wire:
+            return await person.question(wire, run)
+        return settle(runner.places.workspace.permissions, request, await person.permission(wire, run))
 
     return ask

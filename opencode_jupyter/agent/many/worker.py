@@ -19,7 +19,7 @@ from ...core.errors import ToolAbortedError, ToolError
 from ...core.permission import PermissionRequest
 from ...core.question_request import QuestionRequest
 from ...core.workspace import Workspace
-from .asking import Asked, Deciders
+from .asking import Asked, Deciders, settle
 from .carried import Carried, pack, pack_error
 from .jobs import Job
 from .kit import Kit
@@ -263,13 +263,13 @@ def _named(part: dict[str, Any]) -> str:
 async def _relayed(batch: Batch, request: PermissionRequest | QuestionRequest) -> Any:
     """Ask where the batch comes from."""
     future = batch.asks[request.id] = asyncio.get_running_loop().create_future()
-    run = batch.runner.run_of(request.session_id)
-    wire = json.dumps({**request.to_wire(), "run": run}, default=str)
+    wire = json.dumps({**request.to_wire(), "run": batch.runner.title_of(request.session_id)}, default=str)
     try:
         while not future.done():
             told = {"kind": "ask", "id": request.id, "worker": batch.worker.address, "wire": wire}
             batch.worker.log_event(batch.kit.batch, told)
             await asyncio.wait({future}, timeout=SAY_AGAIN)
-        return future.result()
+        reply = future.result()
+        return reply if isinstance(request, QuestionRequest) else settle(batch.workspace.permissions, request, reply)
     finally:
         del batch.asks[request.id]
