@@ -13,6 +13,7 @@ from .attachments import file_parts
 from .compaction.title import title
 from .conversation import Conversation
 from .errors import ModelError
+from .mentions import mention_parts
 from .model import Model
 from .models import resolve
 from .prompt.reminders import reminders
@@ -87,8 +88,10 @@ async def _model(run: Run) -> Model:
 
 def _recorded(run: Run, model: Model) -> Model:
     from .scripted.recording import Recorder
+    from .scripted.scrub import secrets_of
 
-    return Recorder(model, Path(run.workspace.directory, run.record))
+    keys = secrets_of(run.workspace.config.data)
+    return Recorder(model, Path(run.workspace.directory, run.record), secrets=keys)
 
 
 def _key(run: Run) -> str:
@@ -125,6 +128,7 @@ def _message(run: Run) -> Message:
     before = next((m.info.get("agent") for m in reversed(run.session.messages) if m.role == "user"), None)
     message = user_message(run.session.id, _key(run), run.model_wire, **more)
     message.parts.append(new_part(message, "text", text=run.text))
+    message.parts += mention_parts(run.workspace, message, run.text)
     message.parts += file_parts(message, run.files, run.workspace.directory)
     for said in reminders(run.agent, before, plan=_plan(run)):
         message.parts.append(new_part(message, "text", text=said, synthetic=True))

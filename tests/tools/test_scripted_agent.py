@@ -185,3 +185,14 @@ async def test_a_conversation_that_is_summed_up_plays_again(workspace: Workspace
     assert (again.text, again.notes) == (answer.text, [])
     summaries = [[m.text for m in one.session.messages if m.info.get("summary") is True] for one in (answer, again)]
     assert len(summaries[0]) == 1 and summaries[0] == summaries[1]
+
+
+async def test_keys_of_the_configuration_are_not_recorded(tmp_path: Path) -> None:
+    config = {"provider": {"mine": {"options": {"apiKey": "key-of-no-known-form"}}}}
+    folder = project(tmp_path / "project")
+    async with Workspace(
+        folder, config=config, data_dir=tmp_path / "data", approve=lambda request: "once"
+    ) as workspace:
+        await workspace.sessions.prompt("Say key-of-no-known-form", model=ScriptedModel(["a"]), record="lesson.yaml")
+    text = (folder / "lesson.yaml").read_text()
+    assert "Say [secret-" in text and "key-of-no-known-form" not in text
