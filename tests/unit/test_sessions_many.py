@@ -42,8 +42,14 @@ def session(
         if n % every:
             continue
         at = (first + n) * 4
-        done = {"status": "completed", "input": {"a": 1}, "output": "out " * 50, "title": "t", "metadata": {}}
-        call = {"callID": f"c{n}", "tool": "read", "state": {**done, "time": {"start": 1, "end": 2}}}
+        done: dict[str, Any] = {
+            "status": "completed",
+            "input": {"a": 1},
+            "output": "out " * 50,
+            "title": "t",
+            "metadata": {},
+        }
+        call: dict[str, Any] = {"callID": f"c{n}", "tool": "read", "state": {**done, "time": {"start": 1, "end": 2}}}
         parts.append({**owner, "id": id_of("prt", at), "type": "step-start"})
         parts.append({**owner, "id": id_of("prt", at + 1), "type": "text", "text": "words " * 20})
         parts.append({**owner, "id": id_of("prt", at + 2), "type": "tool", **call})
