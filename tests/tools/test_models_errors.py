@@ -184,6 +184,12 @@ async def test_options_that_are_no_json(tmp_path: Path) -> None:
     assert error.value.kind == "setup"
 
 
+async def test_a_call_that_google_could_not_read_may_be_asked_for_again(tmp_path: Path) -> None:
+    error = await failure(tmp_path, "google", {"finish": "MALFORMED_FUNCTION_CALL"})
+    assert error.kind == "protocol"
+    assert error.retryable
+
+
 async def test_a_redirect_says_where_to(tmp_path: Path) -> None:
     turn = {"status": 308, "body": "", "headers": {"location": "https://elsewhere.example/v1"}}
     error = await failure(tmp_path, "openai", turn)

@@ -226,6 +226,18 @@ async def test_a_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found is not None
     assert (found.value, found.source) == (SECRET, "the system's keyring")
     assert await _Keys(BUILT_IN["groq"]).key() is None
+    asked: list[str] = []
+
+    def count(self: Memory, service: str, username: str) -> str | None:
+        asked.append(username)
+        return None
+
+    monkeypatch.setattr(Memory, "get_password", count)
+    own = _Keys(Provider("mine", "Mine", "openai", "https://mine.example/v1", keyless=True))
+    assert [await own.key(), await own.key()] == [None, None]
+    assert await _Keys(Provider("here", "Here", "openai", "http://localhost:1/v1", keyless=True)).key() is None
+    assert await _Keys(BUILT_IN["ollama"]).key() is None
+    assert asked == ["mine"]
 
 
 async def test_no_key_says_where_to_put_one(tmp_path: Path) -> None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .resolving import Models
-from .trusting import untrusted
-
 if TYPE_CHECKING:
+    from ...core.trust import Subject
     from ...core.workspace import Workspace
     from ..model import Model, ModelInfo
 
-__all__ = ["Models", "known", "resolve", "untrusted"]
+__all__ = ["known", "resolve", "untrusted"]
 
 
 async def resolve(workspace: Workspace, name: str) -> Model:
@@ -29,6 +27,8 @@ async def resolve(workspace: Workspace, name: str) -> Model:
         ModelError: kind ``setup`` (no such provider, a mistake in its entry, not trusted), ``not_found`` (a model that
             the provider's entry does not list), ``script``. A key is looked for at the first request.
     """
+    from .resolving import Models  # here: the three formats take 50 ms to load
+
     return await workspace.service(Models).model(name)
 
 
@@ -36,4 +36,13 @@ def known(workspace: Workspace) -> list[ModelInfo]:
     """Models for completion: those that the configuration lists, and well-known ones of providers that a key is there
     for. No network.
     """
+    from .resolving import Models
+
     return workspace.service(Models).known()
+
+
+def untrusted(workspace: Workspace) -> list[Subject]:
+    """Model providers of the project's files that wait for a person's trust (`trusting`)."""
+    from .trusting import untrusted
+
+    return untrusted(workspace)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import FinishReason, Usage
 from .parts import Parts
-from .wire import BlockedError, Reader, count
+from .wire import BadCallError, BlockedError, Reader, count
 
 REASONS: dict[str, FinishReason] = {
     "STOP": "stop",
@@ -54,6 +54,8 @@ class GoogleReader(Reader):
             if candidate.get("finishMessage"):
                 self.metadata["google"] = {"finishMessage": candidate["finishMessage"]}
             self._end_thought()
+            if self.reason == "error" and not self.parts.said:
+                raise BadCallError(str(candidate.get("finishMessage") or reason))
             self.parts.end()
 
     def whole(self, value: Mapping[str, Any]) -> None:

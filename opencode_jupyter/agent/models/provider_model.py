@@ -18,7 +18,7 @@ from .failures import Asked
 from .keys import Key, redacted
 from .parts import Parts
 from .tool_names import ours, wire_name
-from .wire import BlockedError, Reader, Wire, call_ids
+from .wire import BadCallError, BlockedError, Reader, Wire, call_ids
 
 if TYPE_CHECKING:
     import httpx2
@@ -118,6 +118,9 @@ class ProviderModel:
         except BlockedError as error:
             words = f"{provider.id} refused the request because of what is in it: {error}"
             raise ModelError(words, "refused", provider=provider.id, status=200) from None
+        except BadCallError as error:
+            words = f"{provider.id}: the model wrote a call that can't be read: {error}"
+            raise ModelError(words, "protocol", provider=provider.id, status=200, retryable=True) from None
         except Exception as error:
             library = self._connection.library
             if isinstance(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..errors import ModelError
 from ..model import Model, ModelInfo
@@ -21,7 +22,7 @@ from .openai_body import OpenAIWire
 from .provider_model import ProviderModel
 from .providers import ALIASES, BUILT_IN, UNSPOKEN
 from .settings import Provider
-from .trusting import subject, trusted
+from .trusting import LOOPBACK, subject, trusted
 from .wire import Wire
 
 if TYPE_CHECKING:
@@ -176,7 +177,8 @@ class _Keys:
         if provider.key:
             return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
         found = keys.from_environment(provider.keys) or self._keyring
-        if found is None and not provider.keyless:
+        if found is None and self._may_be_kept():
+            self._asked = True
             try:
                 async with asyncio.timeout(KEYRING_SECONDS):
                     found = self._keyring = await asyncio.to_thread(keys.from_keyring, provider.id)
@@ -187,6 +189,14 @@ class _Keys:
             words = f"the key from {found.source} has characters in it that no key has; copy it once more"
             raise ModelError(words, "auth", provider=provider.id)
         return found
+
+    def _may_be_kept(self) -> bool:
+        """Whether to ask the keyring: each time where there must be a key, once where there may be one."""
+        provider = self._provider
+        if not provider.keyless:
+            return True
+        here = urlsplit(provider.url).hostname in LOOPBACK
+        return provider.id not in BUILT_IN and not here and not self._asked
 
 
 def _addressed(provider: Provider) -> Provider:

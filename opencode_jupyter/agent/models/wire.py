@@ -23,6 +23,10 @@ class BlockedError(Exception):
     """The provider would not answer this prompt; the text is its reason."""
 
 
+class BadCallError(Exception):
+    """The model wrote a call that its own provider could not read; asking again may help."""
+
+
 class Reader(ABC):
     """Reads one answer.
 
