@@ -223,6 +223,11 @@ class Run:
         """What the model's calls are judged by."""
         return [*self.agent.model_permission, *self.workspace.rules, *rules_of(self.workspace, self.session)]
 
+    @property
+    def mentions_agent(self) -> bool:
+        """Whether the prompt itself names a sub-agent; then calling it needs no permission of its own."""
+        return bool(self.messages) and any(self.messages[0].of_type("agent"))
+
     def tell(self, kind: str, thing: Any) -> None:
         """Tell whoever watches; what goes wrong there must not end the run."""
         if self.on_change is None:

@@ -151,7 +151,7 @@ class Step:
             message_id=self._message.id,
             call_id=run.free_call_id(id),
             by="model",
-            extra={"model": run.model_wire},
+            extra={"model": run.model_wire, "bypassAgentCheck": run.mentions_agent},
             parent=run.parent,
             arriving=True,
         )

@@ -59,6 +59,9 @@ class StepFiles:
         """What a call has to wait for: the look at the files before it may change them; None for nothing."""
         if tool in READERS:
             return None
+        if not self._changed and self._known and self._taking is None:
+            # Since the last look a person may have changed something, which is not to be taken for the model's doing.
+            self._taking = asyncio.create_task(self._snapshots.track())
         self._changed = True
         return None if self._taking is None else self._wait()
 
@@ -83,7 +86,7 @@ class StepFiles:
         self._last = await self._snapshots.track()
         if self._last is None or self._last == before:
             return self._last, []
-        return self._last, await self._snapshots.patch(before)
+        return self._last, await self._snapshots.changed(before, self._last)
 
     async def diffs(self) -> list[dict[str, Any]]:
         """What the run did to each file so far, in OpenCode's form."""

@@ -110,16 +110,18 @@ async def run_until(done: Any, seconds: float = 10) -> None:
 
 
 async def test_calls_of_one_turn_run_side_by_side(tmp_path: Path) -> None:
-    at_once = most = 0
+    at_once = 0
+    all_there = asyncio.Event()
 
     @tool
     async def slow(n: int) -> str:
-        """Take a moment."""
-        nonlocal at_once, most
+        """Wait for the others."""
+        nonlocal at_once
         at_once += 1
-        most = max(most, at_once)
-        await asyncio.sleep(0.05)
-        at_once -= 1
+        if at_once == 20:
+            all_there.set()
+        async with asyncio.timeout(20):
+            await all_there.wait()
         return str(n)
 
     model = FakeModel([{"calls": [["slow", {"n": i}] for i in range(20)]}, {"text": "ok"}])
@@ -127,7 +129,6 @@ async def test_calls_of_one_turn_run_side_by_side(tmp_path: Path) -> None:
         workspace.registry.register(slow)
         answer = await workspace.sessions.prompt("x", model=model)
     assert [part.state.output for part in answer.calls] == [str(i) for i in range(20)]  # type: ignore[union-attr]
-    assert most == 20
 
 
 async def test_odd_calls_become_invalid_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -374,6 +375,34 @@ async def test_tools_see_the_conversation(tmp_path: Path) -> None:
         answer = await workspace.sessions.prompt("x", model=model)
     assert seen == [["user", "assistant"]]
     assert ends(answer.calls) == [("look", "completed", "m")]
+
+
+async def test_a_person_names_a_sub_agent(tmp_path: Path) -> None:
+    task = ["task", {"description": "d", "prompt": "find it", "subagent_type": "explore"}]
+    model = FakeModel([{"calls": [task]}, {"text": "Found."}, {"text": "It is found."}])
+    async with project(tmp_path, config={"permission": {"*": "allow", "task": {"*": "ask"}}}) as workspace:
+        answer = await workspace.sessions.prompt("@explore where is it? @dataclass", model=model)
+        assert [part["name"] for part in answer.messages[0].of_type("agent")] == ["explore"]
+        assert ends(answer.calls)[0][:2] == ("task", "completed"), "and nobody was asked"
+    assert "sub-agent" in model.requests[0].turns[0].pieces[1].text  # type: ignore[union-attr]
+
+
+async def test_what_a_person_changes_meanwhile_is_not_the_models_doing(tmp_path: Path) -> None:
+    calls = [[["write", {"filePath": "b.txt", "content": "1"}]], [["read", {"filePath": "b.txt"}]]]
+    turns = [{"calls": calls[0]}, {"calls": calls[1]}, {"calls": [["write", {"filePath": "c.txt", "content": "2"}]]}]
+    async with project(tmp_path, git=True, a_txt="x") as workspace:
+        folder = workspace.directory
+
+        def turn(request: Any) -> dict[str, Any]:
+            n = len(model.requests) - 1
+            if n == 2:
+                (folder / "mine.txt").write_text("a person's")
+            return [*turns, {"text": "Done."}][n]
+
+        model = FakeModel(turn)
+        answer = await workspace.sessions.prompt("x", model=model)
+    patches = [part["files"] for message in answer.messages for part in message.of_type("patch")]
+    assert patches == [[str(folder / "b.txt")], [str(folder / "c.txt")]]
 
 
 async def test_wrong_use_is_told(tmp_path: Path) -> None:
