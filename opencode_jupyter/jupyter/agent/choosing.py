@@ -75,6 +75,15 @@ def keys_found() -> dict[str, str]:
     return {id: key.source for id, key in found.items() if key is not None}
 
 
+def missing_keys() -> list[str]:
+    """A line that names well-known providers without a key, and the variable that would hold it."""
+    from ...agent.models.providers import BUILT_IN
+
+    found = keys_found()
+    missing = [f"{id} ({BUILT_IN[id].keys[0]})" for id in WELL_KNOWN if id not in found]
+    return [f"No key in the environment for {', '.join(missing)}."] if missing else []
+
+
 def key_of(info: ModelInfo, workspace: Workspace) -> str:
     """Where the key for a model is, in a word or two; empty if it was not found (the keyring is not asked)."""
     from ...agent.models.providers import BUILT_IN

@@ -11,7 +11,7 @@ from ...core.permission.modes import mode_of
 from ..arguments_words import line_error, words
 from ..tables import Message, Table
 from .body import fill
-from .choosing import key_of
+from .choosing import key_of, missing_keys
 from .options import AgentRequest, parse
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def state(notebook: Notebook) -> Table:
     ]
     if session is not None:
         tokens, cost = _spent(session)
-        rows.append({"": "tokens", "now": f"{tokens:,} in {len(session.messages)} messages"})
+        count = len(session.messages)
+        rows.append({"": "tokens", "now": f"{tokens:,} in {count} message{'' if count == 1 else 's'}"})
         if cost:
             rows.append({"": "cost", "now": f"${cost:.4f}"})
     notes = [
@@ -184,6 +185,6 @@ def models(notebook: Notebook) -> Table:
     return Table(
         rows,
         ("model", "name", "key", "context", "pictures", "per 1M tokens in/out"),
-        notes=["Any other name of a provider's model works too; scripted:FILE needs no key."],
+        notes=[*missing_keys(), "Any other name of a provider's model works too; scripted:FILE needs no key."],
         empty="No models are known; name one as provider:model.",
     )
