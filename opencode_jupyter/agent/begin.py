@@ -77,6 +77,12 @@ async def _model(run: Run) -> Model:
     if wanted is None:
         known = run.agent.model or run.session.model
         wanted = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
+        if isinstance(wanted, str) and wanted.startswith("scripted") and wanted.endswith(".py"):
+            raise ModelError(
+                f"the model that is set, {wanted}, is a Python file: it runs code, so it is only taken from whoever prompts. "
+                f"Name it yourself: -m {wanted}",
+                "setup",
+            )
     if wanted is None:
         raise ModelError(
             "no model is named: give one (model='openai:gpt-5', %%agent -m openai:gpt-5), or set `model` in "

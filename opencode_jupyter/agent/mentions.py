@@ -28,6 +28,8 @@ def mention_parts(workspace: Workspace, message: Message, text: str) -> list[dic
         parts.append(new_part(message, "agent", name=name, source=source))
     if parts:
         names = ", ".join(part["name"] for part in parts)
-        said = f"The user wants a sub-agent to do this: call the task tool with subagent_type {names}, and word its prompt."
+        said = (
+            f"The user wants a sub-agent to do this: call the task tool with subagent_type {names} and word its prompt"
+        )
         parts.append(new_part(message, "text", text=said, synthetic=True))
     return parts

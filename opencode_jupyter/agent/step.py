@@ -174,6 +174,9 @@ class Step:
             if wait is not None:
                 await wait
             await call.run()
+            for child in call.children:  # what a batch made; a task's calls belong to the session that it began
+                if child.session is call.session:
+                    self._run.conversation.put(self._message, child.part)
         except (PermissionRejectedError, QuestionRejectedError) as error:
             goes_on = self._run.workspace.config.get("experimental", "continue_loop_on_deny") is True
             if not goes_on and not isinstance(error, HookRefusedError):

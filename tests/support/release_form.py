@@ -1,4 +1,4 @@
-"""What OpenCode 1.18.33 insists on in a file that it imports: found by giving it files, one key taken out at a time."""
+"""What OpenCode 1.18.33 insists on in a file that it imports, by the schema that the release itself carries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a real release needs of a session before it takes it in: missing keys are filled in, our own left out.
 
-Checked with 1.18.33, which refuses a file for one missing key or one null where a key may be absent.
+By the schema of 1.18.33, which refuses a file for one missing key or one null where a key may be absent.
 """
 
 from __future__ import annotations
