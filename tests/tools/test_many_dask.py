@@ -51,7 +51,7 @@ def processes() -> Iterator[Client]:
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"}),
         LocalCluster(
-            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as made,
         Client(made) as client,
     ):
@@ -63,7 +63,7 @@ def client() -> Iterator[Client]:
     """Two workers in this process: quick to start, and as far away as far as runs can tell."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=":0", silence_logs=50
         ) as made,
         Client(made) as client,
     ):
