@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+SCRIPTS = NOTEBOOKS[0].parent / "scripts"
 CARD = "application/vnd.opencode.toolpart.v1+json"
+RUN = "application/vnd.opencode.run.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TIMEOUT = 120
 
@@ -42,10 +45,14 @@ def notebook(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def executed(notebook: Path, own_folders: Path) -> Any:
-    """The notebook as nbclient leaves it, in an empty folder."""
+    """The notebook as nbclient leaves it, in a folder that holds nothing but the scripts of its models."""
+    shutil.copytree(SCRIPTS, own_folders / "scripts", dirs_exist_ok=True)
+    before = set((own_folders / "tmp").iterdir())
     content = nbformat.read(notebook, as_version=4)
     where = {"metadata": {"path": str(own_folders)}}
-    return NotebookClient(content, timeout=TIMEOUT, kernel_name="python3", resources=where).execute()
+    done = NotebookClient(content, timeout=TIMEOUT, kernel_name="python3", resources=where).execute()
+    done.metadata["left"] = [str(one) for one in set((own_folders / "tmp").iterdir()) - before]
+    return done
 
 
 def outputs(content: Any) -> list[Any]:
@@ -64,6 +71,17 @@ def test_it_is_kept_without_outputs(notebook: Path) -> None:
     content = nbformat.read(notebook, as_version=4)
     nbformat.validate(content)
     assert outputs(content) == []
+
+
+def runs(content: Any) -> list[Any]:
+    return [output["data"] for output in outputs(content) if RUN in output.get("data", {})]
+
+
+def said(content: Any) -> str:
+    """What the cells printed, and their values, as text."""
+    return "\n".join(
+        output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in outputs(content)
+    )
 
 
 def test_it_runs_and_leaves_plain_cards(executed: Any) -> None:
@@ -96,6 +114,59 @@ def test_the_quickstart_shows_what_it_promises(executed: Any, notebook: Path) ->
     assert "Did you mean read" in said
 
 
+def test_the_agents_notebook_shows_what_it_promises(executed: Any, notebook: Path) -> None:
+    if notebook.stem != "03-agents":
+        return
+    found = runs(executed)
+    assert len(found) > 10
+    for data in found:
+        assert data["text/plain"].startswith("✓ "), "no run failed"
+        assert "<script" not in data["text/html"]
+    text = said(executed)
+    for promised in (
+        "done after 4 steps",
+        "return sum(values) / len(values)",
+        "denied by a rule - I may not remove it",
+        "<task_result>\nfiles: readings.py, check.py",
+        "[('read', 'completed'), ('edit', 'denied by a rule')]",
+        "Report(file='readings.txt', lines=4, remarks=['one number a line'])",
+        "north    20.3",
+        "1 files put back",
+        "(fork #1)",
+        "is here now: 11 messages",
+        "readings.txt has 4 lines.",
+        "-4 readings.txt\n+5 readings.txt",
+    ):
+        assert promised in text, promised
+    assert executed.metadata["left"] == []
+
+
+def test_the_teaching_notebook_shows_what_it_promises(executed: Any, notebook: Path) -> None:
+    if notebook.stem != "04-teaching":
+        return
+    text = said(executed)
+    for promised in (
+        "completed  Wrote file successfully.",
+        "pending    {'filePath': 'again.txt'",
+        '"tool_call_id": "call_1_1"',
+        'CallDelta {"filePath":',
+        "bash git push --force: deny",
+        "rejected - denied by you",
+        "with the following feedback: No sugar, please. We have honey.",
+        "('edit', 'denied by a rule')",
+        "JSON parsing failed",
+        "asked: doom_loop ['glob']",
+        "('*.rst', 'denied by you')",
+        "has 5000 lines",
+        "retry 2 Too many requests",
+        "auth - The key is wrong",
+        "nobody is here to give it",
+        "edited and checked: not yet",
+    ):
+        assert promised in text, promised
+    assert executed.metadata["left"] == []
+
+
 class Text(HTMLParser):
     """The text of a page, and whether anything in it would load a widget."""
 
@@ -123,6 +194,7 @@ def test_as_html_the_cards_are_there(executed: Any) -> None:
 @pytest.mark.slow
 def test_papermill_runs_it(notebook: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.ipynb"
+    shutil.copytree(SCRIPTS, tmp_path / "scripts")
     papermill.execute_notebook(
         notebook, out, cwd=tmp_path, kernel_name="python3", progress_bar=False, execution_timeout=TIMEOUT
     )
@@ -135,6 +207,7 @@ def test_papermill_runs_it(notebook: Path, tmp_path: Path) -> None:
 def test_nbval_runs_it(notebook: Path, tmp_path: Path) -> None:
     copy = tmp_path / notebook.name
     copy.write_bytes(notebook.read_bytes())
+    shutil.copytree(SCRIPTS, tmp_path / "scripts")
     command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", str(copy)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT * 2)
     assert done.returncode == 0, done.stdout + done.stderr
