@@ -377,6 +377,23 @@ async def test_tools_see_the_conversation(tmp_path: Path) -> None:
     assert ends(answer.calls) == [("look", "completed", "m")]
 
 
+async def test_the_model_sees_what_the_calls_of_its_batch_gave(tmp_path: Path) -> None:
+    calls = [{"tool": "read", "parameters": {"filePath": "a.txt"}}, {"tool": "glob", "parameters": {"pattern": "*"}}]
+    model = FakeModel([{"calls": [["batch", {"tool_calls": calls}]]}, {"text": "x"}])
+    config = {"permission": {"*": "allow"}, "experimental": {"batch_tool": True}}
+    async with project(tmp_path, config=config, a_txt="hello") as workspace:
+        answer = await workspace.sessions.prompt("x", model=model)
+        await workspace.store.flush()  # type: ignore[union-attr]
+        live = [message.to_wire() for message in answer.session.messages]
+        workspace.sessions._sessions.clear()
+        again = await workspace.sessions.open(answer.session.id)
+    assert [part.tool for part in answer.calls] == ["batch", "read", "glob"]
+    results = model.requests[1].turns[-1]
+    assert [piece.name for piece in results.pieces if isinstance(piece, ResultPiece)] == ["batch", "read", "glob"]
+    kinds = [[part["type"] for part in message["parts"]] for message in live]
+    assert sorted(kinds[1]) == sorted(part["type"] for part in again.messages[1].to_wire()["parts"])
+
+
 async def test_a_person_names_a_sub_agent(tmp_path: Path) -> None:
     task = ["task", {"description": "d", "prompt": "find it", "subagent_type": "explore"}]
     model = FakeModel([{"calls": [task]}, {"text": "Found."}, {"text": "It is found."}])

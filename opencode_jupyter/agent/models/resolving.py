@@ -68,7 +68,8 @@ class Models:
 
         if not path:
             raise ModelError("scripted: wants a file, as in scripted:lesson.yaml", "script", provider="scripted")
-        return load(self._workspace.directory / Path(path).expanduser())
+        # by the whole path, so that a session that is opened again finds it
+        return load(self._workspace.directory / Path(path).expanduser(), name=path)
 
     # ------------------------------------------------------------------ providers
 
