@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.events import Event, Finish, ReasoningEnd
@@ -148,6 +148,7 @@ def test_other_choices_are_left_out() -> None:
 pieces = st.lists(st.integers(min_value=1, max_value=9), min_size=1, max_size=40)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text(min_size=1).filter(lambda one: "\n" not in one and "\r" not in one), min_size=1),
     pieces,
@@ -183,6 +184,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(json_values)
 def test_everything_can_be_encoded(value: Any) -> None:
     strict = json.loads(encode(value).decode("utf-8"), parse_constant=lambda name: pytest.fail(name))

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.model import ModelInfo
@@ -110,6 +110,7 @@ nodes = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(nodes)
 def test_every_array_ends_with_a_typed_leaf(node: dict[str, Any]) -> None:
     def walk(one: Any) -> None:
@@ -127,6 +128,7 @@ def test_every_array_ends_with_a_typed_leaf(node: dict[str, Any]) -> None:
     assert gemini(out) == out
 
 
+@settings(deadline=None)
 @given(st.text(max_size=90))
 def test_tool_names_fit_everywhere(name: str) -> None:
     wire = wire_name(name)
