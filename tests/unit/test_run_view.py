@@ -62,6 +62,15 @@ async def test_pieces_add_up_to_the_whole(tmp_path: Path) -> None:
         page.take(card.items.changes({}))
         assert card.items.changes({}) == {}, "what was sent is not sent again"
         assert page.items == card.items.whole({}, live=True)
+        before = page.items[:3]
+        run.notes.append("the replay differs")
+        card.items.on_change(run, "status", None)
+        card.items.on_change(run, "dropped", {run.messages[1].id})
+        page.take(card.items.changes({}))
+        assert page.items == card.items.whole({}, live=True)
+        assert page.items.pop()["text"] == "the replay differs"
+        assert [item["kind"] for item in page.items[:3]] == ["gone"] * 3, "a message that was taken back"
+        page.items[:3] = before
     kinds = [item["kind"] for item in page.items]
     assert kinds == ["reasoning", "text", "call", "gone", "call", "call", "text"]
     assert page.items[1]["text"].strip() == "I look 🤔 at it, in a few words."

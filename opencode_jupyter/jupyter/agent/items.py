@@ -43,8 +43,8 @@ class Item:
     """
 
     __slots__ = (
-        "_whole", "call", "children", "done", "growth", "id", "index", "kind", "length", "parent", "pieces", "sent",
-        "sent_at", "sent_state", "start",
+        "_whole", "call", "children", "done", "growth", "id", "index", "kind", "length", "message", "parent",
+        "pieces", "sent", "sent_at", "sent_state",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, id: str, index: int, *, call: Call | None = None, parent: str = "") -> None:
@@ -64,7 +64,8 @@ class Item:
         self.sent: tuple[Any, ...] | None = None
         self.sent_state: State | None = None
         self.sent_at = 0.0
-        self.start = 0
+        self.message = call.part.message_id if call is not None else ""
+        """The message that it is in."""
         self._whole: str | None = None
 
     @property
@@ -100,6 +101,7 @@ class RunItems:
         self._dirty: dict[int, Item] = {}
         self._roles: dict[str, str] = {}
         self._compacting: Item | None = None
+        self._noted = 0
 
     # ------------------------------------------------------------------ what the run tells, on the engine's thread
 
@@ -119,6 +121,8 @@ class RunItems:
             info = thing.info
             self._roles[thing.id] = "summary" if info.get("summary") is True else str(info.get("role"))
         elif kind == "dropped":
+            for item in [item for item in self.items if item.message in thing]:
+                self._drop(item.id)
             for id in thing:
                 self._drop(id)
         else:
@@ -141,7 +145,7 @@ class RunItems:
         item = self._by_id.get(part["id"])
         if item is None:
             item = self._add(Item(kind, part["id"], len(self.items)))
-            item.start = int((part.get("time") or {}).get("start") or 0)
+            item.message = str(part.get("messageID", ""))
         return item
 
     def _add(self, item: Item) -> Item:
@@ -188,6 +192,9 @@ class RunItems:
             self._note(item)
 
     def _status(self) -> None:
+        for text in self._run.notes[self._noted :]:
+            self._noted += 1
+            self.note(text).end(text)
         if self._run.status == "compacting":
             if self._compacting is None:
                 self._compacting = self.note(COMPACTING)
