@@ -270,27 +270,32 @@ async def test_the_scripted_servers_speak_what_the_providers_libraries_read(form
         if format == "openai":
             from openai import AsyncOpenAI
 
-            async with AsyncOpenAI(base_url=running.url, api_key="k").chat.completions.stream(
-                model="m", messages=[{"role": "user", "content": "x"}]
-            ) as stream:
+            async with (
+                AsyncOpenAI(base_url=running.url, api_key="k", max_retries=0) as client,
+                client.chat.completions.stream(model="m", messages=[{"role": "user", "content": "x"}]) as stream,
+            ):
                 answer: Any = await stream.get_final_completion()
             assert answer.choices[0].message.content == "Hello"
             assert answer.choices[0].message.tool_calls[0].function.arguments == '{"filePath": "a"}'
         elif format == "anthropic":
             from anthropic import AsyncAnthropic
 
-            async with AsyncAnthropic(base_url=root, api_key="k").messages.stream(
-                model="m", max_tokens=10, messages=[{"role": "user", "content": "x"}]
-            ) as messages:
+            async with (
+                AsyncAnthropic(base_url=root, api_key="k", max_retries=0) as claude,
+                claude.messages.stream(
+                    model="m", max_tokens=10, messages=[{"role": "user", "content": "x"}]
+                ) as messages,
+            ):
                 said = await messages.get_final_message()
             assert [block.type for block in said.content] == ["thinking", "text", "tool_use"]
             assert said.usage.output_tokens == 20
         else:
             from google import genai
 
-            client = genai.Client(api_key="k", http_options={"base_url": root})
+            gemini = genai.Client(api_key="k", http_options={"base_url": root}).aio
             parts = []
-            async for chunk in await client.aio.models.generate_content_stream(model="m", contents="x"):
+            async for chunk in await gemini.models.generate_content_stream(model="m", contents="x"):
                 parts += chunk.candidates[0].content.parts or []
+            await gemini.aclose()
             assert "".join(part.text for part in parts if part.text and not part.thought) == "Hello"
             assert [part.function_call.args for part in parts if part.function_call] == [{"filePath": "a"}]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.agent.errors import ModelError
+from opencode_jupyter.agent.model import Model
 from tests.support import models
 from tests.support.model_servers.server import Request
 from tests.support.models import model, server
@@ -98,8 +99,13 @@ async def test_nothing_for_too_long_is_a_timeout(tmp_path: Path) -> None:
 async def test_a_model_serves_one_loop_after_the_other(tmp_path: Path) -> None:
     """Code that calls `asyncio.run` more than once must not meet connections of a loop that is gone."""
 
-    def run(asked: object) -> str:
-        return models.text(asyncio.run(models.collect(asked)))  # type: ignore[arg-type]
+    async def once(asked: Model) -> str:
+        found = await models.collect(asked)
+        await asked.aclose()  # this loop ends; the other one's connections make themselves anew
+        return models.text(found)
+
+    def run(asked: Model) -> str:
+        return asyncio.run(once(asked))
 
     with server("openai", lambda request: {"text": "again"}) as running:
         async with model(tmp_path, "openai", running.url) as asked:
