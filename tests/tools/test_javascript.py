@@ -76,14 +76,12 @@ async def test_schemas_are_those_that_opencode_sends(files: ToolFiles) -> None:
                     "either": {"anyOf": [{"anyOf": [{"type": "string"}, {"type": "number"}]}, {"type": "null"}]},
                 },
                 "required": ["tags", "either"],
-                "additionalProperties": False,
             },
             "map": {"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"type": "boolean"}},
             "exact": {"type": "string", "const": "yes"},
         },
-        # a field with a default is required, as in OpenCode's own codesearch (tests/data/tool_schemas_1.1.65.json)
-        "required": ["query", "count"],
-        "additionalProperties": False,
+        # as OpenCode 1.18.33 lists such a tool (GET /experimental/tool): a field with a default may be left out
+        "required": ["query"],
     }  # fmt: skip
     assert json.loads(await files.call(query="ab")) == {"query": "ab", "count": 5}
 
@@ -136,7 +134,7 @@ export default { description: "d", args: { a: z.string().optional(), b: z.number
   execute: args => JSON.stringify(args) }
 """
     await files.load("old.js", text)
-    assert files.schema("old")["required"] == ["b", "c"]
+    assert files.schema("old")["required"] == ["c"]
     assert json.loads(await files.call("old", c="x")) == {"b": 2, "c": "x"}
 
 
@@ -149,7 +147,6 @@ async def test_no_args_and_no_helper(files: ToolFiles) -> None:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {},
-        "additionalProperties": False,
     }
     assert await files.call("plain") == "plain"
     assert await files.call("old_one") == "common"

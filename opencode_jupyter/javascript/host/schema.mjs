@@ -36,8 +36,7 @@ export function schemaOf(shape) {
     $schema: DIALECT,
     type: 'object',
     properties,
-    ...(required.length ? { required } : {}),
-    additionalProperties: false
+    ...(required.length ? { required } : {})
   };
 }
 
@@ -96,8 +95,8 @@ function propertyOf(name, type) {
 }
 
 function isOptional(type) {
-  if (isZod4(type)) return type._zod.optout === 'optional';
-  if (isZod3(type)) return !type._def.defaultValue && type.isOptional();
+  if (isZod4(type)) return type._zod.optin === 'optional';
+  if (isZod3(type)) return type.isOptional();
   if (type['~standard']) {
     try {
       return !type['~standard'].validate(undefined).issues;
@@ -116,16 +115,10 @@ function isZod3(type) {
   return Boolean(type?._def) && typeof type.safeParse === 'function' && !isZod4(type);
 }
 
-// OpenCode sends the schema of what a type gives ("output"), in which a field with a default is required. It fails on types
-// that JSON has no word for; what such a type takes says more than nothing.
+// As OpenCode 1.18 lists it: the schema of what a type takes, in which a field with a default may be left out. (Releases of
+// early 2026 listed a text in the place of such a tool's arguments.)
 function fromZod4(type) {
-  try {
-    return zod.toJSONSchema(type, { override: describe });
-  } catch {
-    const schema = zod.toJSONSchema(type, { io: 'input', unrepresentable: 'any', override: describe });
-    if (schema.type === 'object' && schema.properties) schema.additionalProperties ??= false;
-    return schema;
-  }
+  return zod.toJSONSchema(type, { io: 'input', unrepresentable: 'any', override: describe });
 }
 
 // A description given through another copy of Zod is in the registry of that copy.
