@@ -28,6 +28,7 @@ SWITCHES: dict[str, str] = {
     "OPENCODE_ENABLE_QUESTION_TOOL": "offers question whatever the client is",
     "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS": "milliseconds a command may take if its call names no limit",
     "OPENCODE_EXPERIMENTAL_OXFMT": "lets oxfmt format files",
+    "OPENCODE_JUPYTER_SCRIPT_SPEED": "milliseconds between two pieces of a scripted model's answer (0: at once)",
     "OPENCODE_CONFIG": "one more config file",
     "OPENCODE_CONFIG_DIR": "one more config folder",
     "OPENCODE_CONFIG_CONTENT": "configuration, as a text",
@@ -52,7 +53,12 @@ SWITCHES: dict[str, str] = {
 """OpenCode's environment variables that count here, and ours, with what each does."""
 _VALUES = frozenset(
     {"OPENCODE_CLIENT", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CALL_ID", "OPENCODE_TEST_HOME"}
-    | {"OPENCODE_TEST_MANAGED_CONFIG_DIR", "OPENCODE_JUPYTER_ON_ASK", "OPENCODE_JUPYTER_JAVASCRIPT"}
+    | {
+        "OPENCODE_TEST_MANAGED_CONFIG_DIR",
+        "OPENCODE_JUPYTER_ON_ASK",
+        "OPENCODE_JUPYTER_JAVASCRIPT",
+        "OPENCODE_JUPYTER_SCRIPT_SPEED",
+    }
 )
 """Neither on nor off, and no secret: their values may be shown."""
 _HIDDEN = frozenset(

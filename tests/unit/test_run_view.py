@@ -193,7 +193,7 @@ async def test_words() -> None:
     assert end_of("failed", "", ModelError("no key", "auth"), None) == {
         "tone": "err",
         "text": "no key",
-        "advice": "The session is as it was; run another %%agent to go on when that is mended.",
+        "advice": "The request stands in the session; when that is mended, ask again with another %%agent.",
     }
 
 

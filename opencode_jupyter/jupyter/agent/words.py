@@ -21,7 +21,7 @@ ENDS = {
     "refused": "The provider's filter held the answer back.",
     "rejected": REJECTED,
 }
-AGAIN = "The session is as it was; run another %%agent to go on when that is mended."
+AGAIN = "The request stands in the session; when that is mended, ask again with another %%agent."
 LOST = "State unknown: the kernel ended before the run did."
 
 
