@@ -12,7 +12,7 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import ModelInfo, Request
 
 Turn = dict[str, Any]
-"""``text``, ``reasoning``, ``calls`` ([name, arguments or raw text, id?]), ``usage``, ``finish``, ``error`` (before all else),
+"""``text``, ``reasoning``, ``calls`` ([name, arguments or raw text, id?]), ``usage``, ``finish``, ``error`` (at once),
 ``cut`` (a `ModelError` after everything else), ``hang`` (``request``, ``text``, ``arguments``: wait there for ever)."""
 
 
