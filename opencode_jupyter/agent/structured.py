@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from ..core.context import ToolContext
 from ..core.errors import InvalidArgumentsError
@@ -46,7 +47,7 @@ class Structured:
         else:
             try:
                 self._adapter = TypeAdapter(wanted)
-                schema = self._adapter.json_schema()
+                schema = _at_top(self._adapter.json_schema())
             except Exception as error:
                 raise InvalidArgumentsError(
                     f"the form of the answer must be a JSON schema (a dict) or a type that pydantic knows: {error}"
@@ -66,7 +67,7 @@ class Structured:
     def _check(self, arguments: dict[str, Any]) -> Any:
         given = arguments.get("value") if self._wrapped and set(arguments) == {"value"} else arguments
         if self._adapter is not None:
-            return self._adapter.validate_python(given)
+            return _validated(self._adapter, given)
         problem = next(iter(self._checker.iter_errors(given)), None)
         if problem is not None:
             where = "".join(f"[{step!r}]" for step in problem.absolute_path)
@@ -75,10 +76,37 @@ class Structured:
 
     async def _take(self, value: Any, ctx: ToolContext) -> ToolResult:
         self.value, self.given = value, True
-        shown = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        shown = value if self._adapter is None else self._adapter.dump_python(value, mode="json")
         return ToolResult(
             "Structured Output", "Structured output captured successfully.", {"valid": True, "value": shown}
         )
+
+
+def _at_top(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that is a reference to one of its own definitions (a type that holds itself) with that one in its place.
+
+    Providers want to see an object at the top, and some leave out what has no properties there.
+    """
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**schema["$defs"][reference.removeprefix("#/$defs/")], **rest}
+
+
+def _validated(adapter: TypeAdapter[Any], given: Any) -> Any:
+    """The answer as the type that was asked for.
+
+    Raises:
+        ValidationError: it does not fit.
+    """
+    try:
+        return adapter.validate_python(given)
+    except ValidationError as error:
+        try:  # a strict type takes a date or an enum's value as a text only where it comes out of JSON
+            return adapter.validate_json(json.dumps(given))
+        except (TypeError, ValueError):
+            raise error from None
 
 
 def _checker(schema: dict[str, Any]) -> Any:

@@ -169,7 +169,7 @@ describe('body', () => {
   });
 
   test('trust is told as what it is', () => {
-    const trust = { permission: 'trust', patterns: ['.opencode/tool/a.py'], by: 'card' } as const;
+    const trust = { permission: 'trust', patterns: ['.opencode/tool/a.py'], by: 'card' };
     renderCard(
       root,
       part({ status: 'completed' }, {

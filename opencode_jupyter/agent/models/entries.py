@@ -35,6 +35,8 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
     url = options.get("baseURL") or entry.get("api") or (known.url if known else "")
     if not isinstance(url, str) or (url and not url.startswith(("http://", "https://"))):
         raise _mistake(id, f"options.baseURL is {url!r}; it must begin with https:// or http://")
+    if not _has_port(url):
+        raise _mistake(id, f"options.baseURL is {url!r}; a port is a number from 1 to 65535")
     key = options.get("apiKey") or ""
     if not isinstance(key, str):
         raise _mistake(id, "options.apiKey must be a text")
@@ -126,3 +128,11 @@ def _mapping(id: str, where: str, value: Any) -> dict[str, Any]:
 
 def _mistake(id: str, what: str) -> ModelError:
     return ModelError(f"provider.{id} of the configuration: {what}", "setup", provider=id)
+
+
+def _has_port(url: str) -> bool:
+    """Whether the port that an address names, if it names one, can be."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False

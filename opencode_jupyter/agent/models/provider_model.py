@@ -161,7 +161,7 @@ async def _check(response: httpx2.Response, asked: Asked) -> None:
     if status == 200:
         return
     if 300 <= status < 400:
-        where = response.headers.get("location", "nowhere")
+        where = redacted(response.headers.get("location", "nowhere"), asked.secrets)
         words = f"{asked.provider}: {asked.url} moved to {where}; put its new address into options.baseURL"
         raise ModelError(words, "not_found", provider=asked.provider, status=status)
     body = await _most(response.aiter_bytes(), 256 * 1024)
