@@ -219,10 +219,13 @@ class _Builder:
 
     def agent(self, name: str, rules: RuleConfig | None = None, **fields: Any) -> Agent:
         own = from_config(rules, f"agent {name}")
+        # What OpenCode lets an agent of its own do at will (explore: bash, webfetch) still asks in a notebook.
+        freed = {key: "ask" for key, action in (rules or {}).items() if action == "allow" and key in NOTEBOOK_RULES}
+        asks = from_config(freed, NOTEBOOK) if self.notebook else []
         return Agent(
             name,
             permission=merge(self.defaults, own, self.user),
-            model_permission=merge(self.defaults, self.notebook, own, self.user),
+            model_permission=merge(self.defaults, self.notebook, own, asks, self.user),
             **fields,
         )
 

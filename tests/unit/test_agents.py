@@ -96,6 +96,16 @@ def test_plan_edits_plans_only() -> None:
     assert disabled(["edit", "write", "bash"], plan.permission) == set()
 
 
+def test_a_models_commands_ask_whoever_it_works_for() -> None:
+    for name in ("build", "plan", "general", "explore"):
+        rules = agents()[name].model_permission
+        assert evaluate("bash", "ls", rules).action == "ask", name
+        assert evaluate("webfetch", "https://example.org", rules).action == "ask", name
+    allowed = agents({"permission": {"bash": "allow"}})["explore"].model_permission
+    assert evaluate("bash", "ls", allowed).action == "allow", "the user's own rules have the last word"
+    assert evaluate("edit", "a.py", agents()["explore"].model_permission).action == "deny"
+
+
 def test_general_and_explore_and_the_hidden_ones() -> None:
     built = agents()
     tools = [
