@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,10 @@ from .revert import cleanup
 if TYPE_CHECKING:
     from .run import Run
 
+LEAVING = 10.0
+"""Seconds that a run which was told to stop may take to end before the session's next one is refused."""
+TURNS = 3
+"""Turns of the event loop until Python closes a generator that was left."""
 NEW = "New session"
 """The title of a session that has none yet."""
 
@@ -34,15 +40,19 @@ async def begin(run: Run) -> None:
         ModelError: there is no such model, or none is named anywhere.
     """
     workspace = run.workspace
+    run.status = "working"
+    run.tell("status", None)
     if not workspace.registry.settled():
         await workspace.registry.prepare()  # plugins may bring agents and tools
     run.session = await _session(run)
+    await _leave(run.session)
     if run.session.run is not None and run.session.run is not run:
         raise ToolError(
             f"the session {run.session.title!r} is at work on another prompt; "
             "wait for it, stop it, or use another session"
         )
     run.session.run = run
+    run.set_status("working")  # again: now there is a session to say it of
     run.conversation = Conversation(workspace, run.session)
     run.agent = workspace.agent(run.wanted_agent or run.session.agent or None)
     model = await _model(run)
@@ -57,6 +67,21 @@ async def begin(run: Run) -> None:
     if first and session.title in ("", NEW):
         session.title = run.title or await title(workspace, session, run.text)
     workspace.sessions.save(session)
+
+
+async def _leave(session: Session) -> None:
+    """Let a run of this session that was told to stop end first: who leaves ``async for`` and asks again has no way
+    to wait for it. Whoever left it so tells it a few turns of the loop later.
+    """
+    for _ in range(TURNS):
+        if session.run is None or session.run.reason is not None:
+            break
+        await asyncio.sleep(0)
+    other = session.run
+    if other is not None and other.reason is not None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVING):
+                await other.over.wait()
 
 
 async def _session(run: Run) -> Session:

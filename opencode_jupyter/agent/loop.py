@@ -35,7 +35,6 @@ async def work(run: Run) -> Answer:
         ModelError: see `agent.errors`.
         ToolError: it could not begin.
     """
-    run.set_status("working")
     await begin(run)
     loop = _Loop(run)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -54,6 +55,7 @@ class Run:
         reason: why it was told to stop; None if it was not.
         parent: the call of ``task`` that it works for.
         notes: what a person should know besides.
+        over: set when it has ended.
         on_change: told of every change, on the workspace's loop: ``(run, kind, thing)``. Kinds: ``message`` (new),
             ``part`` (new, or whole), ``delta`` ((part, text): it grew), ``call`` (a new call; its own ``on_update``
             tells the rest), ``dropped`` (ids of messages or parts that a broken stream had begun), ``status``, ``end``.
@@ -78,14 +80,19 @@ class Run:
     ) -> None:
         if not isinstance(text, str):
             raise InvalidArgumentsError(f"the prompt must be a text, not {type(text).__name__}")
-        if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
+        if max_steps is not None and (type(max_steps) is not int or max_steps < 1):
             raise InvalidArgumentsError("max_steps must be a whole number above 0")
+        _check(agent, session, system, title, record)
+        if model is not None and not isinstance(model, str) and not hasattr(model, "stream"):
+            raise InvalidArgumentsError(
+                f"model must be a name, such as 'openai:gpt-5', or a model's object, not {type(model).__name__}"
+            )
         self.workspace = workspace
         self.text = text
         self.wanted_model = model
         self.wanted_agent = agent
         self.wanted_session = session
-        self.files = list(files)
+        self.files = _listed(files)
         self.structured = None if format is None else Structured(format)
         self.max_steps = max_steps
         self.switches, self.only = _switches(tools)
@@ -110,6 +117,7 @@ class Run:
         self.notes: list[str] = []
         self.answer: Answer | None = None
         self.on_change: Change | None = None
+        self.over = asyncio.Event()
         self._scope: anyio.CancelScope | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Answer] | None = None
@@ -154,10 +162,15 @@ class Run:
         self.error, self.retry = error, None
         if self.session.run is self:
             self.session.run = None
-        if self.session is not _NONE:
+        if self._has_session():
             self.workspace.publish("session.idle", lambda: {"sessionID": self.session.id})
         self.set_status(status)
+        self.over.set()
         self.tell("end", None)
+
+    def _has_session(self) -> bool:
+        """Whether what is said of this run is said of its session: not while another run is at work in that."""
+        return self.session is not _NONE and self.session.run in (None, self)
 
     def __await__(self) -> Generator[Any, None, Answer]:
         return self._awaited().__await__()
@@ -183,6 +196,8 @@ class Run:
                 self.abort(why_cancelled(self.parent))
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait({self._task})
+                if not self._task.cancelled():
+                    self._task.exception()  # seen: nobody else waits for it, so asyncio is not to complain
             raise
 
     def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
@@ -243,7 +258,7 @@ class Run:
         wire: dict[str, Any] = {"type": "busy" if status in ("working", "compacting") else "idle"}
         if self.retry is not None:
             wire = {"type": "retry", **self.retry}
-        if self.session is not _NONE:
+        if self._has_session():
             self.workspace.publish("session.status", lambda: {"sessionID": self.session.id, "status": wire})
         self.tell("status", None)
 
@@ -267,6 +282,25 @@ class Run:
         return free
 
 
+def _check(agent: Any, session: Any, system: Any, title: Any, record: Any) -> None:
+    """Refuse what is not of its kind, before anything is begun."""
+    for name, given in (("agent", agent), ("system", system), ("title", title)):
+        if given is not None and not isinstance(given, str):
+            raise InvalidArgumentsError(f"{name} must be a text, not {type(given).__name__}")
+    if session is not None and not isinstance(session, str | Session):
+        raise InvalidArgumentsError(f"session must be a Session or its id, not {type(session).__name__}")
+    if record is not None and not isinstance(record, str | os.PathLike):
+        raise InvalidArgumentsError(f"record must be a path, not {type(record).__name__}")
+
+
+def _listed(files: Any) -> list[Any]:
+    if isinstance(files, str | os.PathLike):
+        raise InvalidArgumentsError(f"files= takes a list of paths, such as [{str(files)!r}]")
+    if not isinstance(files, Iterable):
+        raise InvalidArgumentsError(f"files= takes a list of paths, not {type(files).__name__}")
+    return list(files)
+
+
 def _switches(tools: Mapping[str, bool] | Iterable[str] | None) -> tuple[dict[str, bool], Sequence[str] | None]:
     if tools is None:
         return {}, None
@@ -274,6 +308,8 @@ def _switches(tools: Mapping[str, bool] | Iterable[str] | None) -> tuple[dict[st
         raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
     if isinstance(tools, Mapping):
         return {str(name): bool(wanted) for name, wanted in tools.items()}, None
+    if not isinstance(tools, Iterable):
+        raise InvalidArgumentsError(f"tools= takes a list of names or a dict of names, not {type(tools).__name__}")
     return {}, [str(name) for name in tools]
 
 

@@ -18,6 +18,8 @@ DESCRIPTION = (
     "the conversation ends with it."
 )
 NUDGE = f"Your answer has to be given by calling the {NAME} tool. Call it now."
+DEFINITIONS = ("$defs", "definitions")
+"""Where a schema keeps what its references lead to; these start at the top, so it has to stay there."""
 NUDGES = 2
 """How often a model that answers in words is asked to use the tool, before the run fails."""
 
@@ -42,7 +44,7 @@ class Structured:
         self._adapter: TypeAdapter[Any] | None = None
         self._checker: Any = None
         if isinstance(wanted, dict):
-            schema = wanted
+            schema = _at_top(wanted)
             self._checker = _checker(schema)
         else:
             try:
@@ -53,12 +55,12 @@ class Structured:
                     f"the form of the answer must be a JSON schema (a dict) or a type that pydantic knows: {error}"
                 ) from error
         self.schema = schema
-        self._wrapped = schema.get("type") != "object" and "properties" not in schema and "$ref" not in schema
+        kind = schema.get("type")
+        self._wrapped = kind != "object" and not (kind is None and "properties" in schema)
         if self._wrapped:  # a call's arguments are always an object
-            inner = {key: value for key, value in schema.items() if key not in ("$defs", "$schema")}
+            inner = {key: value for key, value in schema.items() if key not in (*DEFINITIONS, "$schema")}
             schema = {"type": "object", "properties": {"value": inner}, "required": ["value"]}
-            if "$defs" in self.schema:
-                schema["$defs"] = self.schema["$defs"]
+            schema |= {key: self.schema[key] for key in DEFINITIONS if key in self.schema}
         parameters = {key: value for key, value in schema.items() if key != "$schema"}
         definition = Definition(DESCRIPTION, parameters, self._take, check=self._check)
         self.tool = Tool(NAME, definition, builtin=True, source="the form of the answer")
@@ -87,11 +89,12 @@ def _at_top(schema: dict[str, Any]) -> dict[str, Any]:
 
     Providers want to see an object at the top, and some leave out what has no properties there.
     """
-    reference = schema.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+    _, _, path = str(schema.get("$ref", "")).partition("#/")
+    where, _, name = path.partition("/")
+    found = schema.get(where, {}).get(name) if where in DEFINITIONS else None
+    if not isinstance(found, dict):
         return schema
-    rest = {key: value for key, value in schema.items() if key != "$ref"}
-    return {**schema["$defs"][reference.removeprefix("#/$defs/")], **rest}
+    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
 def _validated(adapter: TypeAdapter[Any], given: Any) -> Any:
