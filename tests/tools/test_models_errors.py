@@ -195,6 +195,8 @@ async def test_a_redirect_says_where_to(tmp_path: Path) -> None:
     error = await failure(tmp_path, "openai", turn)
     assert error.kind == "not_found"
     assert "https://elsewhere.example/v1" in str(error)
+    turn["headers"] = {"location": f"https://elsewhere.example/v1?key={KEY}"}
+    assert KEY not in str(await failure(tmp_path, "openai", turn))
 
 
 async def test_what_looks_like_a_key_is_not_shown(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from ..errors import ModelError
 from ..model import Cost, ModelInfo
