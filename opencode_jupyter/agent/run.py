@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -22,6 +21,7 @@ from ..core.sessions import Session
 from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
+from .given import check, listed, switched
 from .model import Model
 from .structured import Structured
 from .transcript import Transcript
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+RESTING = 0.5
+"""Seconds that closing idle connections may take when a run is stopped."""
 Status = Literal["waiting", "working", "retrying", "compacting", "done", "rejected", "stopped", "failed"]
 Change = Callable[["Run", str, Any], None]
 
@@ -82,20 +84,16 @@ class Run:
             raise InvalidArgumentsError(f"the prompt must be a text, not {type(text).__name__}")
         if max_steps is not None and (type(max_steps) is not int or max_steps < 1):
             raise InvalidArgumentsError("max_steps must be a whole number above 0")
-        _check(agent, session, system, title, record)
-        if model is not None and not isinstance(model, str) and not hasattr(model, "stream"):
-            raise InvalidArgumentsError(
-                f"model must be a name, such as 'openai:gpt-5', or a model's object, not {type(model).__name__}"
-            )
+        check(model, agent, session, system, title, record)
         self.workspace = workspace
         self.text = text
         self.wanted_model = model
         self.wanted_agent = agent
         self.wanted_session = session
-        self.files = _listed(files)
+        self.files = listed(files)
         self.structured = None if format is None else Structured(format)
         self.max_steps = max_steps
-        self.switches, self.only = _switches(tools)
+        self.switches, self.only = switched(tools)
         self.system = system
         self.parent = parent
         self.record = record
@@ -148,6 +146,7 @@ class Run:
             self._ended("stopped", error)
             raise
         except ToolAbortedError as error:
+            await self._rest()
             self._ended("stopped", error)
             raise
         except BaseException as error:
@@ -155,6 +154,17 @@ class Run:
             raise
         self._ended("rejected" if self.answer.ended == "rejected" else "done", None)
         return self.answer
+
+    async def _rest(self) -> None:
+        """Let a stopped run leave no connection behind, not even one that only waits for the next request."""
+        rest = getattr(getattr(self, "model", None), "rest", None)
+        if rest is None:
+            return
+        with anyio.move_on_after(RESTING, shield=True):
+            try:
+                await rest()
+            except Exception:
+                log.debug("a model's connections would not close", exc_info=True)
 
     def _ended(self, status: Status, error: BaseException | None) -> None:
         if isinstance(error, asyncio.CancelledError) and self.reason is None:
@@ -280,37 +290,6 @@ class Run:
             free = f"{id}_{n}"
         taken.add(free)
         return free
-
-
-def _check(agent: Any, session: Any, system: Any, title: Any, record: Any) -> None:
-    """Refuse what is not of its kind, before anything is begun."""
-    for name, given in (("agent", agent), ("system", system), ("title", title)):
-        if given is not None and not isinstance(given, str):
-            raise InvalidArgumentsError(f"{name} must be a text, not {type(given).__name__}")
-    if session is not None and not isinstance(session, str | Session):
-        raise InvalidArgumentsError(f"session must be a Session or its id, not {type(session).__name__}")
-    if record is not None and not isinstance(record, str | os.PathLike):
-        raise InvalidArgumentsError(f"record must be a path, not {type(record).__name__}")
-
-
-def _listed(files: Any) -> list[Any]:
-    if isinstance(files, str | os.PathLike):
-        raise InvalidArgumentsError(f"files= takes a list of paths, such as [{str(files)!r}]")
-    if not isinstance(files, Iterable):
-        raise InvalidArgumentsError(f"files= takes a list of paths, not {type(files).__name__}")
-    return list(files)
-
-
-def _switches(tools: Mapping[str, bool] | Iterable[str] | None) -> tuple[dict[str, bool], Sequence[str] | None]:
-    if tools is None:
-        return {}, None
-    if isinstance(tools, str):
-        raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
-    if isinstance(tools, Mapping):
-        return {str(name): bool(wanted) for name, wanted in tools.items()}, None
-    if not isinstance(tools, Iterable):
-        raise InvalidArgumentsError(f"tools= takes a list of names or a dict of names, not {type(tools).__name__}")
-    return {}, [str(name) for name in tools]
 
 
 def _said(reason: str | None) -> str:

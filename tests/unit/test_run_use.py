@@ -6,6 +6,8 @@ import asyncio
 import datetime
 import enum
 import gc
+import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,6 +15,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from opencode_jupyter.agent.models.sse import events
 from opencode_jupyter.agent.structured import Structured
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from tests.support.agents import project
@@ -146,9 +149,62 @@ async def test_a_list_of_models_is_kept_as_json(tmp_path: Path) -> None:
     ],
 )
 def test_there_is_an_object_at_the_top(wanted: Any, names: set[str]) -> None:
-    parameters = Structured(wanted).bound.definition.parameters
+    parameters: Any = Structured(wanted).bound.definition.parameters
     assert parameters["properties"].keys() == names
     assert parameters.get("type", "object") == "object"
     assert "definitions" not in parameters["properties"].get("value", {})
     if "$ref" in str(parameters):
         assert "$defs" in parameters or "definitions" in parameters
+
+
+async def test_a_stopped_run_leaves_no_connection(tmp_path: Path) -> None:
+    """Not even one that only waits for the next request: here a call is at work, and the answer before it is whole."""
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        call = {
+            "index": 0,
+            "id": "c",
+            "function": {"name": "bash", "arguments": '{"command":"sleep 30","description":"d"}'},
+        }
+        chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+        body = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        await reader.readexactly(length)
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+        )
+        await writer.drain()
+        if await reader.read() == b"":
+            gone.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    config = {"permission": {"*": "allow"}, "provider": {"mine": {"options": {"baseURL": address, "apiKey": "key"}}}}
+    async with server, project(tmp_path, config=config) as workspace:
+        run = workspace.sessions.prompt("x", model="mine:m")
+        task = asyncio.ensure_future(run.run())
+        async with asyncio.timeout(20):
+            while not (run.calls and run.calls[0].part.state.status == "running"):
+                await asyncio.sleep(0.01)
+        assert not gone.is_set()
+        run.abort()
+        with pytest.raises(ToolAbortedError):
+            await task
+        await asyncio.wait_for(gone.wait(), 2)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+async def test_events_with_any_line_end_in_any_pieces(end: bytes, size: int) -> None:
+    raw = end.join(
+        [b": hello", b"event: x", b'data: {"a":', b'data: "1\\r"}', b"", b"data:two", b"", b"data: three", b"", b""]
+    )
+
+    async def body() -> AsyncIterator[bytes]:
+        for at in range(0, len(raw), size):
+            yield raw[at : at + size]
+
+    assert [event async for event in events(body())] == [b'{"a":\n"1\\r"}', b"two", b"three"]

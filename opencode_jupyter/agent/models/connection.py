@@ -29,6 +29,7 @@ class Connection:
     def __init__(self, timeout: float | None) -> None:
         self._timeout = timeout
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
+        self._asking: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         self.library: Any = None
         """The HTTP library, once it is loaded."""
 
@@ -61,8 +62,21 @@ class Connection:
             httpx2.HTTPError, httpx2.InvalidURL: it did not work.
         """
         client = await self.open()
-        async with client.stream("POST", url, headers=headers, content=body) as response:
-            yield response
+        loop = asyncio.get_running_loop()
+        self._asking[loop] = self._asking.get(loop, 0) + 1
+        try:
+            async with client.stream("POST", url, headers=headers, content=body) as response:
+                yield response
+        finally:
+            self._asking[loop] -= 1
+
+    async def rest(self) -> None:
+        """Close the connections that this loop keeps for its next request, unless one is under way."""
+        loop = asyncio.get_running_loop()
+        if not self._asking.get(loop):
+            client = self._clients.pop(loop, None)
+            if client is not None:
+                await client.aclose()
 
     async def aclose(self) -> None:
         """Close all connections. Twice is harmless."""

@@ -65,6 +65,10 @@ class ProviderModel:
         """Let go of its connections. Twice is harmless."""
         await self._connection.aclose()
 
+    async def rest(self) -> None:
+        """Close the connections that are kept for the next request: a run that was stopped leaves nothing open."""
+        await self._connection.rest()
+
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See `agent.model.Model.stream`."""
         key = await self._key()
