@@ -140,6 +140,13 @@ async def test_when_to_ask_again_as_a_date(tmp_path: Path) -> None:
     assert error.retry_after == 0
 
 
+async def test_a_wait_that_is_too_long_is_said(tmp_path: Path) -> None:
+    error = await failure(
+        tmp_path, "openai", {"status": 429, "body": openai("no"), "headers": {"retry-after": "86400"}}
+    )
+    assert "in 24.0 hours" in str(error)
+
+
 async def test_google_says_it_in_the_body(tmp_path: Path) -> None:
     body = google("x", "RESOURCE_EXHAUSTED", 429, {"@type": "google.rpc.RetryInfo", "retryDelay": "43.5s"})
     error = await failure(tmp_path, "google", {"status": 429, "body": [body]})

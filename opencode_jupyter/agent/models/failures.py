@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Kind, ModelError
+from ..retry import LONGEST_SAID
 from .keys import redacted
 from .overflow import is_overflow
 from .retry_after import details, retry_after
@@ -152,6 +153,9 @@ def _error(asked: Asked, status: int | None, headers: Mapping[str, str], text: s
     everything = f"{names} {words}"
     kind = _kind(status, everything, value)
     message = _message(asked, kind, status, redacted(words, asked.secrets)[:MOST_WORDS].strip())
+    wait = retry_after(headers, value)
+    if wait is not None and wait > LONGEST_SAID:
+        message += f" It wants to be asked again in {_time(wait)}, which is too long to wait for."
     retryable: bool | None = None
     said = headers.get("x-should-retry")  # of OpenAI and Anthropic
     if said in ("true", "false") and kind not in ("overflow", "quota", "auth", "refused"):
@@ -161,10 +165,15 @@ def _error(asked: Asked, status: int | None, headers: Mapping[str, str], text: s
         kind,
         provider=asked.provider,
         status=status,
-        retry_after=retry_after(headers, value),
+        retry_after=wait,
         retryable=retryable,
         body=_shown(asked, text),
     )
+
+
+def _time(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:.1f} hours" if hours >= 1 else f"{seconds / 60:.0f} minutes"
 
 
 def _kind(status: int | None, text: str, value: Any) -> Kind:
