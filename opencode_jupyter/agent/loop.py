@@ -133,6 +133,7 @@ class _Loop:
         if last_step and structured is None and self.limit != 1:
             turns = [*turns, Turn("user", (TextPiece(LAST_STEP),))]
             choice = "none"
+            self.offered = self.offered.silent()  # some servers do not heed the choice
         return Request(
             system=system,
             turns=turns,

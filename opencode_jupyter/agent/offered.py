@@ -36,6 +36,10 @@ class Offered:
         """Every id that a call may have."""
         return list(self._tools)
 
+    def silent(self) -> Offered:
+        """The same for a model that may not call anything any more: what it calls all the same is not done."""
+        return Offered({id: tool for id, tool in self._tools.items() if id == INVALID}, self.specs)
+
     def meant(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:
         """What a call of the model goes to: a tool, with its arguments; ``invalid`` if it makes no sense."""
         found, given = repair(self, name, arguments)

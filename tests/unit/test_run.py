@@ -247,6 +247,18 @@ async def test_steps_have_a_limit(tmp_path: Path) -> None:
     assert len(answer.session.messages) == 4, "the reminder is not kept"
 
 
+async def test_a_call_after_the_last_step_is_not_made(tmp_path: Path) -> None:
+    write = ["write", {"filePath": "b.txt", "content": "x"}]
+    model = FakeModel(lambda request: {"text": "I go on.", "calls": [write]})
+    async with project(tmp_path) as workspace:
+        answer = await workspace.sessions.prompt("x", model=model, max_steps=2)
+        (workspace.directory / "b.txt").unlink()
+        again = await workspace.sessions.prompt("x", model=model, max_steps=2, tools=["read"])
+        assert not (workspace.directory / "b.txt").exists()
+    assert [part.tool for part in answer.calls] == ["write", "invalid"]
+    assert answer.ended == again.ended == "max-steps"
+
+
 class City(BaseModel):
     """A place."""
 
