@@ -220,12 +220,12 @@ class _Builder:
     def agent(self, name: str, rules: RuleConfig | None = None, **fields: Any) -> Agent:
         own = from_config(rules, f"agent {name}")
         # What OpenCode lets an agent of its own do at will (explore: bash, webfetch) still asks in a notebook.
-        freed = {key: "ask" for key, action in (rules or {}).items() if action == "allow" and key in NOTEBOOK_RULES}
-        asks = from_config(freed, NOTEBOOK) if self.notebook else []
+        freed = [rule for rule in own if rule.action == "allow" and rule.permission in NOTEBOOK_RULES]
+        asks = [Rule(rule.permission, "*", "ask", NOTEBOOK) for rule in freed if rule.pattern == "*"]
         return Agent(
             name,
             permission=merge(self.defaults, own, self.user),
-            model_permission=merge(self.defaults, self.notebook, own, asks, self.user),
+            model_permission=merge(self.defaults, self.notebook, own, asks if self.notebook else [], self.user),
             **fields,
         )
 
