@@ -170,6 +170,9 @@ class _Loop:
             start["snapshot"] = before
             run.conversation.put(message, start)
         cost = count(run, message, run.model.info, finish.usage)
+        if step.broken:
+            self._break(message, step, {"name": "UnknownError", "data": {"message": step.broken}})
+            return
         reason = "tool-calls" if step.calls and finish.reason in ("stop", "unknown", "other") else finish.reason
         end = new_part(message, "step-finish", reason=reason, tokens=finish.usage.to_wire(), cost=cost)
         if after is not None:

@@ -40,6 +40,7 @@ class Step:
         finish: the stream's last event; None if it broke off.
         calls: those that were whole and were run.
         blocked: a person refused one, so the loop is to stop.
+        broken: the words of the refusal that broke it off: a person said no to a model that goes round in circles.
     """
 
     def __init__(self, run: Run, message: Message, offered: Offered, before_call: Callable[[str], Any]) -> None:
@@ -53,6 +54,8 @@ class Step:
         self.finish: events.Finish | None = None
         self.calls: list[Call] = []
         self.blocked = False
+        self.broken = ""
+        self._reading = anyio.CancelScope()
 
     async def take(self, request: Request) -> None:
         """Ask the model, and wait until its answer is whole and its calls have ended.
@@ -66,9 +69,10 @@ class Step:
         failure: ModelError | None = None
         async with anyio.create_task_group() as group:
             try:
-                async with aclosing(self._run.model.stream(request)) as stream:
-                    async for event in stream:
-                        self._on(event, group)
+                with self._reading:
+                    async with aclosing(self._run.model.stream(request)) as stream:
+                        async for event in stream:
+                            self._on(event, group)
             except ModelError as error:
                 failure = error
             except Exception as error:
@@ -173,16 +177,29 @@ class Step:
             wait = self._before_call(call.part.tool)
             if wait is not None:
                 await wait
-            await call.run()
-            for child in call.children:  # what a batch made; a task's calls belong to the session that it began
-                if child.session is call.session:
-                    self._run.conversation.put(self._message, child.part)
+            try:
+                await call.run()
+            finally:
+                for child in call.children:  # what a batch made; a task's calls belong to the session that it began
+                    if child.session is call.session:
+                        self._run.conversation.put(self._message, child.part)
         except (PermissionRejectedError, QuestionRejectedError) as error:
+            if call.part.decisions and call.part.decisions[-1].permission == "doom_loop":
+                self._break_off(call, error)
+                return
             goes_on = self._run.workspace.config.get("experimental", "continue_loop_on_deny") is True
             if not goes_on and not isinstance(error, HookRefusedError):
                 self.blocked = True
         except Exception as error:  # it stands in the part, where the model reads it
             log.debug("a call of %s failed: %s", call.part.tool, error)
+
+    def _break_off(self, refused: Call, error: Exception) -> None:
+        """End the step at once: no more of the answer is read, and the other calls end (core.md 8.1)."""
+        self.blocked, self.broken = True, str(error)
+        self._reading.cancel()
+        for call in self.calls:
+            if call is not refused and not call.part.outcome:
+                call.abort("stopped")
 
     # ------------------------------------------------------------------ ends
 

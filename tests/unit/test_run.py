@@ -230,6 +230,31 @@ async def test_the_same_call_again_and_again_asks(tmp_path: Path) -> None:
     assert (answer.ended, answer.steps) == ("rejected", 3)
 
 
+async def test_a_circle_that_is_refused_ends_the_step_at_once(tmp_path: Path) -> None:
+    read = ["read", {"filePath": "a.txt"}]
+    sleep = ["bash", {"command": "sleep 600", "description": "d"}]
+    model = FakeModel([{"calls": [sleep, read, read, read, ["glob", {"pattern": "*"}]]}, {"text": "And now?"}])
+    config = {"permission": {"*": "allow", "doom_loop": "ask"}}
+
+    async def approve(request: Any) -> str:
+        await run_until(lambda: [c.part.tool for c in workspace.calls.values()].count("read") == 1)
+        return "reject"
+
+    async with project(tmp_path, config=config, approve=approve, a_txt="x") as workspace:
+        async with asyncio.timeout(20):
+            answer = await workspace.sessions.prompt("x", model=model)
+        message = answer.messages[-1]
+        assert answer.ended == "rejected"
+        refusal = "The user rejected permission to use this specific tool call."
+        assert message.info["error"] == {"name": "UnknownError", "data": {"message": refusal}}
+        assert [part.state.status for part in answer.calls[:4]] == ["error", "completed", "completed", "error"]
+        assert answer.calls[0].outcome == "stopped"
+        assert not list(message.of_type("step-finish"))
+        again = await workspace.sessions.prompt("y", session=answer.session, model=model)
+    assert again.text.strip() == "And now?"
+    assert [turn.role for turn in model.requests[1].turns] == ["user", "user"], "as after any error"
+
+
 async def test_steps_have_a_limit(tmp_path: Path) -> None:
     n = iter(range(100))
 
