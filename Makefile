@@ -29,8 +29,6 @@ lab: $(VENV)/lab.stamp
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory -j2 check
 	$(BIN)/python -m compileall -q opencode_jupyter
-	@# a notebook's cells share a kernel, so they run one after the other in one process
-	$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
 
 check: lint types front kernels
