@@ -32,7 +32,7 @@ async def test_a_file_that_needs_bun_runs_there(files: ToolFiles) -> None:
     await files.tool(SHELL, "{ a: z.number().default(1), b: z.string() }")
     assert await files.call("plain") == "node"
     assert await files.call(b="x; y") == "1 x; y"
-    assert files.schema()["required"] == ["a", "b"]
+    assert files.schema()["required"] == ["b"]
     assert len(files.service.pids) == 2
     with pytest.raises(InvalidArgumentsError, match="expected string, received number"):
         await files.call(b=1)

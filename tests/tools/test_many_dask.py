@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -47,6 +48,9 @@ KEY = "sk-test-0123456789abcdef"
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Client]:
     """Four workers, each a process of its own."""
+    main = sys.modules["__main__"]
+    if not hasattr(main, "__spec__"):
+        main.__spec__ = None  # a test worker's has none, and multiprocessing asks for it when it starts a process
     # A busy machine may take its time to start a worker that takes a killed one's place.
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"}),
