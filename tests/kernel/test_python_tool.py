@@ -167,8 +167,10 @@ def test_long_output_is_kept_in_a_file(shared_kernel: Kernel) -> None:
 # ---- nothing printed ends in another cell
 
 
-def test_others_keep_their_output(shared_kernel: Kernel) -> None:
-    kernel = shared_kernel
+def test_others_keep_their_output(kernel: Kernel) -> None:
+    # A kernel of its own: ipykernel finds a thread's cell by the thread's id, and an earlier thread may have had the same.
+    acts.prepare(kernel)
+    kernel.run("import threading, time")
     start = (
         "def tick():\n    for i in range(10):\n        print('tick', i, flush=True); time.sleep(0.05)\n"
         "ticker = threading.Thread(target=tick); ticker.start()"
