@@ -168,7 +168,7 @@ def test_long_output_is_kept_in_a_file(shared_kernel: Kernel) -> None:
 
 
 def test_others_keep_their_output(kernel: Kernel) -> None:
-    # A kernel of its own: ipykernel finds a thread's cell by the thread's id, and an earlier thread may have had the same.
+    # A kernel of its own: ipykernel finds a thread's cell by the thread's id, which an earlier one may have had.
     acts.prepare(kernel)
     kernel.run("import threading, time")
     start = (
