@@ -228,3 +228,11 @@ def test_models_are_loaded_when_a_file_needs_them(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("number", [0, 1, 0.0, 1.0])
+def test_a_number_is_neither_true_nor_false(number: float) -> None:
+    left, said = checked({"autoupdate": number})
+    assert left == {}
+    assert len(said) == 1
+    assert checked({"autoupdate": False}) == ({"autoupdate": False}, [])

@@ -1,12 +1,19 @@
 """A whole config file."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from .agent import AgentEntry
 from .mcp import McpServer
 from .permission import Permission
 from .programs import Formatters, Servers
 from .section import Count, Milliseconds, Section, Texts, Unknown, doc
+
+
+def _no_number(value: Any) -> Any:
+    """A number as its text: pydantic takes 0 for False among literals, and a JSON schema does not."""
+    return repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 class Skills(Section):
@@ -80,7 +87,9 @@ class ConfigFile(Section):
     snapshot: bool = doc("Keep what is needed to take changes back.")
     share: str = doc("Whether sessions are shared: manual, auto or disabled.")
     autoshare: bool = doc("Use share.", deprecated=True)
-    autoupdate: Literal[True, False, "notify"] = doc("Whether OpenCode updates itself.")
+    autoupdate: Annotated[Literal[True, False, "notify"], BeforeValidator(_no_number)] = doc(
+        "Whether OpenCode updates itself."
+    )
     logLevel: str = doc("How much OpenCode logs.")  # noqa: N815 - OpenCode's spelling
     theme: str = doc("Colours of OpenCode's own screen.")
     layout: str = doc("Not used any more.", deprecated=True)
