@@ -77,8 +77,7 @@ class Conversation:
         if self.workspace.store is not None:
             self.workspace.store.delete_parts(list(ids))
         for id in ids:
-            where = {"sessionID": self.session.id, "messageID": message.id, "partID": id}
-            self.workspace.publish("message.part.removed", lambda where=where: where)  # type: ignore[misc]
+            self._removed("message.part.removed", {"messageID": message.id, "partID": id})
 
     def remove(self, ids: Collection[str]) -> None:
         """Take whole messages out."""
@@ -86,8 +85,10 @@ class Conversation:
         if self.workspace.store is not None:
             self.workspace.store.delete_messages(list(ids))
         for id in ids:
-            where = {"sessionID": self.session.id, "messageID": id}
-            self.workspace.publish("message.removed", lambda where=where: where)  # type: ignore[misc]
+            self._removed("message.removed", {"messageID": id})
+
+    def _removed(self, event: str, where: dict[str, str]) -> None:
+        self.workspace.publish(event, lambda: {"sessionID": self.session.id, **where})
 
     def _written(self, part: Part) -> None:
         workspace = self.workspace

@@ -9,13 +9,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.state import Running, ToolPart
 from ._show import Bundle
-from .card_script import packed
 from .live import LiveDisplay
+from .live_widget import live_widget
 from .render import live_text, lost_bundle, settled_bundle
 from .view import card_tree, ended, tail
 
@@ -31,7 +30,6 @@ NESTED_INTERVAL = 0.2
 """Seconds between two updates of a card with calls inside; an ask or its answer is shown at once."""
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates while only the output grows (a reloaded page starts from one)."""
-ESM = Path(__file__).parent.parent / "static" / "card.js"
 
 _widget_class: type[Any] | None = None
 
@@ -40,31 +38,7 @@ def widget_class() -> type[Any] | None:
     """The anywidget class of a live card; None when anywidget or its built module is missing."""
     global _widget_class
     if _widget_class is None:
-        try:
-            import anywidget
-            import traitlets
-        except ImportError:
-            return None
-        if not ESM.is_file():
-            return None
-
-        class LiveCard(anywidget.AnyWidget):
-            """The widget of a call in progress."""
-
-            _esm = packed(ESM.read_text(encoding="utf-8"))
-            part = traitlets.Dict().tag(sync=True)
-            kernel_id = traitlets.Unicode("").tag(sync=True)
-            comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
-
-            def _repr_mimebundle_(self, **options: Any) -> Any:
-                bundle = super()._repr_mimebundle_(**options)
-                data, metadata = bundle if bundle is not None else ({}, {})
-                # What a front end without widgets shows, and what is left if the kernel dies in the middle.
-                data["text/plain"] = live_text(dict(self.part))
-                data.update(lost_bundle(dict(self.part)))
-                return data, metadata
-
-        _widget_class = LiveCard
+        _widget_class = live_widget("part", live_text, lost_bundle)
     return _widget_class
 
 

@@ -14,7 +14,8 @@ from ..core.discovery import FileTools
 from ..core.flags import describe
 from ..core.plugins import PluginTools
 from . import _kernel_compat
-from .card import ESM, widget_class
+from .card import widget_class
+from .live_widget import ESM
 
 if TYPE_CHECKING:
     from .notebook import Notebook

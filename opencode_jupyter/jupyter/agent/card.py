@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.state import now_ms
 from .._show import Bundle
-from ..card import ESM
-from ..card_script import packed
 from ..live import LiveDisplay
+from ..live_widget import live_widget
 from ..view_asks import AskView
 from .items import RunItems
 from .render import end_text, live_text, lost_bundle, settled_bundle
@@ -46,31 +45,7 @@ def widget_class() -> type[Any] | None:
     """The anywidget class of a live run; None when anywidget or its built module is missing."""
     global _widget_class
     if _widget_class is None:
-        try:
-            import anywidget
-            import traitlets
-        except ImportError:
-            return None
-        if not ESM.is_file():
-            return None
-
-        class LiveRun(anywidget.AnyWidget):
-            """The widget of a run in progress."""
-
-            _esm = packed(ESM.read_text(encoding="utf-8"))
-            run = traitlets.Dict().tag(sync=True)
-            kernel_id = traitlets.Unicode("").tag(sync=True)
-            comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
-
-            def _repr_mimebundle_(self, **options: Any) -> Any:
-                bundle = super()._repr_mimebundle_(**options)
-                data, metadata = bundle if bundle is not None else ({}, {})
-                # What a front end without widgets shows, and what is left if the kernel dies in the middle.
-                data["text/plain"] = live_text(dict(self.run))
-                data.update(lost_bundle(dict(self.run)))
-                return data, metadata
-
-        _widget_class = LiveRun
+        _widget_class = live_widget("run", live_text, lost_bundle)
     return _widget_class
 
 
