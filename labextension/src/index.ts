@@ -11,6 +11,7 @@ import { watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
 import notebook from './notebook';
+import settings from './settings';
 import { openSpill } from './spill';
 
 /** The bridge that cards look for. */
@@ -50,4 +51,4 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [plugin, notebook];
+export default [settings, plugin, notebook];
