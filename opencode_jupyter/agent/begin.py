@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ToolError
 from ..core.messages import Message, new_part, user_message
 from ..core.sessions import Session
+from ..core.wildcard import match
 from ..tools._plan import plan_file, shown
 from .attachments import file_parts
 from .compaction.title import title
@@ -138,14 +139,20 @@ def _plan(run: Run) -> str | None:
 
 
 def _only(run: Run) -> None:
-    """Turn a list of wanted tools into switches: all others are off."""
-    if run.only is None:
-        return
+    """Turn a list of wanted tools into switches (all others are off), and patterns (``mcp_*``) into what they mean.
+
+    Raises:
+        ToolError: a name is no tool's: a slip would leave on what was to be off.
+    """
     known = run.workspace.registry.names()
-    missing = [name for name in run.only if name not in known]
-    if missing:
-        raise ToolError(f"no tool {', '.join(missing)}; there are {', '.join(known)}")
-    run.switches = {name: name in run.only for name in known}
+    given = run.switches if run.only is None else dict.fromkeys(run.only, True)
+    missing = [name for name in given if name not in known and "*" not in name]
+    if missing and run.parent is None:
+        raise ToolError(f"tools= names no tool of this project: {', '.join(missing)}. There are {', '.join(known)}")
+    switches = {} if run.only is None else dict.fromkeys(known, False)
+    for name, wanted in given.items():
+        switches |= dict.fromkeys((one for one in known if match(one, name)) if "*" in name else (name,), wanted)
+    run.switches = switches
 
 
 def _message(run: Run) -> Message:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import ids
 from ._store_sessions import DIRECT
+from .errors import InvalidArgumentsError
 from .messages import Message, part_from_wire
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
@@ -90,6 +91,11 @@ class Session:
         """
         from ..agent.revert import revert
 
+        if isinstance(to, bool) or not isinstance(to, str | int | Message):
+            raise InvalidArgumentsError(
+                "revert wants the first message to take back: itself, its id or its place (0 is the first, -1 the last), "
+                f"not {to!r}"
+            )
         return await revert(self._home, self, to, **options)
 
     async def unrevert(self) -> Any:

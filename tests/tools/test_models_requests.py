@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
 from opencode_jupyter.agent.models import entries
 from opencode_jupyter.agent.models.resolving import WIRES
@@ -245,6 +246,25 @@ def test_limits_of_an_answer_for_anthropic() -> None:
     assert sent(wire("anthropic", name="claude-3-haiku-20240307"), models.user())["max_tokens"] == 4096
     assert sent(wire("anthropic", limit={"context": 9, "output": 500}), models.user())["max_tokens"] == 500
     assert sent(wire("anthropic"), models.user(), max_output=77)["max_tokens"] == 77
+    thinking = {"thinking": {"type": "enabled", "budgetTokens": 4096}}
+    with pytest.raises(
+        ModelError, match=r"budgetTokens is 4,096.*may have 4,096 tokens.*smaller budget.*limit\.output"
+    ):
+        sent(wire("anthropic", limit={"output": 4096}), models.user(), options=thinking)
+    assert sent(wire("anthropic", limit={"output": 4097}), models.user(), options=thinking)["max_tokens"] == 4097
+
+
+def test_the_limit_of_an_answer_that_the_configuration_sets() -> None:
+    assert "max_tokens" not in sent(wire("openai"), models.user())
+    limit = {"context": 100_000, "output": 5000}
+    assert sent(wire("openai", limit=limit), models.user())["max_tokens"] == 5000
+    assert sent(wire("openai", limit=limit), models.user(), max_output=9)["max_tokens"] == 9
+    assert sent(wire("openai", id="openai", limit=limit), models.user())["max_completion_tokens"] == 5000
+    assert sent(wire("google", limit=limit), models.user())["generationConfig"]["maxOutputTokens"] == 5000
+    # what stays free for an answer, so that a server which adds up what is sent and what is wanted takes it
+    small = {"context": 8192, "output": 8192}
+    assert sent(wire("openai", limit=small), models.user())["max_tokens"] == 4096
+    assert sent(wire("openai", limit={"output": 65_536}), models.user())["max_tokens"] == 32_000
 
 
 @pytest.mark.anyio

@@ -69,6 +69,39 @@ async def test_cancelling_the_reader_closes_the_connection(
             assert request.gone_at - at < SOON
 
 
+@pytest.mark.parametrize("through_proxy", [False, True])
+async def test_a_handshake_that_never_ends_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
+) -> None:
+    """A server takes the connection and never answers the TLS hello: stopping must close the socket all the same."""
+    greeted, gone = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if through_proxy:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await reader.read(1)
+        greeted.set()
+        while await reader.read(1000):
+            pass
+        gone.set()
+        writer.close()
+
+    running = await asyncio.start_server(serve, "127.0.0.1", 0)
+    here = f"127.0.0.1:{running.sockets[0].getsockname()[1]}"
+    if through_proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://{here}")
+    async with running, model(tmp_path, "openai", f"https://{'api.invalid' if through_proxy else here}/v1") as asked:
+        task = asyncio.create_task(models.collect(asked))
+        async with asyncio.timeout(10):
+            await greeted.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(SOON):
+            await gone.wait()
+
+
 async def test_a_connection_is_used_again(tmp_path: Path) -> None:
     with server("openai", lambda request: {"text": "x", "calls": [["read", {}]]}) as running:
         async with model(tmp_path, "openai", running.url) as asked:

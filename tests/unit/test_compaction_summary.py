@@ -244,6 +244,7 @@ async def test_a_summary_that_fails(tmp_path: Path, turn: dict[str, Any], kind: 
         with pytest.raises(ModelError) as caught:
             await session.prompt("second")
         assert caught.value.kind == kind
+        assert "has to be summarised before it can go on, but fake:m gave no summary: " in str(caught.value)
         assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
         model._turns = lambda request: {"text": "Two."}
         assert (await session.prompt("third")).text.strip() == "Two."

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.answer import Answer
 from opencode_jupyter.agent.revert import cleanup, last_change, revert, unrevert, visible
-from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.messages import part_id
 from opencode_jupyter.core.sessions import Session
 from tests.support.fake_model import FakeModel
@@ -88,6 +88,14 @@ async def test_the_last_prompt_with_changes_and_back(ws: Workspace, project: Pat
     assert "revert" not in session.to_wire() and len(visible(session)) == 6
     with pytest.raises(ToolError, match="Nothing was taken back"):
         await session.unrevert()
+
+
+@pytest.mark.parametrize("to", [None, True, 1.5, {}])
+async def test_what_is_taken_back_has_to_be_named(ws: Workspace, to: Any) -> None:
+    session = (await ask(ws, None, [write("a.txt", "x\n")])).session
+    with pytest.raises(InvalidArgumentsError, match="itself, its id or its place"):
+        await session.revert(to)
+    assert visible(session) == session.messages
 
 
 async def test_undo_again_and_again_goes_further_back(ws: Workspace, project: Path) -> None:

@@ -182,12 +182,16 @@ async def test_a_tool_that_a_rule_denies_is_not_offered(tmp_path: Path) -> None:
 
 
 async def test_the_prompt_chooses_tools(tmp_path: Path) -> None:
-    model = FakeModel([{"text": "x"}, {"text": "x"}])
+    model = FakeModel([{"text": "x"}] * 3)
     async with project(tmp_path) as workspace:
         await workspace.sessions.prompt("x", model=model, tools=["read", "glob"])
         await workspace.sessions.prompt("x", model=model, tools={"bash": False})
-        with pytest.raises(ToolError, match="no tool raed"):
+        with pytest.raises(ToolError, match=r"names no tool of this project: raed\. There are "):
             await workspace.sessions.prompt("x", model=model, tools=["raed"])
+        with pytest.raises(ToolError, match=r"no tool of this project: zzz\. There are .*read"):
+            await workspace.sessions.prompt("x", model=model, tools={"zzz": True})
+        await workspace.sessions.prompt("x", model=model, tools={"*": False, "gr*": True})
+        assert [spec.name for spec in model.requests[-1].tools] == ["grep"]
         with pytest.raises(InvalidArgumentsError, match="list of names"):
             workspace.sessions.prompt("x", model=model, tools="read")
     assert [spec.name for spec in model.requests[0].tools] == ["read", "glob"]

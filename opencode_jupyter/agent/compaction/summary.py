@@ -50,6 +50,12 @@ HOPELESS = (
     "(tools=[...]), or shorten the instructions (AGENTS.md) or the request"
 )
 
+UNSUMMARISED = (
+    "the conversation has come near its model's window and has to be summarised before it can go on, but {model} gave "
+    "no summary: {error}. Nothing is lost: ask again to try once more. The agent `compaction` of the configuration may "
+    'have another model; {{"compaction": {{"auto": false}}}} goes on without a summary'
+)
+
 
 async def compact(run: Run, *, auto: bool) -> None:
     """Summarise a run's conversation, so that it goes on from the summary.
@@ -93,9 +99,11 @@ async def compact(run: Run, *, auto: bool) -> None:
         finish = await Summariser(run, model, agent, message).summarise(turns, words)
     except (ModelError, asyncio.CancelledError) as error:
         _take_back(run, {question.id, message.id})
-        if isinstance(error, ModelError) and error.kind == "overflow":
-            raise _hopeless(model.info, error) from error
-        raise
+        if not isinstance(error, ModelError):
+            raise
+        raise (
+            _hopeless(model.info, error) if error.kind == "overflow" else _unsummarised(model.info, error)
+        ) from error
     _close(run, message, model.info, finish)
     if pending is not None:
         run.add(_again(run, pending))
@@ -202,6 +210,19 @@ def _hopeless(info: ModelInfo, error: ModelError | None = None) -> ModelError:
     text = HOPELESS.format(model=info.full, window=info.context) if info.context else _unknown(info)
     body = error.body if error is not None else ""
     return ModelError(text, "overflow", provider=info.provider, status=error.status if error else None, body=body)
+
+
+def _unsummarised(info: ModelInfo, error: ModelError) -> ModelError:
+    """The error of a summary that could not be made, saying that it was the summary."""
+    return ModelError(
+        UNSUMMARISED.format(model=info.full, error=str(error).rstrip(".")),
+        error.kind,
+        provider=error.provider,
+        status=error.status,
+        retry_after=error.retry_after,
+        retryable=error.retryable,
+        body=error.body,
+    )
 
 
 def _unknown(info: ModelInfo) -> str:

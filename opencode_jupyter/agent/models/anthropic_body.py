@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import ModelError
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from .anthropic_stream import AnthropicReader
@@ -85,6 +86,8 @@ class AnthropicWire(Wire):
             elif request.top_p is not None:  # newer models take one of the two
                 head["top_p"] = request.top_p
         head.update(options)
+        if thinks:
+            _fits(thinking.get("budget_tokens"), head["max_tokens"], self.info.full)
         parts = {"messages": self._messages(request.turns)}
         system = [{"type": "text", "text": text} for text in request.system if text.strip()]
         for block in system[:2]:
@@ -177,6 +180,17 @@ class AnthropicWire(Wire):
         if behind:
             out += [{"type": "text", "text": ATTACHED}, *behind]
         return out
+
+
+def _fits(budget: Any, most: Any, model: str) -> None:
+    """Refuse a budget for thoughts that leaves nothing of the answer's limit, which counts them too: the API would."""
+    if isinstance(budget, int) and isinstance(most, int) and budget >= most:
+        raise ModelError(
+            f"thinking.budgetTokens is {budget:,}, and an answer of {model} may have {most:,} tokens, thoughts included. Set "
+            "a smaller budget, or say in the model's entry (limit.output) that it gives more",
+            "setup",
+            provider=model.partition(":")[0],
+        )
 
 
 def wire_id(id: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import anyio
 
 if TYPE_CHECKING:
     import httpx2
@@ -64,11 +67,14 @@ class Connection:
         client = await self.open()
         loop = asyncio.get_running_loop()
         self._asking[loop] = self._asking.get(loop, 0) + 1
+        shaking = _Handshake()
+        watched = {"trace": shaking.on}
         try:
-            async with client.stream("POST", url, headers=headers, content=body) as response:
+            async with client.stream("POST", url, headers=headers, content=body, extensions=watched) as response:
                 yield response
         finally:
             self._asking[loop] -= 1
+            await shaking.end()
 
     async def rest(self) -> None:
         """Close the connections that this loop keeps for its next request, unless one is under way."""
@@ -86,3 +92,29 @@ class Connection:
                 await client.aclose()
             elif loop.is_running():
                 asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+
+
+class _Handshake:
+    """Closes a connection whose TLS handshake is given up: the HTTP library forgets its socket when it is cancelled.
+
+    It is told of the library's steps by the request extension ``trace`` (httpcore2's documentation, "Extensions").
+    """
+
+    def __init__(self) -> None:
+        self._stream: Any = None
+        self._begun = False
+
+    async def on(self, step: str, info: Mapping[str, Any]) -> None:
+        """A step of the library."""
+        if step.endswith("connect_tcp.complete"):
+            self._stream = info["return_value"]
+        elif step.endswith("start_tls.started"):
+            self._begun = True
+        elif step.endswith("start_tls.complete"):
+            self._begun = False
+
+    async def end(self) -> None:
+        """The request is over."""
+        if self._begun and self._stream is not None:
+            with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
+                await self._stream.aclose()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from ..compaction.limits import LONGEST_ANSWER
 from ..errors import ModelError
 from ..model import Cost, ModelInfo
 from . import catalogue
@@ -72,9 +73,11 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
     if entry.get("name"):
         info = replace(info, name=str(entry["name"]))
     limit = entry.get("limit")
+    most: int | None = None
     if isinstance(limit, Mapping):
         context, output = catalogue.number(limit.get("context")), catalogue.number(limit.get("output"))
         info = replace(info, context=context or info.context, output=output or info.output)
+        most = _most(output, info.context) if output else None
     cost = entry.get("cost")
     if isinstance(cost, Mapping):
         kinds = ("input", "output", "cache_read", "cache_write")
@@ -93,7 +96,17 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
         headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, Mapping) else {},
         temperature=entry.get("temperature") is not False,
         tools=entry.get("tool_call") is not False,
+        most=most,
     )
+
+
+def _most(output: int, context: int) -> int:
+    """Tokens to ask for at the most, where `limit.output` says what a model gives.
+
+    No more than what is kept free for an answer (`compaction.limits.usable`): a server that adds the two up would
+    refuse a conversation that still fits.
+    """
+    return min(output, LONGEST_ANSWER, context // 2 or output)
 
 
 def _format(id: str, npm: Any, known: Provider | None) -> Format:

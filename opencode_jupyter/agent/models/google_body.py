@@ -52,8 +52,9 @@ class GoogleWire(Wire):
             config["temperature"] = request.temperature
         if self.settings.temperature and request.top_p is not None:
             config["topP"] = request.top_p
-        if request.max_output:
-            config["maxOutputTokens"] = request.max_output
+        most = request.max_output or self.settings.most
+        if most:
+            config["maxOutputTokens"] = most
         if self.info.reasons:
             config["thinkingConfig"] = {"includeThoughts": True}
         head["generationConfig"] = {**config, **options}

@@ -58,8 +58,9 @@ class OpenAIWire(Wire):
                 head["temperature"] = request.temperature
             if request.top_p is not None:
                 head["top_p"] = request.top_p
-        if request.max_output:
-            head["max_completion_tokens" if self._openai else "max_tokens"] = request.max_output
+        most = request.max_output or self.settings.most
+        if most:
+            head["max_completion_tokens" if self._openai else "max_tokens"] = most
         if self._openai and request.session:
             head["prompt_cache_key"] = request.session
         for name, value in options.items():

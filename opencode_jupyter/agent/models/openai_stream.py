@@ -40,7 +40,7 @@ class OpenAIReader(Reader):
 
     def feed(self, value: Mapping[str, Any]) -> None:
         """One event of a stream."""
-        used = value.get("usage") or (value.get("x_groq") or {}).get("usage")
+        used = value.get("usage") or _mapping(value.get("x_groq")).get("usage")
         if isinstance(used, Mapping):
             self._used(used)
         choices = value.get("choices")
@@ -165,8 +165,8 @@ class OpenAIReader(Reader):
         return call
 
     def _used(self, used: Mapping[str, Any]) -> None:
-        sent = used.get("prompt_tokens_details") or {}
-        came = used.get("completion_tokens_details") or {}
+        sent = _mapping(used.get("prompt_tokens_details"))
+        came = _mapping(used.get("completion_tokens_details"))
         prompt, completion = count(used.get("prompt_tokens")), count(used.get("completion_tokens"))
         read = count(
             sent.get("cached_tokens") or used.get("prompt_cache_hit_tokens") or used.get("cached_tokens")
@@ -189,6 +189,10 @@ class OpenAIReader(Reader):
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _merged(details: list[Any]) -> list[dict[str, Any]]:
