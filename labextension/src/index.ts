@@ -7,6 +7,7 @@ import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/applica
 
 import type { CardSpill } from './card/token';
 import { controlMessage, documentOf, kernelOf, openKernel, requestPage } from './kernel';
+import panel from './lab';
 import { watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
@@ -51,4 +52,4 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [settings, plugin, notebook];
+export default [settings, plugin, notebook, panel];

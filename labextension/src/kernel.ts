@@ -13,6 +13,9 @@ const ANSWER_MS = 15_000;
 /** How long after its handling a message's answer may come: both travel apart. */
 const AFTER_IDLE_MS = 2_000;
 
+/** What a kernel answers; its `kind` says who does. */
+export type ToAnswer = PageRequest | SettledRequest | Word | { kind: 'panel'; what: string };
+
 type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
 type Connection = Kernel.IKernelConnection;
 
@@ -86,7 +89,7 @@ export function requestPage(kernel: Connection | null, request: PageRequest): Pr
 }
 
 /** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */
-export function requestKernel(kernel: Connection | null, request: PageRequest | SettledRequest | Word): Promise<unknown> {
+export function requestKernel(kernel: Connection | null, request: ToAnswer): Promise<unknown> {
   if (!kernel) {
     return Promise.reject(new Error('No kernel is running here.'));
   }

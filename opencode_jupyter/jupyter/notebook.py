@@ -34,6 +34,7 @@ from .lab import SpillPages
 from .live import LiveDisplay
 from .loaded import current
 from .open_notebooks import NotebookPages
+from .panel import Panel
 from .presenting import Cards
 from .result import CellResult
 from .settings import Settings
@@ -75,6 +76,7 @@ class Notebook:
         self.spills = SpillPages(self.workspace.truncation.directory)
         self.pages = NotebookPages(self._publish, self._somebody, self._running, getattr(shell, "starting_dir", ""))
         self.settled = SettledCards()
+        self.panel = Panel(self, self._publish, self._somebody)
         self.agent = AgentState()
         self.agent_session: Session | str | None = None
         """Where the next ``%%agent`` goes on: a session or its id; None for a new one."""
@@ -103,7 +105,12 @@ class Notebook:
         if self.kernel is None or self._undo:
             return
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
-        requests = {"page": self._page, "notebook": self.pages.on_message, "settled": self.settled.on_message}
+        requests = {
+            "page": self._page,
+            "notebook": self.pages.on_message,
+            "settled": self.settled.on_message,
+            "panel": self.panel.on_message,
+        }
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
@@ -119,6 +126,8 @@ class Notebook:
             notebooks.front_end = self.pages
             self._undo.append(lambda: setattr(notebooks, "front_end", None))
             self.pages.greet()
+            self.panel.connect()
+            self._undo.append(self.panel.disconnect)
 
     def _publish(self, content: dict[str, Any]) -> bool:
         return _kernel_compat.publish(self.kernel, content)

@@ -1,0 +1,101 @@
+import { KernelHub } from '../lab/hub';
+import type { Change } from '../lab/hub';
+
+/** A signal of JupyterLab's. */
+class Signal<T> {
+  private slots: ((sender: unknown, value: T) => void)[] = [];
+  connect = (slot: (sender: unknown, value: T) => void): void => void this.slots.push(slot);
+  emit(value: T): void {
+    this.slots.forEach(slot => slot(this, value));
+  }
+}
+
+/** A notebook that is open, with a kernel that answers control messages with `reply`, or not at all. */
+function open(id: string, source: string, reply?: unknown) {
+  const sent: unknown[] = [];
+  const kernel = {
+    id,
+    clientId: 'me',
+    username: 'ada',
+    isDisposed: false,
+    status: 'busy',
+    sendControlMessage: (message: { content: { data: unknown } }) => {
+      sent.push(message.content.data);
+      const future = {
+        done: new Promise(() => undefined),
+        dispose: () => undefined,
+        onReply: (_: unknown) => undefined,
+        onIOPub: () => undefined
+      };
+      void Promise.resolve().then(() => reply && future.onReply({ content: reply }));
+      return future;
+    }
+  };
+  const iopubMessage = new Signal<unknown>();
+  const statusChanged = new Signal<string>();
+  const document = {
+    node: globalThis.document.createElement('div'),
+    title: { label: `${id}.ipynb` },
+    content: { model: { cells: [{ sharedModel: { getSource: () => source } }] } },
+    context: { ready: Promise.resolve() },
+    sessionContext: { session: { kernel }, iopubMessage, statusChanged, kernelChanged: new Signal<void>() }
+  };
+  const nudge = (...topics: string[]): void =>
+    iopubMessage.emit({ header: { msg_type: 'opencode_jupyter' }, content: { kind: 'panel', topics } });
+  return { document, sent, nudge, statusChanged };
+}
+
+function hubOf(...opened: { document: unknown }[]): { hub: KernelHub; heard: Change[] } {
+  const shell = {
+    widgets: (area: string) => (area === 'main' ? opened.map(({ document }) => document) : [])[Symbol.iterator](),
+    currentWidget: opened[0]?.document
+  };
+  const app = { shell, restored: Promise.resolve(), docRegistry: { addWidgetExtension: () => undefined } };
+  const hub = new KernelHub(app as never);
+  const heard: Change[] = [];
+  hub.changed.connect((_, change) => void heard.push(change));
+  return { hub, heard };
+}
+
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 10; i++) {
+    await Promise.resolve();
+  }
+};
+
+beforeEach(() => localStorage.clear());
+
+test('a kernel whose notebook names the extension is asked when the page opens, others are left alone', async () => {
+  const ours = open('a', '%load_ext opencode_jupyter', { asks: [] });
+  const other = open('b', 'print(1)', { asks: [] });
+  const { hub, heard } = hubOf(ours, other);
+  await settle();
+  expect(hub.kernels().map(({ id, name }) => [id, name])).toEqual([['a', 'a.ipynb']]);
+  expect(other.sent).toEqual([]);
+  expect(heard.map(({ kernelId }) => kernelId)).toEqual(['a']);
+});
+
+test('a kernel that says hello is known, is remembered by the browser, and is gone when it restarts', async () => {
+  const late = open('c', '', { asks: [] });
+  const { hub, heard } = hubOf(late);
+  await settle();
+  expect(hub.kernels()).toEqual([]);
+  late.nudge('hello', 'asks');
+  expect(hub.current()?.id).toBe('c');
+  late.nudge('asks');
+  expect(heard.at(-1)).toEqual({ kernelId: 'c', topics: ['asks'] });
+  late.statusChanged.emit('restarting');
+  expect(hub.kernels()).toEqual([]);
+  const again = hubOf(open('c', '', { asks: [] }));
+  await settle();
+  expect(again.hub.kernels()).toHaveLength(1);
+});
+
+test('words of the kernel about what went wrong are the error', async () => {
+  const ours = open('d', 'opencode_jupyter', { error: 'The kernel is too busy.' });
+  const { hub } = hubOf(ours);
+  ours.nudge('hello');
+  await settle();
+  await expect(hub.request('d', { what: 'asks' })).rejects.toThrow('too busy');
+  await expect(hub.request('gone', { what: 'asks' })).rejects.toThrow('No kernel');
+});

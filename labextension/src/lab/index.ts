@@ -1,0 +1,46 @@
+/** The plugin that shows the side panel. Each section has a folder of its own beside this one. */
+
+import { ILayoutRestorer } from '@jupyterlab/application';
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { consoleIcon } from '@jupyterlab/ui-components';
+
+import { trans } from '../i18n';
+import { KernelHub } from './hub';
+import { ToolPanel } from './panel';
+import type { MakeSection } from './section';
+
+/** The sections, in the order of their tabs. */
+const SECTIONS: readonly MakeSection[] = [];
+/** The panel's command. */
+export const SHOW_PANEL = 'opencode-jupyter:show-panel';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'opencode-jupyter:panel',
+  description: 'A side panel of the tool calls of all open notebooks.',
+  autoStart: true,
+  optional: [ICommandPalette, ILayoutRestorer],
+  activate: (app: JupyterFrontEnd, palette: ICommandPalette | null, restorer: ILayoutRestorer | null): void => {
+    const hub = new KernelHub(app);
+    let panel: ToolPanel | undefined;
+    const reveal = (id: string): void => {
+      panel?.choose(id);
+      app.shell.activateById(panel?.id ?? '');
+    };
+    const sections = SECTIONS.map(make => make({ app, hub, reveal }));
+    if (!sections.length) {
+      return;
+    }
+    panel = new ToolPanel(hub, sections, app.shell.currentChanged ?? null);
+    panel.title.icon = consoleIcon;
+    app.shell.add(panel, 'right', { rank: 500, type: 'OpenCode tools' });
+    restorer?.add(panel, panel.id);
+    app.commands.addCommand(SHOW_PANEL, {
+      label: trans.__('Show tool calls'),
+      execute: (args?: { section?: string }) => reveal(String(args?.section ?? sections[0]?.id ?? ''))
+    });
+    palette?.addItem({ command: SHOW_PANEL, category: trans.__('OpenCode tools') });
+  }
+};
+
+export default plugin;

@@ -1,0 +1,137 @@
+"""The kernel's side of the panels: requests by the control channel, and nudges when something has changed.
+
+A page asks ``{"kind": "panel", "what": NAME, ...}`` on the control channel, which a busy kernel hears too, and gets
+what the handler of that name gives, or ``{"error": words for a person}``. Handlers run on the control channel's thread,
+so each takes a bounded time. When something has changed the kernel publishes ``{"kind": "panel", "topics": [...]}`` on
+IOPub, and pages ask anew: a nudge holds no content, so none that is lost or late shows something wrong.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import inspect
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ToolError
+from . import asks
+
+if TYPE_CHECKING:
+    from ..notebook import Notebook
+
+log = logging.getLogger(__name__)
+
+KIND = "panel"
+SOON = 0.1
+"""Seconds within which changes are told together; what waits for a person is told at once."""
+PATIENCE = 2.0
+"""Seconds that a request may wait for the engine, which a tool may keep busy."""
+
+Handler = Callable[["Panel", dict[str, Any]], dict[str, Any]]
+HANDLERS: dict[str, Handler] = {**asks.HANDLERS}
+"""By the request's ``what``. Each module of this package has its own, and names them here."""
+URGENT = frozenset({"asks"})
+ASKING = ("permission.asked", "permission.replied", "question.asked", "question.replied", "question.rejected")
+"""Events after which something else waits for a person."""
+
+
+class Panel:
+    """Answers the pages of one notebook's kernel.
+
+    Args:
+        notebook: whose calls, tools and rules are shown.
+        publish: sends content to all front ends.
+        attended: whether somebody may be there; nothing is published when not.
+    """
+
+    def __init__(
+        self, notebook: Notebook, publish: Callable[[dict[str, Any]], bool], attended: Callable[[], bool]
+    ) -> None:
+        self.notebook = notebook
+        self._publish = publish
+        self._attended = attended
+        self._topics: set[str] = set()
+        self._told = False
+        self._unsubscribe: list[Callable[[], None]] = []
+        self._watched: set[str] = set()
+
+    def connect(self) -> None:
+        """Begin to tell pages of what waits, and make this kernel known to those that are there."""
+        for event in ASKING:
+            self.watch(event, "asks")
+        self.changed("hello", "asks")
+
+    def disconnect(self) -> None:
+        """Tell nothing any more."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        self._unsubscribe, self._watched = [], set()
+        with contextlib.suppress(Exception):
+            if self._attended():
+                self._publish({"kind": KIND, "topics": ["bye"]})
+
+    def watch(self, event: str, topic: str) -> None:
+        """Have pages told of `topic` at each `event` of the bus from now on; a second time does nothing.
+
+        For what costs something to listen to: a handler calls it when a page asks the first time.
+        """
+        if event in self._watched:
+            return
+        self._watched.add(event)
+        self._unsubscribe.append(self.notebook.workspace.bus.subscribe(event, lambda _: self.changed(topic)))
+
+    def changed(self, *topics: str) -> None:
+        """Something of these topics has changed; on any thread."""
+        self._topics.update(topics)
+        loop = self.notebook.engine.loop
+        with contextlib.suppress(RuntimeError):  # the engine has ended
+            if not URGENT.isdisjoint(topics):
+                loop.call_soon_threadsafe(self._tell)
+            elif not self._told:
+                self._told = True
+                loop.call_soon_threadsafe(loop.call_later, SOON, self._tell)
+
+    def _tell(self) -> None:
+        self._told = False
+        topics, self._topics = sorted(self._topics), set()
+        if topics and self._attended():
+            self._publish({"kind": KIND, "topics": topics})
+
+    # ------------------------------------------------------------------ on the control channel's thread
+
+    def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Answer a page. Never raises."""
+        handler = HANDLERS.get(str(asked.get("what")))
+        if handler is None:
+            return {"error": "This kernel has another version of opencode_jupyter than this page; restart the kernel."}
+        try:
+            return handler(self, asked)
+        except (ToolError, ValueError) as error:
+            return {"error": str(error)}
+        except TimeoutError:
+            return {"error": "The kernel is too busy to answer; try again in a moment."}
+        except Exception as error:  # the page must hear something
+            log.exception("a panel's request failed: %r", asked.get("what"))
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    def on_engine(self, fn: Callable[..., Any], *args: Any, patience: float = PATIENCE) -> Any:
+        """What `fn` (plain or async) gives on the workspace's loop.
+
+        Raises:
+            TimeoutError: it took longer than `patience` seconds; it is given up.
+        """
+
+        async def work() -> Any:
+            outcome = fn(*args)
+            return await outcome if inspect.isawaitable(outcome) else outcome
+
+        future = self.notebook.engine.submit(work())
+        try:
+            return future.result(patience)
+        except concurrent.futures.TimeoutError:
+            if future.done():
+                raise
+            future.cancel()
+            raise TimeoutError from None
