@@ -92,6 +92,8 @@ export interface ControlBridge {
   send(kernelId: string, commId: string, message: ToKernel): boolean;
   /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
   open(card: Element, kernelId: string, spill: CardSpill): void;
+  /** Opens a file of the kernel's machine in the ordinary editor, at `line` from 1, where the server has it. */
+  openFile?(card: Element, kernelId: string, path: string, line?: number): void;
 }
 
 /** The bridge, where the JupyterLab extension has put one. */

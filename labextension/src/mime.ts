@@ -30,6 +30,7 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
     const callbacks: CardCallbacks = {};
     if (bridge()) {
       callbacks.open = spill => bridge()?.open(this.node, '', spill);
+      callbacks.openFile = (path, line) => bridge()?.openFile?.(this.node, '', path, line);
     }
     const run = model.data[RUN_MIME] as unknown;
     if (isRun(run)) {

@@ -81,6 +81,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
   if (bridge()) {
     callbacks.open = spill => bridge()?.open(el, model.get('kernel_id') ?? '', spill);
+    callbacks.openFile = (path, line) => bridge()?.openFile?.(el, model.get('kernel_id') ?? '', path, line);
   }
   const hello = (): void => send({ kind: 'hello', frontend: frontend(), version: VERSION });
   const end = model.get('run') ? showRun(model, el, callbacks, hello) : showCall(model, el, callbacks);

@@ -17,6 +17,7 @@ from .mime import cut
 from .served import files_url
 from .view_asks import AskView, rule_json
 from .view_bodies import bodies_of
+from .view_files import opens_of
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -49,6 +50,8 @@ class Extras:
     """Paths below it are shown relative to it."""
     nested: bool = False
     """Drawn inside another card: its live output is shorter."""
+    directory: Path | None = None
+    """The session's folder, which paths in arguments count from."""
 
 
 def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = False) -> dict[str, Any]:
@@ -81,7 +84,12 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         if isinstance(metadata.get(name), int):
             ui[name] = metadata[name]
     ui = {**_how_far(metadata.pop("progress", None), state), **ui}
+    opens = opens_of(part, diff, extras.directory)
+    if opens is not None:
+        ui["opens"] = opens
     ui.update(bodies_of(part, metadata, extras.base))
+    if extras.base is not None and ("table" in ui or "diffs" in ui):
+        ui["base"] = str(extras.base)
     if isinstance(diff, str) and diff and "diffs" not in ui:
         ui["diff"] = diff[:DIFF_CHARS]
     if isinstance(state, Completed):
@@ -150,6 +158,7 @@ def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, 
         [card_tree(child, asks, live=live, nested=True) for child in call.children],
         call.ctx.worktree if str(call.ctx.worktree) != call.ctx.worktree.anchor else call.ctx.directory,
         nested,
+        call.ctx.directory,
     )
     return card_part(call.part if live else ended(call.part), extras, live=live)
 

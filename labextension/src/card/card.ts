@@ -7,6 +7,7 @@ import { drawDiff } from './diff';
 import { button, el, hasFocus, setText, show } from './dom';
 import { drawSpill, FootView } from './foot';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
+import { linkPaths, markPath } from './links';
 import { RETRY_MS } from './prompt';
 import { QuestionView } from './question';
 import type { CardCallbacks, CardPart, TailUpdate } from './token';
@@ -116,6 +117,7 @@ class CardView {
     this.drawAsk(running);
     const { spill } = ui;
     this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.callbacks));
+    linkPaths(this.card, part, this.callbacks);
     this.tick(running);
   }
 
@@ -152,6 +154,9 @@ class CardView {
     setText(this.tool, visibleLine(part.tool));
     setText(this.title, label);
     this.title.title = label;
+    if (part.ui.opens) {
+      markPath(this.title, part.ui.opens.path, part.ui.opens.line);
+    }
     this.card.setAttribute('aria-label', `${visibleLine(part.tool)} ${label}`.trim());
     setText(this.mark, mark);
     setText(this.state, word);

@@ -73,6 +73,13 @@ export function diffRows(diff: string): DiffRow[] {
   return rows;
 }
 
+/** The line, in the file as it is now, of the first change of `diff`. */
+export function firstChange(diff: string): number | undefined {
+  const rows = diffRows(diff);
+  const at = rows.findIndex(({ sign }) => sign === '+' || sign === '-');
+  return at < 0 ? undefined : (rows.slice(at).find(({ sign }) => sign === '+' || sign === ' ') ?? rows[at]).line;
+}
+
 const KIND = { '+': 'oc-add', '-': 'oc-del', ' ': '', '@': 'oc-gap', '\\': 'oc-gap', f: 'oc-file' };
 
 /** Draws `diff` into `host`, replacing what is there. */

@@ -269,6 +269,10 @@ export interface CardUi {
   files?: string[];
   /** Lines of the output that a person is shown, first index and the one after the last; absent: all. */
   shown?: [number, number];
+  /** The folder that relative paths of `table` and `diffs` are in, on the kernel's machine. */
+  base?: string;
+  /** The file that the label names, and the line (from 1) that the call is about. */
+  opens?: { path: string; line?: number };
   /** Calls made inside this one (batch, task). */
   children?: CardPart[];
 }
@@ -309,6 +313,8 @@ export interface CardCallbacks {
   stop?(callID: string): void;
   /** The person wants to see the whole output; goes before the spill's URL. */
   open?(spill: CardSpill): void;
+  /** The person wants to see a file of the kernel's machine, at `line` from 1. */
+  openFile?(path: string, line?: number): void;
 }
 
 /** A piece of live output, sent apart from the part so that a chatty tool stays cheap. */

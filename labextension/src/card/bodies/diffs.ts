@@ -1,8 +1,9 @@
 /** The changes of several files, each with its name and how much changed. */
 
-import { drawDiff } from '../diff';
+import { drawDiff, firstChange } from '../diff';
 import { el } from '../dom';
 import { visibleLine } from '../format';
+import { markPath } from '../links';
 import type { CardDiff } from '../token';
 
 const WORDS: Record<string, string> = { add: 'new', delete: 'deleted', move: 'moved', update: '' };
@@ -14,7 +15,11 @@ export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
       const block = el('details', 'oc-filediff');
       block.open = true;
       const head = el('summary');
-      head.append(el('code', '', visibleLine(path)));
+      const name = el('code', '', visibleLine(path));
+      if (type !== 'delete') {
+        markPath(name, path, firstChange(diff));
+      }
+      head.append(name);
       const words = from ? `moved from ${visibleLine(from)}` : (WORDS[type] ?? visibleLine(type));
       if (words) {
         head.append(' ', el('span', 'oc-why', words));
