@@ -3,6 +3,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
+import type { EditingRequest } from './editing/token';
 import type { ControlContent, PageReply, PageRequest, SettledRequest } from './messages';
 import type { Word } from './notebook/protocol';
 
@@ -14,7 +15,7 @@ const ANSWER_MS = 15_000;
 const AFTER_IDLE_MS = 2_000;
 
 /** What a kernel answers; its `kind` says who does. */
-export type ToAnswer = PageRequest | SettledRequest | Word | { kind: 'panel'; what: string };
+export type ToAnswer = PageRequest | SettledRequest | Word | EditingRequest | { kind: 'panel'; what: string };
 
 type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
 type Connection = Kernel.IKernelConnection;

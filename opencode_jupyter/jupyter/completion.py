@@ -45,14 +45,14 @@ _LINE = re.compile(
 )
 _CELL = re.compile(r"%%(tool|agent)(?=\s)")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
-_VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
+VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
 
 Choice = tuple[str, str]
 """A completion and its type, as a front end shows it."""
 
 
 def complete(
-    notebook: Notebook, user_ns: Mapping[str, Any], full_text: str, cursor_line: int, until: str
+    notebook: Notebook, user_ns: Mapping[str, Any], full_text: str, cursor_line: int, until: str, *, follow: bool = True
 ) -> dict[str, Any]:
     """IPython's matcher result for a place in a cell.
 
@@ -62,6 +62,7 @@ def complete(
         full_text: the cell.
         cursor_line: 0-based line of the cursor.
         until: that line up to the cursor.
+        follow: take the workspace to the kernel's folder first; False while a cell may run, whose call that would move.
     """
     match = _LINE.match(until)
     if match is None and cursor_line == 0 and full_text.startswith("%%"):
@@ -70,7 +71,8 @@ def complete(
         return _request(user_ns, until)
     if match is None:
         return {"completions": []}
-    in_background(notebook)
+    if follow or notebook.workspace.directory == _folder(notebook):
+        in_background(notebook)
     *before, word = typed_words(until[match.end() :])
     completer = _Completer(notebook, user_ns, before, word)
     command = match.group(1)
@@ -187,7 +189,7 @@ class _Completer:
         """The tool's name and the words behind it; None and the options if it is not there yet."""
         words = iter(enumerate(self.before))
         for i, word in words:
-            if word in _VALUED:
+            if word in VALUED:
                 next(words, None)
             elif not word.startswith("-"):
                 return word, self.before[i + 1 :]
@@ -216,7 +218,7 @@ class _Completer:
         """The fields that are still open; the word under the cursor would fill the first."""
         count, skip = 0, False
         for word in given:
-            if skip or word in _VALUED:
+            if skip or word in VALUED:
                 skip = not skip
             elif not word.startswith("-") and _KEY.match(word) is None:
                 count += 1

@@ -28,6 +28,7 @@ from .approvals import Broker
 from .arguments import CallRequest
 from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
+from .editing import Editing
 from .engine import Engine
 from .handle import CallHandle
 from .lab import SpillPages
@@ -76,6 +77,7 @@ class Notebook:
         self.spills = SpillPages(self.workspace.truncation.directory)
         self.pages = NotebookPages(self._publish, self._somebody, self._running, getattr(shell, "starting_dir", ""))
         self.settled = SettledCards()
+        self.editing = Editing(self)
         self.panel = Panel(self, self._publish, self._somebody)
         self.agent = AgentState()
         self.agent_session: Session | str | None = None
@@ -110,6 +112,7 @@ class Notebook:
             "notebook": self.pages.on_message,
             "settled": self.settled.on_message,
             "panel": self.panel.on_message,
+            **self.editing.requests,
         }
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)

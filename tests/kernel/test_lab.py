@@ -29,3 +29,24 @@ def test_pages_while_a_cell_blocks(kernel: Kernel) -> None:
     kernel.run("%unload_ext opencode_jupyter")
     request = kernel.send("control", TYPE, asked)
     assert not kernel.pump(lambda: request in kernel.replies, 1, strict=False)
+
+
+def test_lines_are_completed_while_a_cell_blocks(kernel: Kernel) -> None:
+    kernel.run(LOAD)
+    kernel.run("%tool glob x")
+    asked = {"comm_id": "", "data": {"kind": "complete", "code": "%tool re", "cursor_pos": 8}}
+    explained = {"comm_id": "", "data": {"kind": "help", "code": "%tool read", "cursor_pos": 8}}
+    for blocking in ("__import__('time').sleep(3)", "%tool bash sleep 3", "while time.monotonic() < end: pass"):
+        busy = kernel.submit(f"import time; end = time.monotonic() + 3; print('on')\n{blocking}")
+        kernel.pump(lambda busy=busy: "on" in busy.stdout)
+        found = kernel.request("control", TYPE, asked)
+        while found.get("late"):  # the first one imports what answers
+            found = kernel.request("control", TYPE, asked)
+        assert found["matches"] == [{"text": "read", "type": "tool"}]
+        assert (found["start"], found["end"]) == (6, 8)
+        told = kernel.request("control", TYPE, explained)
+        assert told.get("name") == "read" or told.get("late")
+        assert not busy.done
+        kernel.finish(busy)
+    told = kernel.request("control", TYPE, {"comm_id": "", "data": {"kind": "schemas"}})
+    assert "read" in [one["name"] for one in told["tools"]]

@@ -59,6 +59,15 @@ const REMEMBERED = 50;
 /** After these nothing of a kernel's past is there any more. */
 const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
+const hubs = new WeakMap<object, KernelHub>();
+
+/** The one hub of a page: each would ask the kernels anew. */
+export function hubOf(app: JupyterFrontEnd): KernelHub {
+  const hub = hubs.get(app) ?? new KernelHub(app);
+  hubs.set(app, hub);
+  return hub;
+}
+
 /** The kernels with our extension in one page. */
 export class KernelHub {
   /** A kernel says that something has changed, comes or goes. */

@@ -6,7 +6,7 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { consoleIcon } from '@jupyterlab/ui-components';
 
 import { trans } from '../i18n';
-import { KernelHub } from './hub';
+import { hubOf } from './hub';
 import { ToolPanel } from './panel';
 import type { MakeSection } from './section';
 
@@ -21,7 +21,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   optional: [ICommandPalette, ILayoutRestorer],
   activate: (app: JupyterFrontEnd, palette: ICommandPalette | null, restorer: ILayoutRestorer | null): void => {
-    const hub = new KernelHub(app);
+    const hub = hubOf(app);
     let panel: ToolPanel | undefined;
     const reveal = (id: string): void => {
       panel?.choose(id);

@@ -1,0 +1,131 @@
+"""What the word under the pointer means in a ``%tool`` line: the tool, one of its parameters, or an option."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..core.repair import correct_name
+from .arguments import OPTIONS
+from .arguments_schema import Field, Spec, spec_of
+from .arguments_words import BLANK
+from .completion import VALUED
+from .editing_schemas import DESCRIPTION, field_of, tool_described
+from .help import source_of
+
+if TYPE_CHECKING:
+    from ..core.registry import Registry
+
+_HEAD = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%{1,2}tool(?:_awaited)?(?=\s)")
+_KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
+_NOTHING: dict[str, Any] = {"found": False}
+
+
+def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
+    """What stands at a place of a cell.
+
+    Args:
+        registry: whose tools.
+        code: the cell.
+        position: counts code points.
+
+    Returns:
+        ``found``, and if so ``kind`` (``tool``, ``parameter``, ``option``), ``name``, ``description``, the place of the
+        word (``start``, ``end``), and what is known besides: ``source``, ``usage`` of a tool; ``type``, ``required``,
+        ``default``, ``choices`` of a parameter.
+    """
+    begin = code.rfind("\n", 0, position) + 1
+    line = code[begin:].partition("\n")[0]
+    head = _HEAD.match(line)
+    if head is None or ("%%" in head.group() and begin):
+        return _NOTHING
+    words = list(spans(line, head.end()))
+    at = next((i for i, (_, start, end) in enumerate(words) if start <= position - begin <= end), None)
+    if at is None:
+        return _NOTHING
+    word, start, end = words[at]
+    place = {"found": True, "start": begin + start, "end": begin + end}
+    named = _tool_at([text for text, _, _ in words])
+    if word.startswith("-") and (named is None or at < named):
+        return {**place, **_option(word)} if word in OPTIONS else _NOTHING
+    if named is None or at < named:
+        return _NOTHING
+    tool = registry.get(correct_name(registry, words[named][0].rstrip("?")))
+    if tool is None:
+        return _NOTHING
+    spec = spec_of(tool, registry)
+    if at == named:
+        names = " ".join(f.name if f.required else f"[{f.name}]" for f in spec.positional)
+        about = {"kind": "tool", "name": tool.id, "description": tool_described(spec)}
+        return {**place, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
+    if word in OPTIONS:
+        return {**place, **_option(word)}
+    field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
+    return {**place, "kind": "parameter", **field_of(field)} if field is not None else _NOTHING
+
+
+def spans(line: str, position: int) -> Iterator[tuple[str, int, int]]:
+    """The words of a line from a place on, as `completion.typed_words` cuts them, with begin and end."""
+    begin, mark, escaped = None, "", False
+    for at in range(position, len(line)):
+        char = line[at]
+        if char in BLANK and not mark and not escaped:
+            if begin is not None:
+                yield line[begin:at], begin, at
+                begin = None
+            continue
+        begin = at if begin is None else begin
+        if escaped:
+            escaped = False
+        elif char == "\\" and mark != "'":
+            escaped = True
+        elif mark:
+            mark = "" if char == mark else mark
+        elif char in "'\"":
+            mark = char
+    if begin is not None:
+        yield line[begin:], begin, len(line)
+
+
+def _tool_at(words: list[str]) -> int | None:
+    """Which word names the tool: the first that is no option and no option's value."""
+    at = 0
+    while at < len(words):
+        if words[at] in VALUED:
+            at += 2
+        elif words[at].startswith("-"):
+            at += 1
+        else:
+            return at
+    return None
+
+
+def _option(word: str) -> dict[str, Any]:
+    value, two_blanks, text = OPTIONS[word].partition("  ")
+    name = f"{word} {value}" if two_blanks else word
+    return {"kind": "option", "name": name, "description": (text or value)[:DESCRIPTION]}
+
+
+def _field_at(spec: Spec, words: list[str]) -> Field | None:
+    """The parameter that the last of `words` gives, by its name or by its place among those without one."""
+    key = _KEY.match(words[-1])
+    if key is not None:
+        return spec.find(key.group(1))
+    if spec.raw:
+        return spec.body
+    loose, used, skip = 0, set(), False
+    for word in words[:-1]:
+        match = _KEY.match(word)
+        if skip or word in VALUED:
+            skip = not skip
+        elif match is not None:
+            used.add(match.group(1))
+        elif not word.startswith("-"):
+            loose += 1
+    if skip:
+        return None
+    places = [field for field in spec.positional if field.name not in used]
+    if loose >= len(places):
+        return places[-1] if places and places[-1].takes("array") else None
+    return places[loose]

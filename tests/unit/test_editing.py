@@ -1,0 +1,249 @@
+"""Lines that are being typed, completed and explained for a page: as by IPython's completer, and never blocking."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import Tool, ToolContext, tool
+from opencode_jupyter.core.tool import Definition
+from opencode_jupyter.jupyter.completion import typed_words
+from opencode_jupyter.jupyter.editing import LIMIT, Editing
+from opencode_jupyter.jupyter.editing_help import spans
+from opencode_jupyter.jupyter.editing_schemas import MOST_CHOICES, Schemas
+from tests.support.shells import Shell, shell
+
+ODD: dict[str, Any] = {
+    "none": {},
+    "no properties": {"type": "object"},
+    "no object": {"type": "object", "properties": {"a": True, "b": None, "c": {"type": ["string", "null"]}}},
+    "many values": {"type": "object", "properties": {"x": {"enum": list(range(1000))}}},
+    "long": {"type": "object", "properties": {"x": {"type": "string", "description": "d" * 100_000}}},
+    "mixed": {"type": "object", "properties": {"x": {"anyOf": [{"const": "a\nb"}, {"type": "array", "items": {}}]}}},
+}
+
+
+async def nothing(args: Any, ctx: ToolContext) -> str:
+    return str(args)
+
+
+@pytest.fixture(scope="module")
+def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("editing")) as made:
+        Path("a.txt").write_text("x")
+        made.run("tables = {'pattern': 'x'}")
+        yield made
+
+
+@pytest.fixture
+def editing(ip: Shell) -> Editing:
+    return Editing(ip.notebook)
+
+
+def asked(code: str, cursor: int | None = None) -> dict[str, Any]:
+    return {"code": code, "cursor_pos": len(code) if cursor is None else cursor}
+
+
+def answered(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """The answer once it is not late: the first one imports what answers."""
+    end = time.monotonic() + 20
+    while (found := answer(question)).get("late"):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("%tool re", "%tool read"),
+        ("x = 1\nr = %tool gl", "r = %tool glob"),
+        ("%%tool wri", "%%tool write"),
+        ("%tool read a.txt li", "%tool read a.txt limit="),
+        ("%tool read a", "%tool read a.txt"),
+        ("%tool --agent pl", "%tool --agent plan"),
+        ("%tool grep --from tab", "%tool grep --from tables"),
+        ("%permissions mode a", "%permissions mode ask"),
+        ("%tools un", "%tools undo"),
+        ("%mcp li", "%mcp list"),
+        ("%sessions ren", "%sessions rename"),
+        ("%%agent --mo", "%%agent --mode"),
+        ("%%agent\nsay {tab", "say {tables"),
+        ("📈 = 1\n%tool re", "%tool read"),
+    ],
+)
+def test_completes_as_the_completer_does(ip: Shell, editing: Editing, code: str, line: str) -> None:
+    found = answered(editing.complete, asked(code))
+    made = [code[: found["start"]] + one["text"] + code[found["end"] :] for one in found["matches"]]
+    lines = [text.rpartition("\n")[2] for text in made]
+    assert line in lines
+    assert sorted(lines) == sorted(ip.complete(code))
+    assert all(one["type"] for one in found["matches"])
+
+
+@pytest.mark.parametrize("code", ["prin", "x = 5 % to", "'%tool re", "y\n%%tool re", "%%tool bash\nli", ""])
+def test_other_places_are_not_ours(editing: Editing, code: str) -> None:
+    assert answered(editing.complete, asked(code))["matches"] == []
+
+
+def test_odd_questions_have_an_answer(editing: Editing) -> None:
+    for question in ({}, {"code": 3, "cursor_pos": "x"}, {"code": "%tool re", "cursor_pos": -1}, asked("%tool re", 99)):
+        assert "matches" in answered(editing.complete, question)
+        assert "found" in answered(editing.help, question)
+    long = "%tool read " + "a" * 50_000
+    assert answered(editing.complete, asked(long))["matches"] == []
+    assert "matches" in answered(editing.complete, asked("%tool read " + "'a\"" * 3_000))
+
+
+def test_what_blocks_is_given_up_and_the_next_question_answered(ip: Shell, editing: Editing) -> None:
+    go_on = threading.Event()
+
+    def slow(workspace: Any, field: str) -> list[str]:
+        go_on.wait(30)
+        return ["at last"]
+
+    parameters = {"type": "object", "properties": {"x": {"type": "string"}}}
+    answered(editing.complete, asked("%tool re"))
+    ip.notebook.workspace.registry.register(Tool("slow", Definition("S.", parameters, nothing), completions=slow))
+    try:
+        for _ in range(5):
+            began = time.monotonic()
+            assert editing.complete(asked("%tool slow ")) == {"late": True}
+            assert time.monotonic() - began < LIMIT + 0.5
+        began = time.monotonic()
+        assert editing.complete(asked("%tool re")) == {"late": True}  # both places are taken
+        assert time.monotonic() - began < 0.1
+        go_on.set()
+        found = answered(editing.complete, asked("%tool slow "))
+        assert [one["text"] for one in found["matches"]] == ["x=", "'at last'"]
+        assert answered(editing.complete, asked("%tool re"))["matches"]
+    finally:
+        go_on.set()
+        ip.notebook.workspace.registry.unregister("slow")
+
+
+def test_the_folder_is_left_to_the_cell_that_runs(
+    ip: Shell, editing: Editing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ip.notebook.workspace.directory
+    (tmp_path / "there.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert answered(editing.complete, asked("%tool read th"))["matches"] == [{"text": "there.txt", "type": "path"}]
+    assert ip.notebook.workspace.directory == before
+
+
+# ---------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize(
+    ("code", "word", "kind", "name"),
+    [
+        ("%tool read a.txt", "read", "tool", "read"),
+        ("%tool Read a.txt", "Read", "tool", "read"),
+        ("%tool read a.txt limit=3", "limit=3", "parameter", "limit"),
+        ("%tool read a.txt limit=3", "a.txt", "parameter", "filePath"),
+        ("%tool grep x 'some dir' ", "'some dir'", "parameter", "path"),
+        ("%tool bash echo hi", "hi", "parameter", "command"),
+        ("%tool bash workdir=/tmp ls", "workdir=/tmp", "parameter", "workdir"),
+        ("%tool -q read a.txt", "-q", "option", "-q"),
+        ("%tool --timeout 3 read a.txt", "--timeout", "option", "--timeout SECONDS"),
+        ("%tool read a.txt --dry-run", "--dry-run", "option", "--dry-run"),
+        ("x = 1\n  y = %tool glob *.py", "glob", "tool", "glob"),
+        ("%%tool write a.txt\ncontent", "write", "tool", "write"),
+    ],
+)
+def test_explains_the_word_at_a_place(editing: Editing, code: str, word: str, kind: str, name: str) -> None:
+    start = code.index(word)
+    for place in (start, start + 1, start + len(word)):
+        told = answered(editing.help, asked(code, place))
+        assert (told["found"], told["kind"], told["name"]) == (True, kind, name)
+        assert (told["start"], told["end"]) == (start, start + len(word))
+        assert told["description"]
+
+
+def test_explains_a_parameter_by_its_schema(editing: Editing) -> None:
+    told = answered(editing.help, asked("%tool read a.txt limit=3", 20))
+    assert told["type"] == "number" or told["type"] == "integer"
+    assert told["required"] is False
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [("%tool nosuch x", 8), ("%tool read ", 11), ("%tool --timeout 3 read", 17), ("read", 1), ("%tool", 3), ("", 0)],
+)
+def test_explains_nothing_else(editing: Editing, code: str, place: int) -> None:
+    assert answered(editing.help, asked(code, place)) == {"found": False}
+
+
+def test_words_have_their_places() -> None:
+    for line in ("a 'b c' d\\ e \"f", "  ", "'it", "a\\", 'x:={"a": 1} y'):
+        cut = list(spans(line, 0))
+        assert [word for word, _, _ in cut] == [word for word in typed_words(line) if word]
+        assert all(line[start:end] == word for word, start, end in cut)
+
+
+# ---------------------------------------------------------------------- schemas
+
+
+def test_a_page_is_told_once_until_tools_change(ip: Shell, editing: Editing) -> None:
+    told = answered(editing.schemas, {})
+    read = next(one for one in told["tools"] if one["name"] == "read")
+    assert read["fields"][0]["name"] == "filePath" and read["fields"][0]["required"]
+    assert read["source"] == "built in" and read["summary"]
+    assert {"--dry-run", "--timeout"} <= set(told["options"]) and "--timeout" in told["valued"]
+    assert "undo" in told["commands"]["tools"]
+    revision = told["revision"]
+    assert answered(editing.schemas, {"revision": revision}) == {"revision": revision}
+
+    @tool
+    def quite_new(colour: str = "red") -> str:
+        """Paint."""
+        return colour
+
+    ip.notebook.workspace.registry.register(quite_new)
+    try:
+        assert answered(editing.complete, asked("%tool re"))["revision"] != revision
+        again = answered(editing.schemas, {"revision": revision})
+        made = next(one for one in again["tools"] if one["name"] == "quite_new")
+        assert made["fields"][0] | {"description": ""} == {
+            "name": "colour",
+            "type": "string",
+            "required": False,
+            "description": "",
+            "choices": [],
+            "list": False,
+            "default": "red",
+        }
+    finally:
+        ip.notebook.workspace.registry.unregister("quite_new")
+
+
+def test_odd_schemas_and_many_tools(ip: Shell) -> None:
+    registry = ip.notebook.workspace.registry
+    for name, schema in ODD.items():
+        registry.register(Tool(f"odd {name}", Definition("O.", schema, nothing)))
+
+    def broken(context: Any) -> Definition:
+        raise RuntimeError("no")
+
+    registry.register(Tool("broken", broken))
+    for i in range(500):
+        registry.register(Tool(f"many_{i}", Definition("Many.", {"type": "object", "properties": {"a": {}}}, nothing)))
+    try:
+        told = {one["name"]: one for one in Schemas(registry).reply()["tools"]}
+        assert told["broken"]["fields"] == []
+        assert len(told["odd many values"]["fields"][0]["choices"]) == MOST_CHOICES
+        assert len(told["odd long"]["fields"][0]["description"]) <= 1_000
+        assert {name for name in told if name.startswith("odd ")} == {f"odd {name}" for name in ODD}
+        assert told["many_499"]["summary"] == "Many."
+        editing = Editing(ip.notebook)
+        assert len(answered(editing.complete, asked("%tool many_"))["matches"]) == 500
+    finally:
+        for name in ["broken", *(f"odd {name}" for name in ODD), *(f"many_{i}" for i in range(500))]:
+            registry.unregister(name)
