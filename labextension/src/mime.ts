@@ -5,6 +5,7 @@ import { Widget } from '@lumino/widgets';
 
 import { CARD_MIME, disposeCard, renderCard } from './card';
 import type { CardCallbacks, CardPart } from './card';
+import { trans } from './i18n';
 import { bridge } from './messages';
 import { disposeRun, renderRun, RUN_MIME } from './run';
 import type { RunPart } from './run';
@@ -44,7 +45,7 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
     }
     this.clear();
     const plain = document.createElement('pre');
-    plain.textContent = String(model.data['text/plain'] ?? 'A tool card of a later version; update opencode-jupyter to see it.');
+    plain.textContent = String(model.data['text/plain'] ?? trans.__('A tool card of a later version; update opencode-jupyter to see it.'));
     this.node.append(plain);
   }
 

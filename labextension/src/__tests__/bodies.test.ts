@@ -32,7 +32,7 @@ test('tasks: a mark and words for each state, priorities other than the usual', 
   });
   expect(texts('.oc-tasks li')).toEqual(['☑ one', '◐ two high', '☐ three low', '✗ four']);
   expect([...root.querySelectorAll('.oc-taskmark')].map(n => n.getAttribute('aria-label'))).toEqual(['done', 'in progress', 'to do', 'cancelled']);
-  expect(root.querySelector('.oc-out')).toHaveProperty('hidden', true);
+  expect(root.querySelector('.oc-out')?.parentElement).toHaveProperty('hidden', true);
   done({ tasks: [] });
   expect(texts('.oc-block:not([hidden])')).toEqual(['no tasks']);
 });
@@ -60,7 +60,7 @@ test('a table: columns, rows, numbers to the right, how many there are; the outp
   expect(texts('td')).toEqual(['a.py', '12', 'x = 1', 'b.py', '3', '']);
   expect(texts('.oc-number')).toEqual(['12', '3']);
   expect(texts('.oc-caption')).toEqual(['the first 2 of 214 rows']);
-  expect(root.querySelector('.oc-out')).toHaveProperty('hidden', true);
+  expect(root.querySelector('.oc-out')?.parentElement).toHaveProperty('hidden', true);
   const before = root.querySelector('table');
   done({ table: { columns, rows: [['a.py', '12', 'x = 1'], ['b.py', '3', '']], total: 214 } });
   expect(root.querySelector('table')).toBe(before);
@@ -69,7 +69,7 @@ test('a table: columns, rows, numbers to the right, how many there are; the outp
 test('names of files stand beside the output', () => {
   done({ files: ['scripts/run.py', 'notes.md'] }, 'the skill');
   expect(texts('.oc-names li')).toEqual(['scripts/run.py', 'notes.md']);
-  expect(root.querySelector('.oc-out')).toHaveProperty('hidden', false);
+  expect(root.querySelector('.oc-out')?.parentElement).toHaveProperty('hidden', false);
 });
 
 test('a traceback keeps its colours', () => {

@@ -75,9 +75,9 @@ describe('body', () => {
     const rows = [...root.querySelectorAll('.oc-diff .oc-row')].map(row => row.textContent);
     expect(rows).toEqual([
       '12   df = pd.read_csv(path)',
-      '13 - df = df.dropna()',
-      '13 + df = df.dropna(subset=["price"])',
-      '14 + df["price"] = df["price"].astype(float)'
+      '13 - removed: df = df.dropna()',
+      '13 + added: df = df.dropna(subset=["price"])',
+      '14 + added: df["price"] = df["price"].astype(float)'
     ]);
     expect(root.querySelectorAll('.oc-add')).toHaveLength(2);
   });

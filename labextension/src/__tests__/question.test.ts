@@ -202,7 +202,7 @@ test('answered: each question with what was said; dismissed and open ones say so
   );
   expect(all('dt').map(n => n.textContent)).toEqual(['Database Which database should the cache use?', 'Formats Which formats are written?', 'Formats Which formats are written?']);
   expect(all('dd').map(n => n.textContent)).toEqual(['SQLite', 'not answered', 'dismissed']);
-  expect(root.querySelector('.oc-out')).toHaveProperty('hidden', true);
+  expect(root.querySelector('.oc-out')?.parentElement).toHaveProperty('hidden', true);
   expect(root.querySelector('.oc-output summary')?.textContent).toBe('output · 1 line');
 });
 
@@ -235,7 +235,7 @@ describe('calls inside a call', () => {
   test('what a finished call inside wrote is folded, its error is not', () => {
     renderCard(root, batch(), callbacks);
     const [done, failed] = all('.oc-nest .oc-card');
-    expect(done.querySelector('.oc-out')).toHaveProperty('hidden', true);
+    expect(done.querySelector('.oc-out')?.parentElement).toHaveProperty('hidden', true);
     const fold = done.querySelector('.oc-output') as HTMLDetailsElement;
     fold.open = true;
     fold.dispatchEvent(new Event('toggle'));

@@ -37,7 +37,7 @@ describe('diff', () => {
     const rows = diffRows('--- a\n+++ b\n@@ -1,2 +1 @@\n--- a comment\n x\n');
     expect(rows).toEqual([
       { sign: '-', line: 1, text: '-- a comment' },
-      { sign: ' ', line: 1, text: 'x' }
+      { sign: ' ', line: 1, before: 2, text: 'x' }
     ]);
   });
 

@@ -166,7 +166,7 @@ test('the renderer draws a saved card inert, and a card of another version as te
   const model = (data: unknown) => ({ data: { [CARD_MIME]: data, 'text/plain': 'plain' } }) as never;
   await renderer.renderModel(model(part({ status: 'completed', output: 'done' }, { ask: ASK })));
   expect(renderer.node.querySelector('.oc-state')?.textContent).toBe('completed');
-  expect([...renderer.node.querySelectorAll('button')].filter(button => !button.hidden)).toHaveLength(0);
+  expect([...renderer.node.querySelectorAll<HTMLElement>('button:not(.oc-copy)')].filter(button => !button.hidden)).toHaveLength(0);
   await renderer.renderModel(model({ v: 2 }));
   expect(renderer.node.textContent).toBe('plain');
   renderer.dispose();

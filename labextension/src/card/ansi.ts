@@ -3,7 +3,7 @@
 import { overwritten, readable } from './format';
 
 /** The style that is on at some place of the text. */
-interface Style {
+export interface Style {
   fg?: string;
   bg?: string;
   bold?: boolean;
@@ -97,8 +97,8 @@ function apply(style: Style, parameters: string): Style {
   return next;
 }
 
-function piece(text: string, style: Style): Node {
-  const clean = readable(text);
+/** A stretch as a node. */
+export function piece({ text: clean, style }: Run): Node {
   const { bold, dim, italic, underline, strike, inverse } = style;
   const fg = inverse ? (style.bg ?? 'var(--oc-bg)') : style.fg;
   const bg = inverse ? (style.fg ?? 'var(--oc-fg)') : style.bg;
@@ -129,23 +129,42 @@ function piece(text: string, style: Style): Node {
   return span;
 }
 
-/** `text` as nodes. */
-export function ansiNodes(text: string): Node[] {
+/** A stretch of the text in one style. */
+export interface Run {
+  text: string;
+  style: Style;
+}
+
+/** `text` as a terminal would leave it: what is written, and how. */
+export function ansiRuns(text: string): Run[] {
   const source = overwritten(text);
-  const nodes: Node[] = [];
+  const runs: Run[] = [];
   let style: Style = {};
   let from = 0;
-  for (const match of source.matchAll(ESCAPE)) {
-    if (match.index > from) {
-      nodes.push(piece(source.slice(from, match.index), style));
+  const add = (to: number): void => {
+    if (to > from) {
+      runs.push({ text: readable(source.slice(from, to)), style });
     }
+  };
+  for (const match of source.matchAll(ESCAPE)) {
+    add(match.index);
     if (match[2] === 'm') {
       style = apply(style, match[1]);
     }
     from = match.index + match[0].length;
   }
-  if (from < source.length) {
-    nodes.push(piece(source.slice(from), style));
-  }
-  return nodes;
+  add(source.length);
+  return runs;
+}
+
+/** `text` as nodes. */
+export function ansiNodes(text: string): Node[] {
+  return ansiRuns(text).map(piece);
+}
+
+/** `text` without colours, as it is shown. */
+export function ansiText(text: string): string {
+  return ansiRuns(text)
+    .map(run => run.text)
+    .join('');
 }

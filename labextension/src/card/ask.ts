@@ -1,7 +1,9 @@
 /** The part of a card that asks: what is asked, in full, and the ways to answer. */
 
+import { trans } from '../i18n';
 import { drawDiffs } from './bodies/diffs';
-import { drawDiff } from './diff';
+import { textBox } from './copy';
+import { drawDiff } from './diffview';
 import { button, el, hasFocus, setText, show } from './dom';
 import { ruleWords, visible, visibleLine } from './format';
 import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
@@ -10,18 +12,32 @@ import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } fro
 export { GUARD_MS, RETRY_MS };
 
 /** What the question says for the permissions OpenCode has; others are named as they are. */
-const QUESTIONS: Record<string, string> = {
-  bash: 'Allow this command',
-  edit: 'Allow edit of',
-  read: 'Allow reading',
-  external_directory: 'Allow access outside the project:',
-  webfetch: 'Allow fetching',
-  websearch: 'Allow searching the web for',
-  task: 'Allow the agent',
-  skill: 'Allow the skill',
-  trust: 'Run code of this project, now and until it changes:',
-  doom_loop: 'Allow the same call once more:'
-};
+function questionOf(permission: string): string {
+  switch (permission) {
+    case 'bash':
+      return trans.__('Allow this command');
+    case 'edit':
+      return trans.__('Allow edit of');
+    case 'read':
+      return trans.__('Allow reading');
+    case 'external_directory':
+      return trans.__('Allow access outside the project:');
+    case 'webfetch':
+      return trans.__('Allow fetching');
+    case 'websearch':
+      return trans.__('Allow searching the web for');
+    case 'task':
+      return trans.__('Allow the agent');
+    case 'skill':
+      return trans.__('Allow the skill');
+    case 'trust':
+      return trans.__('Run code of this project, now and until it changes:');
+    case 'doom_loop':
+      return trans.__('Allow the same call once more:');
+    default:
+      return trans.__('Allow %1 of', visibleLine(permission));
+  }
+}
 
 /** Several patterns, each with the rule that decides it; those that are asked for stand out. */
 function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
@@ -29,7 +45,7 @@ function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
   patterns.forEach((pattern, index) => {
     const { code, from } = ruleWords(rules[index]);
     const item = el('li', rules[index].action === 'ask' ? 'oc-asked' : '');
-    item.append(el('code', '', visibleLine(pattern)), ' ', el('span', 'oc-why', `rule ${code}${from}`));
+    item.append(el('code', '', visibleLine(pattern)), ' ', el('span', 'oc-why', trans.__('rule %1', code) + from));
     list.append(item);
   });
   return list;
@@ -46,7 +62,7 @@ export class AskView extends Prompt {
     private ask: CardAsk,
     private readonly callbacks: CardCallbacks
   ) {
-    super(AskView.keyOf(ask), 'Permission needed');
+    super(AskView.keyOf(ask), trans.__('Permission needed'));
     this.drawDetail();
     const strip = el('div', 'oc-strip');
     this.drawQuestion(strip);
@@ -94,21 +110,17 @@ export class AskView extends Prompt {
 
   private drawDetail(): void {
     const { command, diff, diffs } = this.ask;
-    for (const [name, text] of [
-      ['Command', command],
-      ['Change', diff]
-    ]) {
-      if (text) {
-        const pre = el('pre', name === 'Change' ? 'oc-pre oc-diff' : 'oc-pre');
-        pre.tabIndex = 0;
-        pre.setAttribute('aria-label', name as string);
-        if (name === 'Change') {
-          drawDiff(pre, text);
-        } else {
-          pre.textContent = visible(text);
-        }
-        this.node.append(pre);
-      }
+    if (command) {
+      const box = textBox('', trans.__('Command'), trans.__('Copy command'), () => command);
+      box.inner.textContent = visible(command);
+      box.ready();
+      this.node.append(box.node);
+    }
+    if (diff) {
+      const box = textBox('oc-diff', trans.__('Change'), trans.__('Copy change'), () => diff);
+      this.node.append(box.node);
+      drawDiff(box.inner, diff);
+      box.ready();
     }
     if (diffs?.length) {
       const files = el('div', 'oc-files');
@@ -120,7 +132,7 @@ export class AskView extends Prompt {
   private drawQuestion(strip: HTMLElement): void {
     const { ask } = this;
     const question = el('div', 'oc-question');
-    question.append(el('b', '', QUESTIONS[ask.permission] ?? `Allow ${visibleLine(ask.permission)} of`));
+    question.append(el('b', '', questionOf(ask.permission)));
     const shown = ask.permission === 'edit' && ask.path ? [ask.path] : ask.patterns;
     const saysIt = ask.permission === 'bash' && ask.command && shown.length === 1 && shown[0] === ask.command.trim();
     const each = shown.length > 1 && ask.rules?.length === shown.length ? ask.rules : undefined;
@@ -132,7 +144,7 @@ export class AskView extends Prompt {
     if (each) {
       strip.append(withRules(shown, each));
     } else if (ask.rule) {
-      const why = el('div', 'oc-why', 'rule ');
+      const why = el('div', 'oc-why', `${trans.__('rule')} `);
       const { code, from } = ruleWords(ask.rule);
       why.append(el('code', '', code), from);
       strip.append(why);
@@ -141,14 +153,14 @@ export class AskView extends Prompt {
 
   private drawFirst(): void {
     const row = el('div', 'oc-buttons');
-    const yes = this.ask.permission === 'trust' ? 'Trust' : 'Allow once';
+    const yes = this.ask.permission === 'trust' ? trans.__('Trust') : trans.__('Allow once');
     const once = button(yes, '1', 'oc-button oc-go', () => this.send('once'));
-    const session = button('Allow for this session…', '2', 'oc-button', () => this.patterns());
-    const no = button('Deny', '3', 'oc-button', () => this.deny());
+    const session = button(trans.__('Allow for this session…'), '2', 'oc-button', () => this.patterns());
+    const no = button(trans.__('Deny'), '3', 'oc-button', () => this.deny());
     this.word.type = 'text';
-    this.word.placeholder = 'A word to the model (optional)';
-    this.word.setAttribute('aria-label', 'A word to the model (optional)');
-    this.word.title = 'Enter denies the call with this word';
+    this.word.placeholder = trans.__('A word to the model (optional)');
+    this.word.setAttribute('aria-label', this.word.placeholder);
+    this.word.title = trans.__('Enter denies the call with this word');
     this.word.addEventListener('keydown', event => {
       event.stopPropagation();
       if (event.key === 'Enter' && !event.isComposing) {
@@ -164,13 +176,14 @@ export class AskView extends Prompt {
   private drawSecond(): void {
     const group = el('div', 'oc-patterns');
     group.setAttribute('role', 'group');
-    group.setAttribute('aria-label', 'Patterns to allow');
-    group.append(el('div', 'oc-why', 'From now on, without asking; * stands for anything. Edit to allow less, empty to drop:'));
+    group.setAttribute('aria-label', trans.__('Patterns to allow'));
+    const words = trans.__('From now on, without asking; * stands for anything. Edit to allow less, empty to drop:');
+    group.append(el('div', 'oc-why', words));
     this.ask.always.forEach((pattern, index) => {
       const field = el('input', 'oc-word');
       field.type = 'text';
       field.value = pattern;
-      field.setAttribute('aria-label', `Pattern ${index + 1}`);
+      field.setAttribute('aria-label', trans.__('Pattern %1', index + 1));
       field.addEventListener('keydown', event => {
         event.stopPropagation();
         if (event.key === 'Enter' && !event.isComposing) {
@@ -184,14 +197,14 @@ export class AskView extends Prompt {
       this.fields.push(field);
       group.append(field);
       if (visible(pattern) !== pattern) {
-        group.append(el('div', 'oc-why', `has unseen characters: ${visible(pattern)}`));
+        group.append(el('div', 'oc-why', trans.__('has unseen characters: %1', visible(pattern))));
       }
     });
     const row = el('div', 'oc-buttons');
-    const confirm = button('Allow these for this session', '', 'oc-button oc-go', () => this.always('session'));
-    const project = button('Always in this project', '', 'oc-button', () => this.always('project'));
-    const back = button('Back', '', 'oc-button', () => this.back());
-    project.title = 'Writes these rules to the project’s configuration; %permissions lists and revokes them';
+    const confirm = button(trans.__('Allow these for this session'), '', 'oc-button oc-go', () => this.always('session'));
+    const project = button(trans.__('Always in this project'), '', 'oc-button', () => this.always('project'));
+    const back = button(trans.__('Back'), '', 'oc-button', () => this.back());
+    project.title = trans.__('Writes these rules to the project’s configuration; %permissions lists and revokes them');
     row.append(confirm, project, back);
     this.controls.push(confirm, project, back);
     this.second.append(group, row);
@@ -227,7 +240,7 @@ export class AskView extends Prompt {
   private always(scope: Scope): void {
     const patterns = this.fields.map(field => field.value.trim()).filter(Boolean);
     if (!patterns.length) {
-      setText(this.note, 'No pattern is left to allow; go back to allow it once.');
+      setText(this.note, trans.__('No pattern is left to allow; go back to allow it once.'));
       return;
     }
     this.send('always', { patterns, scope });

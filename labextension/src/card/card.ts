@@ -1,19 +1,22 @@
 /** A card: one tool call, drawn from its JSON and kept up to date without touching what did not change. */
 
-import { ansiNodes } from './ansi';
+import { trans } from '../i18n';
+import { CHANGED, preferences } from '../preferences';
+import { ansiText } from './ansi';
 import { AskView } from './ask';
 import { BodiesView, saysOutput } from './bodies';
-import { drawDiff } from './diff';
-import { button, el, hasFocus, setText, show } from './dom';
+import { textBox } from './copy';
+import type { CopyBox } from './copy';
+import { drawDiff } from './diffview';
+import { el, hasFocus, setText, show } from './dom';
+import { Folds } from './folds';
 import { drawSpill, FootView } from './foot';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
+import { Going } from './going';
 import { linkPaths, markPath } from './links';
-import { RETRY_MS } from './prompt';
+import { drawOutput } from './output';
 import { QuestionView } from './question';
 import type { CardCallbacks, CardPart, TailUpdate } from './token';
-
-/** How often a live card's clock is set. */
-const TICK_MS = 250;
 
 const views = new WeakMap<HTMLElement, CardView>();
 
@@ -28,8 +31,20 @@ export function renderCard(root: HTMLElement, part: CardPart, callbacks: CardCal
   if (!view) {
     view = new CardView(root, callbacks, nested);
     views.set(root, view);
+    watchPreferences();
   }
   view.update(part);
+}
+
+let watching = false;
+
+/** From now on cards follow the person's preferences as they change. */
+function watchPreferences(): void {
+  if (!watching) {
+    watching = true;
+    const again = ({ parentElement }: Element): void => void (parentElement && views.get(parentElement)?.again());
+    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-card').forEach(again));
+  }
 }
 
 /** Puts a new end of the live output into the card at `root`, leaving all else alone. */
@@ -51,48 +66,57 @@ class CardView {
   private readonly mark = el('span', 'oc-mark');
   private readonly state = el('span', 'oc-state');
   private readonly time = el('span', 'oc-time');
-  private readonly stop: HTMLButtonElement;
+  private readonly going: Going;
   private readonly bar = el('div', 'oc-bar');
   private readonly fill = el('i');
   private readonly message = el('div', 'oc-message');
-  private readonly diff = el('pre', 'oc-pre oc-diff');
-  private readonly text = el('pre', 'oc-pre oc-out');
-  private readonly error = el('pre', 'oc-pre oc-error');
+  private readonly diff = textBox('oc-diff', trans.__('Change'), trans.__('Copy change'), () => this.part.ui.diff ?? '');
+  private readonly text = textBox('oc-out', trans.__('Output'), trans.__('Copy output'), () => ansiText(this.output()));
+  private readonly error = textBox('oc-error', trans.__('Error'), trans.__('Copy error'), () =>
+    ansiText(this.part.state.error ?? '')
+  );
   private readonly bodies = new BodiesView();
   private readonly nest = el('div', 'oc-nest');
+  private readonly folds = new Folds();
   private readonly cut = el('div', 'oc-cut');
-  private readonly foot = new FootView();
+  private readonly foot: FootView;
   private readonly children = new Map<string, HTMLElement>();
   private readonly drawn = new Map<HTMLElement, string>();
   private part!: CardPart;
   private ask: AskView | QuestionView | undefined;
   private liveTail: TailUpdate | undefined;
-  private timer: ReturnType<typeof setInterval> | undefined;
-  private seen = false;
 
   constructor(
     root: HTMLElement,
     private readonly callbacks: CardCallbacks,
     private readonly nested: boolean
   ) {
-    this.card.tabIndex = -1;
-    this.card.setAttribute('role', 'group');
+    const { card } = this;
+    card.tabIndex = -1;
+    card.setAttribute('role', 'group');
     this.state.setAttribute('role', 'status');
     this.state.setAttribute('aria-live', 'polite');
     this.mark.setAttribute('aria-hidden', 'true');
     this.time.setAttribute('aria-hidden', 'true');
     this.bar.setAttribute('role', 'progressbar');
+    this.bar.setAttribute('aria-label', trans.__('Progress'));
     this.bar.append(this.fill);
-    this.stop = button('Stop', '', 'oc-button', () => this.pressStop());
-    this.text.tabIndex = this.diff.tabIndex = 0;
+    this.going = new Going(
+      card,
+      trans.__('Stop'),
+      () => setText(this.time, timeWords(this.part, Date.now())),
+      () => callbacks.stop?.(this.part.callID)
+    );
+    this.foot = new FootView(callbacks);
+    this.setLines();
     const shape = el('span', 'oc-shape');
     shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
-    head.append(this.tool, this.title, shape, this.time, this.stop);
-    this.card.append(head, this.bar, this.message, this.diff, ...this.bodies.nodes, this.text, this.error, this.nest);
-    this.card.append(this.cut, this.foot.node);
-    this.card.addEventListener('keydown', event => this.pressKey(event));
-    root.replaceChildren(this.card);
+    head.append(this.tool, this.title, shape, this.time, this.going.stop);
+    card.append(head, this.bar, this.message, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
+    card.append(this.nest, this.cut, this.foot.node);
+    card.addEventListener('keydown', event => this.pressKey(event));
+    root.replaceChildren(card);
   }
 
   update(part: CardPart): void {
@@ -108,17 +132,27 @@ class CardView {
     this.drawHead(running);
     this.drawProgress(running);
     const diff = ui.diff && ui.diff !== ui.ask?.diff ? ui.diff : '';
-    this.draw(this.diff, diff, () => drawDiff(this.diff, diff));
+    this.drawBox(this.diff, diff, inner => drawDiff(inner, diff));
     this.bodies.update(part);
     this.drawOutput(running);
     const error = state.error ?? '';
-    this.draw(this.error, error, () => this.error.replaceChildren(...ansiNodes(error)));
+    this.drawBox(this.error, error, inner => drawOutput(inner, error));
     this.drawChildren(ui.children ?? []);
     this.drawAsk(running);
     const { spill } = ui;
     this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.callbacks));
     linkPaths(this.card, part, this.callbacks);
-    this.tick(running);
+    this.going.run(running);
+  }
+
+  /** The preferences have changed. */
+  again(): void {
+    this.setLines();
+    this.update(this.part);
+  }
+
+  private setLines(): void {
+    this.card.style.setProperty('--oc-lines', String(preferences().outputLines));
   }
 
   tailUpdate(tail: TailUpdate): void {
@@ -133,7 +167,7 @@ class CardView {
   }
 
   dispose(): void {
-    clearInterval(this.timer);
+    this.going.end();
     this.ask?.dispose();
     this.children.forEach(disposeCard);
   }
@@ -145,6 +179,15 @@ class CardView {
       this.drawn.set(node, content);
       paint();
     }
+  }
+
+  private drawBox(box: CopyBox, content: string, paint: (inner: HTMLElement) => void): void {
+    this.draw(box.node, content, () => {
+      if (content) {
+        box.ready();
+      }
+      paint(box.inner);
+    });
   }
 
   private drawHead(running: boolean): void {
@@ -164,7 +207,7 @@ class CardView {
       this.card.dataset.tone = tone;
     }
     const stoppable = running && part.state.status === 'running' && !part.ui.ask && !part.ui.question && !!this.callbacks.stop;
-    show(this.stop, stoppable);
+    show(this.going.stop, stoppable);
   }
 
   private drawProgress(running: boolean): void {
@@ -181,7 +224,6 @@ class CardView {
     const percent = known ? Math.min(100, Math.max(0, (value / total) * 100)) : 100;
     this.fill.style.width = `${percent}%`;
     this.bar.classList.toggle('oc-unknown', !known);
-    this.bar.setAttribute('aria-label', 'Progress');
     if (known) {
       this.bar.setAttribute('aria-valuenow', String(Math.round(percent)));
     } else {
@@ -189,25 +231,27 @@ class CardView {
     }
   }
 
-  private drawOutput(running: boolean): void {
+  /** What the call wrote, or its end while it runs. */
+  private output(): string {
     const { state, ui } = this.part;
     const tail = this.liveTail?.text ?? ui.tail ?? '';
-    let content = running ? tail : outputOf(this.part) || (state.status === 'completed' ? '' : tail);
-    if (!running && content === state.error) {
-      content = '';
-    }
-    content = content.replace(/\n+$/, '');
+    const content = live(this.part) ? tail : outputOf(this.part) || (state.status === 'completed' ? '' : tail);
+    return !live(this.part) && content === state.error ? '' : content.replace(/\n+$/, '');
+  }
+
+  private drawOutput(running: boolean): void {
+    const { state, ui } = this.part;
+    let content = this.output();
     const lines = this.liveTail?.lines ?? ui.lines;
     const bytes = this.liveTail?.bytes ?? ui.bytes;
     const folded = !running && (saysOutput(ui) || (this.nested && state.status === 'completed')) ? content : '';
     this.foot.update(this.part, folded, running && (lines || bytes) ? extent(lines, bytes) : '');
     content = folded ? '' : content;
-    const { text } = this;
-    // a person who scrolled up keeps the place; otherwise the newest line stays in view
-    const { scrollTop } = text;
-    const follow = running && text.scrollHeight - scrollTop - text.clientHeight < 8;
-    this.draw(text, content, () => {
-      text.replaceChildren(...ansiNodes(content));
+    this.drawBox(this.text, content, text => {
+      // a person who scrolled up keeps the place; otherwise the newest line stays in view
+      const { scrollTop } = text;
+      const follow = running && text.scrollHeight - scrollTop - text.clientHeight < 8;
+      drawOutput(text, content);
       text.scrollTop = follow ? text.scrollHeight : scrollTop;
     });
   }
@@ -215,7 +259,8 @@ class CardView {
   private drawChildren(parts: CardPart[]): void {
     show(this.nest, parts.length > 0);
     const gone = new Set(this.children.keys());
-    parts.forEach((part, index) => {
+    let before: HTMLElement | undefined;
+    const entries = parts.map((part, index) => {
       const key = part.id || part.callID || String(index);
       gone.delete(key);
       let root = this.children.get(key);
@@ -223,16 +268,35 @@ class CardView {
         root = el('div');
         this.children.set(key, root);
       }
-      if (this.nest.children[index] !== root) {
-        this.nest.insertBefore(root, this.nest.children[index] ?? null);
+      if (!root.parentNode || before?.nextElementSibling !== root) {
+        this.place(root, before);
       }
+      before = root;
       renderCard(root, part, this.callbacks, true);
+      return { node: root, settled: !live(part) && stateWords(part).tone === 'ok' ? part.tool : undefined };
     });
     for (const key of gone) {
       const root = this.children.get(key) as HTMLElement;
       disposeCard(root);
       root.remove();
       this.children.delete(key);
+    }
+    if (parts.length) {
+      this.folds.update(entries);
+    }
+  }
+
+  /** Puts a child behind the one before it, if it does not stand there but for a line that folds. */
+  private place(root: HTMLElement, before: HTMLElement | undefined): void {
+    const previous = root.previousElementSibling;
+    const real = previous?.classList.contains('oc-fold') ? previous.previousElementSibling : previous;
+    if (root.parentNode && (real ?? undefined) === before) {
+      return;
+    }
+    if (before) {
+      before.after(root);
+    } else {
+      this.nest.prepend(root);
     }
   }
 
@@ -259,35 +323,6 @@ class CardView {
     if (focused) {
       this.card.focus({ preventScroll: true });
     }
-  }
-
-  private tick(running: boolean): void {
-    const setTime = (): void => {
-      setText(this.time, timeWords(this.part, Date.now()));
-      // a card that was taken out of the page need not keep a clock
-      this.seen ||= this.card.isConnected;
-      if (this.seen && !this.card.isConnected) {
-        clearInterval(this.timer);
-        this.timer = undefined;
-      }
-    };
-    if (running) {
-      this.timer ??= setInterval(setTime, TICK_MS);
-    } else {
-      clearInterval(this.timer);
-      this.timer = undefined;
-    }
-    setTime();
-  }
-
-  private pressStop(): void {
-    this.stop.disabled = true;
-    setText(this.stop, 'Stopping…');
-    setTimeout(() => {
-      this.stop.disabled = false;
-      setText(this.stop, 'Stop');
-    }, RETRY_MS);
-    this.callbacks.stop?.(this.part.callID);
   }
 
   private pressKey(event: KeyboardEvent): void {

@@ -1,17 +1,21 @@
-/** A unified diff as rows with line numbers. */
+/** A unified diff as rows with line numbers, and its rows in pairs for a view side by side. */
 
-import { el } from './dom';
-import { visible } from './format';
+import { changedWords } from './marks';
+import type { Stretch } from './marks';
 
 /** One line of a diff as it is shown. */
 export interface DiffRow {
-  /** `+`, `-`, a space for context, `@` between hunks, `\` for a note such as a missing final newline. */
-  sign: '+' | '-' | ' ' | '@' | '\\' | 'f';
+  /** `+`, `-`, a space for context, `@` between hunks, `\` for a note such as a missing final newline, `f` a file, `c` a cell. */
+  sign: '+' | '-' | ' ' | '@' | '\\' | 'f' | 'c';
   /** Its number in the file it stands in: the old one for `-`, the new one otherwise. */
   line?: number;
+  /** Of context: its number in the old file. */
+  before?: number;
   text: string;
 }
 
+/** How notebook_edit begins the change of a cell. */
+const CELL = /^Cell \d+ \([^\n]{0,200}\): /;
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/;
 
 /**
@@ -43,15 +47,17 @@ export function diffRows(diff: string): DiffRow[] {
       } else if (sign === '\\') {
         rows.push({ sign, text: line });
       } else {
-        rows.push({ sign: ' ', line: after++, text });
-        before++;
+        rows.push({ sign: ' ', line: after++, before: before++, text });
         oldLeft--;
         newLeft--;
       }
       continue;
     }
     const hunk = HUNK.exec(line);
-    if (hunk) {
+    if (CELL.test(line)) {
+      rows.push({ sign: 'c', text: line });
+      first = true;
+    } else if (hunk) {
       before = Number(hunk[1]);
       after = Number(hunk[3]);
       oldLeft = hunk[2] === undefined ? 1 : Number(hunk[2]);
@@ -62,7 +68,7 @@ export function diffRows(diff: string): DiffRow[] {
       first = false;
     } else if (sign === '\\') {
       rows.push({ sign, text: line });
-    } else if (several && line.startsWith('+++ ')) {
+    } else if (several && line.startsWith('+++ ') && rows[rows.length - 1]?.sign !== 'c') {
       rows.push({ sign: 'f', text: line.slice(4).replace(/\t.*$/, '') });
       first = true;
     } else if (rows.length === 0 && !/^(?:---|\+\+\+|diff |Index: |index |=+$|new |deleted |old |similarity |rename )/.test(line)) {
@@ -80,21 +86,66 @@ export function firstChange(diff: string): number | undefined {
   return at < 0 ? undefined : (rows.slice(at).find(({ sign }) => sign === '+' || sign === ' ') ?? rows[at]).line;
 }
 
-const KIND = { '+': 'oc-add', '-': 'oc-del', ' ': '', '@': 'oc-gap', '\\': 'oc-gap', f: 'oc-file' };
+/** A row as it is drawn: with what differs in it from the line whose place it took. */
+export interface MarkedRow extends DiffRow {
+  marks: Stretch[];
+}
 
-/** Draws `diff` into `host`, replacing what is there. */
-export function drawDiff(host: HTMLElement, diff: string): void {
-  const rows = diffRows(diff);
-  const width = String(rows.reduce((most, row) => Math.max(most, row.line ?? 0), 0)).length;
-  const code = rows.filter(row => row.line !== undefined);
-  // a file with CRLF throughout need not say so on every line; a mixed one shows each \r
-  const crlf = code.length > 0 && code.every(row => row.text.endsWith('\r'));
-  const fragment = document.createDocumentFragment();
-  for (const row of rows) {
-    const line = el('span', `oc-row ${KIND[row.sign]}`.trim());
-    const sign = row.sign === '+' || row.sign === '-' ? row.sign : ' ';
-    line.append(el('span', 'oc-n', String(row.line ?? '').padStart(width)), ` ${sign} `, visible(crlf ? row.text.replace(/\r$/, '') : row.text));
-    fragment.append(line);
+/** What stands in one row side by side; a context line, a gap or a name stands on the right alone. */
+export interface DiffPair {
+  /** Which block of changes it is part of; nothing for what is no change. */
+  block?: number;
+  left?: MarkedRow;
+  right?: MarkedRow;
+}
+
+/**
+ * The rows two by two: of a block of removed lines that is followed by added ones, the first with the first and so on,
+ * each pair with the words that differ.
+ */
+export function diffPairs(rows: DiffRow[]): DiffPair[] {
+  const pairs: DiffPair[] = [];
+  for (let at = 0, block = 0; at < rows.length; block++) {
+    if (rows[at].sign !== '-' && rows[at].sign !== '+') {
+      pairs.push({ right: { ...rows[at], marks: [] } });
+      at++;
+      continue;
+    }
+    const removed: MarkedRow[] = [];
+    const added: MarkedRow[] = [];
+    for (; at < rows.length && (rows[at].sign === '-' || (rows[at].sign === '\\' && !added.length)); at++) {
+      removed.push({ ...rows[at], marks: [] });
+    }
+    for (; at < rows.length && (rows[at].sign === '+' || (rows[at].sign === '\\' && added.length)); at++) {
+      added.push({ ...rows[at], marks: [] });
+    }
+    for (let place = 0; place < Math.max(removed.length, added.length); place++) {
+      const left = removed[place];
+      const right = added[place];
+      if (left?.sign === '-' && right?.sign === '+') {
+        [left.marks, right.marks] = changedWords(left.text, right.text);
+      }
+      pairs.push({ block, left, right });
+    }
   }
-  host.replaceChildren(fragment);
+  return pairs;
+}
+
+/** The pairs below each other again: of each block first what is removed. */
+export function unified(pairs: DiffPair[]): MarkedRow[] {
+  const rows: MarkedRow[] = [];
+  let added: MarkedRow[] = [];
+  pairs.forEach(({ block, left, right }, at) => {
+    if (block === undefined || block !== pairs[at - 1]?.block) {
+      rows.push(...added);
+      added = [];
+    }
+    if (left) {
+      rows.push(left);
+    }
+    if (right) {
+      (block === undefined ? rows : added).push(right);
+    }
+  });
+  return [...rows, ...added];
 }

@@ -1,8 +1,10 @@
 /** The card's last lines: where a cut output is kept; who decided; the arguments, and an output that is shown better above. */
 
-import { ansiNodes } from './ansi';
+import { trans } from '../i18n';
+import { copyButton } from './copy';
 import { button, el, safeLink, setText, show } from './dom';
-import { count, decisionWords, patternWords, extent, visible, visibleLine } from './format';
+import { decisionWords, extent, grouped, lineCount, live, patternWords, visible, visibleLine } from './format';
+import { drawOutput } from './output';
 import type { CardCallbacks, CardPart, CardSpill } from './token';
 
 /** Most characters of input JSON that are drawn. */
@@ -10,8 +12,8 @@ const INPUT_CAP = 100_000;
 
 /** Draws where the whole of a cut output is into `host`, replacing what is there. */
 export function drawSpill(host: HTMLElement, spill: CardSpill, callbacks: CardCallbacks): void {
-  const name = `Open the whole output at line ${spill.line}`;
-  const nodes: Node[] = [el('span', '', `${extent(spill.lines, spill.bytes) || 'Cut'}; the rest is kept`)];
+  const name = trans.__('Open the whole output at line %1', spill.line);
+  const nodes: Node[] = [el('span', '', trans.__('%1; the rest is kept', extent(spill.lines, spill.bytes) || trans.__('Cut')))];
   const href = safeLink(spill.url);
   if (callbacks.open) {
     nodes.push(button(name, '', 'oc-link', () => callbacks.open?.(spill)));
@@ -24,13 +26,13 @@ export function drawSpill(host: HTMLElement, spill: CardSpill, callbacks: CardCa
   }
   const path = el('span', 'oc-path');
   path.append(el('code', '', visibleLine(spill.path)));
-  const copy = button('Copy path', '', 'oc-button oc-small', () => {
-    const done = navigator.clipboard?.writeText(spill.path) ?? Promise.reject(new Error('no clipboard'));
-    done.then(
-      () => setText(copy, 'Copied'),
-      () => getSelection()?.selectAllChildren(path.firstChild as Node)
-    );
-  });
+  const copy = copyButton(
+    trans.__('Copy path'),
+    trans.__('Copy path'),
+    'oc-button oc-small',
+    () => spill.path,
+    () => getSelection()?.selectAllChildren(path.firstChild as Node)
+  );
   path.append(' ', copy);
   nodes.push(path);
   host.replaceChildren(...nodes);
@@ -50,12 +52,14 @@ class Fold {
   ) {
     this.node = el('details', className);
     this.pre.tabIndex = 0;
+    this.pre.setAttribute('role', 'group');
     this.node.append(this.name, this.pre);
     this.node.addEventListener('toggle', () => this.draw());
   }
 
   update(name: string, text: () => string): void {
     setText(this.name, name);
+    this.pre.setAttribute('aria-label', name);
     this.text = text;
     this.draw();
   }
@@ -73,11 +77,13 @@ class Fold {
 export class FootView {
   readonly node = el('div', 'oc-foot');
   private readonly why = el('span', 'oc-decisions');
-  private readonly input = new Fold('oc-input', setText);
-  private readonly each = new Fold('oc-each-fold', setText);
-  private readonly output = new Fold('oc-output', (pre, text) => pre.replaceChildren(...ansiNodes(text)));
+  private readonly input = new Fold('oc-input', drawOutput);
+  private readonly each = new Fold('oc-each-fold', drawOutput);
+  private readonly output = new Fold('oc-output', drawOutput);
 
-  constructor() {
+  private more: HTMLElement | undefined;
+
+  constructor(private readonly callbacks: CardCallbacks) {
     this.node.append(this.output.node, this.input.node, this.each.node, this.why);
   }
 
@@ -90,25 +96,42 @@ export class FootView {
     const { state, ui } = part;
     const words = [...new Set(ui.decisions.map(decisionWords))];
     if (ui.by === 'model') {
-      words.unshift('called by the model');
+      words.unshift(trans.__('called by the model'));
     }
     if (growth) {
-      words.push(`${growth} so far`);
+      words.push(trans.__('%1 so far', growth));
     }
     setText(this.why, words.join(' · '));
     show(this.output.node, output !== '');
-    this.output.update(`output · ${extent(output.split('\n').length, undefined)}`, () => output);
+    this.output.update(trans.__('output · %1', lineCount(output.split('\n').length)), () => output);
     show(this.input.node, Object.keys(state.input).length > 0 || !!state.raw);
-    this.input.update('input', () => inputText(part));
+    this.input.update(trans.__('input'), () => inputText(part));
     const each = patternWords(ui.decisions);
     show(this.each.node, each.length > 0);
-    this.each.update(`${each.length} parts, each with its rule`, () => each.join('\n'));
-    show(this.node, !this.input.node.hidden || !this.output.node.hidden || words.length > 0);
+    this.each.update(trans._n('%1 part, each with its rule', '%1 parts, each with its rule', each.length), () => each.join('\n'));
+    this.drawMore(part);
+    show(this.node, !!this.more || !this.input.node.hidden || !this.output.node.hidden || words.length > 0);
+  }
+
+  /** What else can be done with a call that is over. */
+  private drawMore(part: CardPart): void {
+    if (live(part) || !this.callbacks.more) {
+      this.more?.remove();
+      this.more = undefined;
+      return;
+    }
+    const made = this.callbacks.more(part);
+    this.more?.replaceWith(made);
+    if (!this.more) {
+      this.why.before(made);
+    }
+    this.more = made;
   }
 }
 
 function inputText({ state }: CardPart): string {
   const json = Object.keys(state.input).length ? JSON.stringify(state.input, null, 2) : (state.raw ?? '');
-  const over = json.length > INPUT_CAP ? `\n… ${count(json.length - INPUT_CAP, 'more character')}` : '';
+  const left = json.length - INPUT_CAP;
+  const over = left > 0 ? `\n${trans._n('… %2 more character', '… %2 more characters', left, grouped(left))}` : '';
   return visible(json.slice(0, INPUT_CAP)) + over;
 }

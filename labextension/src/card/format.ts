@@ -1,5 +1,6 @@
 /** Numbers, times and strange characters as a person reads them. */
 
+import { trans } from '../i18n';
 import type { CardDecision, CardPart, CardRule } from './token';
 
 const INVISIBLE =
@@ -39,7 +40,15 @@ export function readable(text: string): string {
 
 /** What a terminal would leave of `text` when a line is written over itself after a carriage return. */
 export function overwritten(text: string): string {
-  return text.includes('\r') ? text.replace(/\r+\n/g, '\n').replace(/[^\n]*\r(?=[^\n])/g, '') : text;
+  if (!text.includes('\r')) {
+    return text;
+  }
+  // line by line, since one expression for it all would take the square of a long line's length
+  return text
+    .replace(/\r+\n/g, '\n')
+    .split('\n')
+    .map(line => (line.length > 1 ? line.slice(line.lastIndexOf('\r', line.length - 2) + 1) : line))
+    .join('\n');
 }
 
 /** A running clock: `0:04`, `12:07`, `1:00:00`. */
@@ -77,19 +86,29 @@ export function size(bytes: number): string {
 
 /** `214 lines, 18 KB`; what is not known is left out. */
 export function extent(lines: number | undefined, bytes: number | undefined): string {
-  return [lines ? count(lines, 'line') : '', bytes ? size(bytes) : ''].filter(Boolean).join(', ');
+  return [lines ? lineCount(lines) : '', bytes ? size(bytes) : ''].filter(Boolean).join(', ');
+}
+
+/** `5,000`: a number as it is shown. */
+export function grouped(n: number): string {
+  return n.toLocaleString('en-US');
+}
+
+/** `1 line`, `214 lines`; in English only. */
+export function count(n: number, noun: string): string {
+  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
 }
 
 /** `1 line`, `214 lines`. */
-export function count(n: number, noun: string): string {
-  return `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`;
+export function lineCount(n: number): string {
+  return trans._n('%2 line', '%2 lines', n, grouped(n));
 }
 
 /** `edit *: allow from opencode.json`, cut where the code-coloured part ends. */
 export function ruleWords(rule: CardRule): { code: string; from: string } {
   return {
     code: visibleLine(`${rule.permission} ${rule.pattern}: ${rule.action}`),
-    from: rule.origin ? ` from ${visibleLine(rule.origin)}` : ''
+    from: rule.origin ? trans.__(' from %1', visibleLine(rule.origin)) : ''
   };
 }
 
@@ -98,24 +117,34 @@ const PERSON = ['you', 'user', 'card', 'control', 'tap', 'widget', 'prompt', 'pe
 
 /** A decision in words: `allowed once by you`, `rule edit *: allow from opencode.json`. */
 export function decisionWords(decision: CardDecision): string {
-  const by = PERSON.includes(decision.by) ? 'you' : visibleLine(decision.by);
+  const by = PERSON.includes(decision.by) ? trans.__('you') : visibleLine(decision.by);
   const note = decision.note ? ` (${visibleLine(decision.note).replace(/\.$/, '')})` : '';
   const word = (decision.message ? `: “${visibleLine(decision.message)}”` : '') + note;
-  if (decision.rule && !decision.reply) {
-    const { code, from } = ruleWords(decision.rule);
-    return `rule ${code}${from}${word}`;
+  const denied = decision.action === 'deny';
+  return sentence(decision, by, denied) + word;
+}
+
+function sentence({ rule, reply, by: way, permission }: CardDecision, by: string, denied: boolean): string {
+  if (rule && !reply) {
+    const { code, from } = ruleWords(rule);
+    return trans.__('rule %1', code) + from;
   }
-  if (decision.by === 'policy') {
-    return `${decision.action === 'deny' ? 'denied' : 'allowed'} by policy (nobody was there to ask)${word}`;
+  if (way === 'policy') {
+    return denied
+      ? trans.__('denied by policy (nobody was there to ask)')
+      : trans.__('allowed by policy (nobody was there to ask)');
   }
-  if (decision.action === 'deny') {
-    return `denied by ${by}${word}`;
+  if (denied) {
+    return trans.__('denied by %1', by);
   }
-  if (decision.permission === 'trust') {
-    return `trusted by ${by}, until it changes${word}`; // whatever was answered: exactly what was shown is remembered
+  if (permission === 'trust') {
+    return trans.__('trusted by %1, until it changes', by); // whatever was answered: exactly what was shown is remembered
   }
-  const scope = decision.reply === 'always' ? ' for this session' : decision.reply === 'once' ? ' once' : '';
-  return `allowed${scope} by ${by}${word}`;
+  return reply === 'always'
+    ? trans.__('allowed for this session by %1', by)
+    : reply === 'once'
+      ? trans.__('allowed once by %1', by)
+      : trans.__('allowed by %1', by);
 }
 
 /** Where a decision was about several things (the commands of a line): each with the rule that decided it. */
@@ -123,7 +152,7 @@ export function patternWords(decisions: CardDecision[]): string[] {
   const lines = decisions.flatMap(({ patterns, rules }) =>
     (rules ?? []).map((rule, index) => {
       const { code, from } = ruleWords(rule);
-      return `${visibleLine(patterns[index] ?? '')}  —  rule ${code}${from}`;
+      return `${visibleLine(patterns[index] ?? '')}  —  ${trans.__('rule %1', code)}${from}`;
     })
   );
   return [...new Set(lines)];
@@ -154,28 +183,60 @@ export function waitingSince(part: CardPart): number | undefined {
   return since.length ? Math.min(...since) : undefined;
 }
 
+/** The kernel's word for how a call ended, as a person reads it. */
+function outcomeWord(outcome: string): string {
+  switch (outcome) {
+    case 'failed':
+      return trans.__('failed');
+    case 'denied by a rule':
+      return trans.__('denied by a rule');
+    case 'denied by you':
+      return trans.__('denied by you');
+    case 'denied by policy':
+      return trans.__('denied by policy');
+    case 'refused by a hook':
+      return trans.__('refused by a hook');
+    case 'dismissed by you':
+      return trans.__('dismissed by you');
+    case 'unanswered':
+      return trans.__('unanswered');
+    case 'stopped':
+      return trans.__('stopped');
+    case 'interrupted':
+      return trans.__('interrupted');
+    case 'timed out':
+      return trans.__('timed out');
+    case 'invalid arguments':
+      return trans.__('invalid arguments');
+    case 'ended':
+      return trans.__('ended');
+    default:
+      return visibleLine(outcome);
+  }
+}
+
 /** The state of `part` in words. */
 export function stateWords(part: CardPart): StateWords {
   const { status } = part.state;
   const { outcome } = part.ui;
   if (waitingSince(part) !== undefined) {
-    return { word: 'waiting for you', mark: '?', tone: 'ask' };
+    return { word: trans.__('waiting for you'), mark: '?', tone: 'ask' };
   }
   if (outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
-    return { word: outcome, mark: '■', tone: 'off' };
+    return { word: outcomeWord(outcome), mark: '■', tone: 'off' };
   }
   if (outcome && outcome !== 'completed') {
-    return { word: outcome, mark: '✗', tone: 'err' };
+    return { word: outcomeWord(outcome), mark: '✗', tone: 'err' };
   }
   switch (status) {
     case 'completed':
-      return { word: 'completed', mark: '✓', tone: 'ok' };
+      return { word: trans.__('completed'), mark: '✓', tone: 'ok' };
     case 'error':
-      return { word: 'failed', mark: '✗', tone: 'err' };
+      return { word: trans.__('failed'), mark: '✗', tone: 'err' };
     case 'running':
-      return { word: 'running', mark: '◐', tone: 'run' };
+      return { word: trans.__('running'), mark: '◐', tone: 'run' };
     default:
-      return { word: 'pending', mark: '○', tone: 'run' };
+      return { word: trans.__('pending'), mark: '○', tone: 'run' };
   }
 }
 
@@ -191,11 +252,11 @@ export function timeWords(part: CardPart, now: number): string {
   if (live(part)) {
     const since = waitingSince(part);
     if (since !== undefined) {
-      return `waiting ${clock(now - since)}`;
+      return trans.__('waiting %1', clock(now - since));
     }
     return time ? clock(now - time.start - waited) : '';
   }
-  const spent = waited >= 500 ? `waited ${clock(waited)}` : '';
+  const spent = waited >= 500 ? trans.__('waited %1', clock(waited)) : '';
   if (!time || time.end === undefined) {
     return spent;
   }

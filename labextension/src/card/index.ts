@@ -1,4 +1,5 @@
 /** The card, framework-free: what the live widget and the JupyterLab renderer are both made of. */
 
+export { AskView } from './ask';
 export { disposeCard, renderCard, updateTail } from './card';
 export * from './token';

@@ -1,5 +1,6 @@
 /** What the two ways of asking a person share: dead buttons at first, one answer, and buttons that come back. */
 
+import { trans } from '../i18n';
 import { el, setText } from './dom';
 
 /** Buttons stay dead this long after they appear, so that a click meant for something else answers nothing. */
@@ -34,7 +35,7 @@ export abstract class Prompt {
   /** Takes what may change while an ask waits: its place in the queue. */
   move(position: [number, number] | undefined): void {
     const [at, of] = position ?? [1, 1];
-    setText(this.place, of > 1 ? `${at} of ${of} waiting` : '');
+    setText(this.place, of > 1 ? trans.__('%1 of %2 waiting', at, of) : '');
   }
 
   /** Ends the timers. */
@@ -54,9 +55,9 @@ export abstract class Prompt {
       return;
     }
     this.enable(false);
-    setText(this.note, 'sent…');
+    setText(this.note, trans.__('sent…'));
     this.timer = setTimeout(() => {
-      setText(this.note, 'The kernel has not taken the answer yet; you may answer again.');
+      setText(this.note, trans.__('The kernel has not taken the answer yet; you may answer again.'));
       this.enable(true);
     }, RETRY_MS);
     send();

@@ -1,11 +1,10 @@
 /** The part of a card that asks questions: options to choose, one's own words, Answer and Dismiss. */
 
+import { trans } from '../i18n';
 import { button, el, hasFocus, setText } from './dom';
-import { count, visible, visibleLine } from './format';
+import { visible, visibleLine } from './format';
 import { Prompt } from './prompt';
 import type { CardCallbacks, CardQuestion, CardQuestions } from './token';
-
-const OWN = 'Type your own answer';
 
 /** The questions one request puts; made anew for every request. */
 export class QuestionView extends Prompt {
@@ -18,7 +17,7 @@ export class QuestionView extends Prompt {
     private asked: CardQuestions,
     private readonly callbacks: CardCallbacks
   ) {
-    super(QuestionView.keyOf(asked), 'Question');
+    super(QuestionView.keyOf(asked), trans.__('Question'));
     const strip = el('div', 'oc-strip');
     const active = !!callbacks.answer;
     for (const [index, question] of asked.questions.entries()) {
@@ -30,8 +29,8 @@ export class QuestionView extends Prompt {
     this.blocks[0]?.title.append(' ', this.place);
     if (active) {
       const row = el('div', 'oc-buttons oc-step');
-      this.send = button('Answer', 'Enter', 'oc-button oc-go', () => this.answer());
-      const dismiss = button('Dismiss', '', 'oc-button', () => this.sendOnce(() => callbacks.dismiss?.(this.asked)));
+      this.send = button(trans.__('Answer'), 'Enter', 'oc-button oc-go', () => this.answer());
+      const dismiss = button(trans.__('Dismiss'), '', 'oc-button', () => this.sendOnce(() => callbacks.dismiss?.(this.asked)));
       row.append(this.send, dismiss, this.note);
       this.controls.push(this.send, dismiss);
       strip.append(row);
@@ -91,10 +90,15 @@ export class QuestionView extends Prompt {
     const answers = this.blocks.map(block => block.answer);
     const open = answers.filter(answer => !answer.length).length;
     if (open === answers.length) {
-      setText(this.note, 'Choose an answer, or dismiss.');
+      setText(this.note, trans.__('Choose an answer, or dismiss.'));
     } else if (open && !this.warned) {
       this.warned = true;
-      setText(this.note, `${count(open, 'question')} not answered yet; Answer once more leaves ${open > 1 ? 'them' : 'it'} open.`);
+      const words = trans._n(
+        '%1 question not answered yet; Answer once more leaves it open.',
+        '%1 questions not answered yet; Answer once more leaves them open.',
+        open
+      );
+      setText(this.note, words);
     } else {
       this.sendOnce(() => this.callbacks.answer?.(this.asked, answers));
     }
@@ -124,7 +128,7 @@ class Block {
     }
     this.title.append(el('b', '', visible(text)));
     if (multiple && options.length) {
-      this.title.append(' ', el('span', 'oc-why', 'several may be chosen'));
+      this.title.append(' ', el('span', 'oc-why', trans.__('several may be chosen')));
     }
     this.node.append(this.title);
     options.forEach((option, index) => this.node.append(this.option(option.label, option.description, index)));
@@ -189,11 +193,12 @@ class Block {
   private ownAnswer(): HTMLElement {
     const row = el('div', 'oc-option');
     const choice = this.input();
-    choice.setAttribute('aria-label', OWN);
+    const own = trans.__('Type your own answer');
+    choice.setAttribute('aria-label', own);
     const text = el('input', 'oc-word');
     text.type = 'text';
-    text.placeholder = OWN;
-    text.setAttribute('aria-label', `${OWN}: ${visible(this.question.question)}`);
+    text.placeholder = own;
+    text.setAttribute('aria-label', `${own}: ${visible(this.question.question)}`);
     text.addEventListener('input', () => {
       choice.checked = text.value.trim() !== '';
       this.changed();

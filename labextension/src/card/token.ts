@@ -315,6 +315,8 @@ export interface CardCallbacks {
   open?(spill: CardSpill): void;
   /** The person wants to see a file of the kernel's machine, at `line` from 1. */
   openFile?(path: string, line?: number): void;
+  /** Something for the last line of a card whose call is over: what else a person can do with it. */
+  more?(part: CardPart): HTMLElement;
 }
 
 /** A piece of live output, sent apart from the part so that a chatty tool stays cheap. */

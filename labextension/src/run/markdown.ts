@@ -102,11 +102,11 @@ function list(lines: string[]): HTMLElement {
     if (match) {
       row.setAttribute('role', 'listitem');
       const depth = Math.floor(match[1].replace(/\t/g, '    ').length / 2);
-      row.style.marginLeft = `${18 * Math.min(depth, 6)}px`;
+      row.style.marginLeft = `${1.4 * Math.min(depth, 6)}em`;
       row.append(el('span', 'oc-bullet', /^\d/.test(match[2]) ? match[2] : '•'));
       words.append(...inline(match[3]));
     } else {
-      row.style.marginLeft = '18px';
+      row.style.marginLeft = '1.4em';
       words.append(...inline(line.trim()));
     }
     row.append(words);

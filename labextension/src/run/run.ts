@@ -1,18 +1,19 @@
 /** A run: everything a model says and does for one request, drawn from its JSON and brought up to date piece by piece. */
 
 import type { CardCallbacks, CardPart } from '../card';
-import { button, el, setText, show } from '../card/dom';
-import { readable, visibleLine } from '../card/format';
-import { RETRY_MS } from '../card/prompt';
+import { el, setText, show } from '../card/dom';
+import { Folds } from '../card/folds';
+import { live, readable, stateWords, visibleLine } from '../card/format';
+import { Going } from '../card/going';
+import { trans } from '../i18n';
+import { CHANGED } from '../preferences';
 import { CallView } from './call';
 import { markdown } from './markdown';
 import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './token';
 import { headWords, retryWords, runWords, working } from './words';
 
-const TICK_MS = 250;
 /** The mode in which nothing is asked. */
 const BYPASS = 'bypass';
-const FOLDS = { reasoning: 'reasoning', summary: 'summary of the conversation' };
 
 const views = new WeakMap<HTMLElement, RunView>();
 
@@ -22,8 +23,20 @@ export function renderRun(root: HTMLElement, run: RunPart, callbacks: CardCallba
   if (!view) {
     view = new RunView(root, callbacks);
     views.set(root, view);
+    watchPreferences();
   }
   view.whole(run);
+}
+
+let watching = false;
+
+/** From now on runs follow the person's preferences as they change. */
+function watchPreferences(): void {
+  if (!watching) {
+    watching = true;
+    const again = ({ parentElement }: Element): void => void (parentElement && views.get(parentElement)?.fold());
+    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-run').forEach(again));
+  }
 }
 
 /** Puts what has changed into the run at `root`; false if something before it is missing, so that the whole is needed. */
@@ -47,7 +60,7 @@ class WordsView {
   constructor(private readonly kind: WordsItem['kind']) {
     if (kind === 'reasoning' || kind === 'summary') {
       this.node = el('details', 'oc-thought');
-      this.node.append(el('summary', '', FOLDS[kind]));
+      this.node.append(el('summary', '', kind === 'summary' ? trans.__('summary of the conversation') : trans.__('reasoning')));
       this.body = el('div', 'oc-words');
       this.node.append(this.body);
       this.node.addEventListener('toggle', () => this.draw());
@@ -62,7 +75,7 @@ class WordsView {
     this.text = text;
     if (this.kind === 'reasoning') {
       const name = this.node.firstElementChild as HTMLElement;
-      setText(name, last ? 'reasoning …' : 'reasoning');
+      setText(name, last ? trans.__('reasoning …') : trans.__('reasoning'));
     }
     show(this.node, text.trim() !== '');
     this.draw();
@@ -87,7 +100,8 @@ class RunView {
   private readonly mark = el('span', 'oc-mark');
   private readonly state = el('span', 'oc-state');
   private readonly about = el('span', 'oc-time');
-  private readonly stop: HTMLButtonElement;
+  private readonly going: Going;
+  private readonly folds = new Folds();
   private readonly list = el('div', 'oc-items');
   private readonly retry = el('div', 'oc-retry');
   private readonly end = el('div', 'oc-end');
@@ -96,8 +110,6 @@ class RunView {
   private readonly places = new Map<string, number>();
   private readonly inside = new Map<string, number[]>();
   private run!: RunPart;
-  private timer: ReturnType<typeof setInterval> | undefined;
-  private seen = false;
 
   constructor(
     root: HTMLElement,
@@ -109,12 +121,12 @@ class RunView {
     this.state.setAttribute('aria-live', 'polite');
     this.mark.setAttribute('aria-hidden', 'true');
     this.about.setAttribute('aria-hidden', 'true');
-    this.stop = button('Stop', '', 'oc-button oc-stop-run', () => this.pressStop());
-    this.stop.setAttribute('aria-label', 'Stop the run');
+    this.going = new Going(this.card, trans.__('Stop the run'), () => this.setTime(), () => callbacks.stop?.(''));
+    this.going.stop.classList.add('oc-stop-run');
     const shape = el('span', 'oc-shape');
     shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
-    head.append(this.agent, this.model, this.mode, shape, this.about, this.stop);
+    head.append(this.agent, this.model, this.mode, shape, this.about, this.going.stop);
     this.card.append(head, this.list, this.retry, this.end);
     root.replaceChildren(this.card);
   }
@@ -174,7 +186,7 @@ class RunView {
   }
 
   dispose(): void {
-    clearInterval(this.timer);
+    this.going.end();
     this.clear();
   }
 
@@ -183,6 +195,7 @@ class RunView {
     this.nodes.clear();
     this.places.clear();
     this.inside.clear();
+    this.folds.clear();
     this.list.replaceChildren();
   }
 
@@ -256,52 +269,46 @@ class RunView {
     setText(this.mode, head.mode ? visibleLine(head.mode) : '');
     show(this.mode, !!head.mode);
     this.mode.classList.toggle('oc-danger', head.mode === BYPASS);
-    this.mode.title = head.mode === BYPASS ? 'Permission mode: nothing is asked' : 'Permission mode';
+    this.mode.title = head.mode === BYPASS ? trans.__('Permission mode: nothing is asked') : trans.__('Permission mode');
     setText(this.mark, mark);
     setText(this.state, word);
-    this.card.setAttribute('aria-label', `Agent ${visibleLine(head.agent)}, ${visibleLine(head.model)}`);
+    this.card.setAttribute('aria-label', trans.__('Agent %1, %2', visibleLine(head.agent), visibleLine(head.model)));
     if (this.card.dataset.tone !== tone) {
       this.card.dataset.tone = tone;
     }
-    show(this.stop, working(head) && !!this.callbacks.stop);
+    show(this.going.stop, working(head) && !!this.callbacks.stop);
     show(this.end, !!head.end);
     if (head.end) {
       this.end.dataset.tone = head.end.tone;
       const advice = head.end.advice ? [el('div', 'oc-advice', readable(head.end.advice))] : [];
       this.end.replaceChildren(el('div', 'oc-ending', readable(head.end.text)), ...advice);
     }
-    this.tick(working(head));
+    this.going.run(working(head));
+    this.fold();
   }
 
-  private tick(going: boolean): void {
-    const setTime = (): void => {
-      const now = Date.now();
-      setText(this.about, headWords(this.run, now));
-      const again = retryWords(this.run, now);
-      setText(this.retry, readable(again));
-      show(this.retry, again !== '');
-      this.seen ||= this.card.isConnected;
-      if (this.seen && !this.card.isConnected) {
-        clearInterval(this.timer);
-        this.timer = undefined;
-      }
-    };
-    if (going) {
-      this.timer ??= setInterval(setTime, TICK_MS);
-    } else {
-      clearInterval(this.timer);
-      this.timer = undefined;
+  private setTime(): void {
+    const now = Date.now();
+    setText(this.about, headWords(this.run, now));
+    const again = retryWords(this.run, now);
+    setText(this.retry, readable(again));
+    show(this.retry, again !== '');
+  }
+
+  /** Several settled calls in a row become one line; while the run goes on the last ones stay as they are. */
+  fold(): void {
+    const places = [...this.nodes.keys()].sort((a, b) => a - b);
+    const entries = places.flatMap(place => {
+      const item = this.run.items[place];
+      const node = this.nodes.get(place)?.node as HTMLElement;
+      const settled = item.kind === 'call' && !live(item.part) && stateWords(item.part).tone === 'ok' ? item.part.tool : undefined;
+      // words that are not there stand between nothing
+      return settled === undefined && node.hidden ? [] : [{ node, settled }];
+    });
+    const last = entries[entries.length - 1];
+    if (last && working(this.run)) {
+      delete last.settled;
     }
-    setTime();
-  }
-
-  private pressStop(): void {
-    this.stop.disabled = true;
-    setText(this.stop, 'Stopping…');
-    setTimeout(() => {
-      this.stop.disabled = false;
-      setText(this.stop, 'Stop');
-    }, RETRY_MS);
-    this.callbacks.stop?.('');
+    this.folds.update(entries);
   }
 }

@@ -1,18 +1,19 @@
 /** The words of a run's head; the twin of `opencode_jupyter/jupyter/agent/words.py`. */
 
-import { clock, duration, type StateWords } from '../card/format';
-import type { RunPart, RunHead } from './token';
-import { waitingSince } from '../card/format';
+import { trans } from '../i18n';
+import { clock, duration, visibleLine, waitingSince } from '../card/format';
+import type { StateWords } from '../card/format';
+import type { RunHead, RunPart } from './token';
 
 /** `950 tokens`, `12.3k tokens`, `1.2M tokens`. */
 export function tokens(count: number): string {
   if (count < 1_000) {
-    return `${count} token${count === 1 ? '' : 's'}`;
+    return trans._n('%1 token', '%1 tokens', count);
   }
   if (count < 999_500) {
-    return `${(count / 1000).toFixed(count < 99_950 ? 1 : 0)}k tokens`;
+    return trans.__('%1k tokens', (count / 1000).toFixed(count < 99_950 ? 1 : 0));
   }
-  return `${(count / 1e6).toFixed(1)}M tokens`;
+  return trans.__('%1M tokens', (count / 1e6).toFixed(1));
 }
 
 /** `$0.0012`, `$1.20`; nothing if not known, or nothing was charged. */
@@ -34,26 +35,36 @@ export function asksSince(run: RunPart): number | undefined {
   return since.length ? Math.min(...since) : undefined;
 }
 
+function endWord(outcome: string | undefined): string {
+  return outcome === 'interrupted'
+    ? trans.__('interrupted')
+    : outcome === 'ended'
+      ? trans.__('ended')
+      : outcome === undefined || outcome === 'stopped'
+        ? trans.__('stopped')
+        : visibleLine(outcome);
+}
+
 /** The state of a run in words. */
 export function runWords(run: RunPart): StateWords {
   if (asksSince(run) !== undefined) {
-    return { mark: '?', word: 'waiting for you', tone: 'ask' };
+    return { mark: '?', word: trans.__('waiting for you'), tone: 'ask' };
   }
   switch (run.status) {
     case 'done':
-      return { mark: '✓', word: 'done', tone: 'ok' };
+      return { mark: '✓', word: trans.__('done'), tone: 'ok' };
     case 'rejected':
-      return { mark: '✗', word: 'refused', tone: 'err' };
+      return { mark: '✗', word: trans.__('refused'), tone: 'err' };
     case 'failed':
-      return { mark: '✗', word: 'failed', tone: 'err' };
+      return { mark: '✗', word: trans.__('failed'), tone: 'err' };
     case 'stopped':
-      return { mark: '■', word: run.outcome ?? 'stopped', tone: 'off' };
+      return { mark: '■', word: endWord(run.outcome), tone: 'off' };
     case 'retrying':
-      return { mark: '◐', word: 'asking again', tone: 'ask' };
+      return { mark: '◐', word: trans.__('asking again'), tone: 'ask' };
     case 'compacting':
-      return { mark: '◐', word: 'summarising', tone: 'run' };
+      return { mark: '◐', word: trans.__('summarising'), tone: 'run' };
     default:
-      return { mark: '◐', word: 'working', tone: 'run' };
+      return { mark: '◐', word: trans.__('working'), tone: 'run' };
   }
 }
 
@@ -62,11 +73,11 @@ export function headWords(run: RunPart, now: number): string {
   const { step, started, ended, waited = 0 } = run;
   const since = asksSince(run);
   const words = [
-    step ? `${step} step${step === 1 ? '' : 's'}` : '',
+    step ? trans._n('%1 step', '%1 steps', step) : '',
     run.tokens ? tokens(run.tokens) : '',
     dollars(run.cost),
     ended !== undefined ? duration(ended - started - waited) : working(run) && since === undefined ? clock(now - started - waited) : '',
-    since !== undefined ? `waiting ${clock(now - since)}` : waited >= 500 && !working(run) ? `waited ${clock(waited)}` : ''
+    since !== undefined ? trans.__('waiting %1', clock(now - since)) : waited >= 500 && !working(run) ? trans.__('waited %1', clock(waited)) : ''
   ];
   return words.filter(Boolean).join(' · ');
 }
@@ -77,5 +88,8 @@ export function retryWords({ retry, status }: RunHead, now: number): string {
     return '';
   }
   const left = Math.ceil((retry.next - now) / 1000);
-  return `Asking again ${left > 0 ? `in ${left} s` : 'now'} (try ${retry.attempt + 1}): ${retry.message}`;
+  const attempt = retry.attempt + 1;
+  return left > 0
+    ? trans.__('Asking again in %1 s (try %2): %3', left, attempt, retry.message)
+    : trans.__('Asking again now (try %1): %2', attempt, retry.message);
 }

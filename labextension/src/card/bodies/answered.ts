@@ -1,5 +1,6 @@
 /** Questions that were asked, with what came of them. */
 
+import { trans } from '../../i18n';
 import { el } from '../dom';
 import { visible, visibleLine } from '../format';
 import type { CardAnswered } from '../token';
@@ -15,7 +16,7 @@ export function drawAnswered(host: HTMLElement, answered: CardAnswered[]): void 
       }
       asked.append(visible(question));
       const said = answers?.[index] ?? [];
-      const words = answers ? (said.length ? '' : 'not answered') : 'dismissed';
+      const words = answers ? (said.length ? '' : trans.__('not answered')) : trans.__('dismissed');
       const answer = el('dd', words ? 'oc-none' : '', words);
       answer.append(...said.map(label => el('span', 'oc-said', visible(label))));
       list.append(asked, answer);

@@ -1,12 +1,28 @@
 /** The changes of several files, each with its name and how much changed. */
 
-import { drawDiff, firstChange } from '../diff';
+import { trans } from '../../i18n';
+import { textBox } from '../copy';
+import { firstChange } from '../diff';
+import { drawDiff } from '../diffview';
 import { el } from '../dom';
 import { visibleLine } from '../format';
 import { markPath } from '../links';
 import type { CardDiff } from '../token';
 
-const WORDS: Record<string, string> = { add: 'new', delete: 'deleted', move: 'moved', update: '' };
+function kindWord(type: string): string {
+  switch (type) {
+    case 'add':
+      return trans.__('new');
+    case 'delete':
+      return trans.__('deleted');
+    case 'move':
+      return trans.__('moved');
+    case 'update':
+      return '';
+    default:
+      return visibleLine(type);
+  }
+}
 
 /** Draws `diffs` into `host`, replacing what is there. */
 export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
@@ -15,31 +31,39 @@ export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
       const block = el('details', 'oc-filediff');
       block.open = true;
       const head = el('summary');
-      const name = el('code', '', visibleLine(path));
+      const label = el('code', '', visibleLine(path));
       if (type !== 'delete') {
-        markPath(name, path, firstChange(diff));
+        markPath(label, path, firstChange(diff));
       }
-      head.append(name);
-      const words = from ? `moved from ${visibleLine(from)}` : (WORDS[type] ?? visibleLine(type));
+      head.append(label);
+      const words = from ? trans.__('moved from %1', visibleLine(from)) : kindWord(type);
       if (words) {
         head.append(' ', el('span', 'oc-why', words));
       }
       head.append(' ');
       if (additions) {
-        head.append(el('span', 'oc-plus', `+${additions}`), ' ');
+        head.append(counted('oc-plus', `+${additions}`, trans._n('%1 line added', '%1 lines added', additions)), ' ');
       }
       if (deletions) {
-        head.append(el('span', 'oc-minus', `−${deletions}`));
+        head.append(counted('oc-minus', `−${deletions}`, trans._n('%1 line removed', '%1 lines removed', deletions)));
       }
       block.append(head);
       if (diff.trim()) {
-        const pre = el('pre', 'oc-pre oc-diff');
-        pre.tabIndex = 0;
-        pre.setAttribute('aria-label', `Change of ${visibleLine(path)}`);
-        drawDiff(pre, diff);
-        block.append(pre);
+        const name = visibleLine(path);
+        const box = textBox('oc-diff', trans.__('Change of %1', name), trans.__('Copy change of %1', name), () => diff);
+        block.append(box.node);
+        drawDiff(box.inner, diff);
+        box.ready();
       }
       return block;
     })
   );
+}
+
+/** A short number with its meaning in words. */
+function counted(className: string, short: string, words: string): HTMLElement {
+  const node = el('span', className, short);
+  node.setAttribute('role', 'img');
+  node.setAttribute('aria-label', words);
+  return node;
 }

@@ -1,7 +1,8 @@
 /** The rows of a result as a small table. */
 
+import { trans } from '../../i18n';
 import { el } from '../dom';
-import { count, visibleLine } from '../format';
+import { grouped, visibleLine } from '../format';
 import { markPath } from '../links';
 import type { CardTable } from '../token';
 
@@ -35,7 +36,13 @@ export function drawTable(host: HTMLElement, { columns, rows, total }: CardTable
   table.append(top, body);
   const box = el('div', 'oc-tablebox');
   box.tabIndex = 0;
+  box.setAttribute('role', 'group');
+  box.setAttribute('aria-label', trans.__('Rows of the result'));
   box.append(table);
-  const words = rows.length < total ? `the first ${rows.length} of ${count(total, 'row')}` : count(total, 'row');
+  const all = grouped(total);
+  const words =
+    rows.length < total
+      ? trans._n('the first %3 of %2 row', 'the first %3 of %2 rows', total, all, rows.length)
+      : trans._n('%2 row', '%2 rows', total, all);
   host.replaceChildren(box, el('div', 'oc-why oc-caption', words));
 }

@@ -1,23 +1,30 @@
 /** A to-do list: each task with the mark of its state. */
 
+import { trans } from '../../i18n';
 import { el } from '../dom';
 import { visibleLine } from '../format';
 import type { CardTask } from '../token';
 
-/** Mark and words of each state, so that it is told by more than its colour. */
-export const MARKS: Record<CardTask['status'], [mark: string, words: string]> = {
-  pending: ['☐', 'to do'],
-  in_progress: ['◐', 'in progress'],
-  completed: ['☑', 'done'],
-  cancelled: ['✗', 'cancelled']
-};
+/** Mark and words of a state, so that it is told by more than its colour. */
+function markOf(status: CardTask['status']): [mark: string, words: string] {
+  switch (status) {
+    case 'in_progress':
+      return ['◐', trans.__('in progress')];
+    case 'completed':
+      return ['☑', trans.__('done')];
+    case 'cancelled':
+      return ['✗', trans.__('cancelled')];
+    default:
+      return ['☐', trans.__('to do')];
+  }
+}
 
 /** Draws `tasks` into `host`, replacing what is there. */
 export function drawTasks(host: HTMLElement, tasks: CardTask[]): void {
   const list = el('ul', 'oc-tasks');
   for (const { content, status, priority } of tasks) {
     const item = el('li');
-    const [mark, words] = MARKS[status] ?? MARKS.pending;
+    const [mark, words] = markOf(status);
     item.dataset.status = status;
     const sign = el('span', 'oc-taskmark', mark);
     sign.setAttribute('role', 'img');
@@ -30,5 +37,5 @@ export function drawTasks(host: HTMLElement, tasks: CardTask[]): void {
     }
     list.append(item);
   }
-  host.replaceChildren(tasks.length ? list : el('div', 'oc-why', 'no tasks'));
+  host.replaceChildren(tasks.length ? list : el('div', 'oc-why', trans.__('no tasks')));
 }

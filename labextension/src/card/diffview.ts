@@ -1,0 +1,143 @@
+/** Draws a diff: in one column or side by side, with line numbers, changed words marked, and words for screen readers. */
+
+import { trans } from '../i18n';
+import { CHANGED, preferences } from '../preferences';
+import { diffPairs, diffRows, unified } from './diff';
+import type { DiffPair, MarkedRow } from './diff';
+import { el } from './dom';
+import { visible } from './format';
+import { drawLong } from './long';
+import type { Piece, Place } from './long';
+
+/** Width, in ems of the code's font, from which on there is room for two columns. */
+const ROOM = 62;
+/** Rows of one piece of a long diff. */
+const ROWS = 60;
+const KIND: Record<string, string> = { '+': 'oc-add', '-': 'oc-del', '@': 'oc-gap', '\\': 'oc-gap', f: 'oc-file', c: 'oc-cell' };
+
+interface Drawn {
+  pairs: DiffPair[];
+  /** Something is removed and something added: else half of a view side by side would be empty. */
+  both: boolean;
+  split: boolean;
+}
+
+const drawn = new WeakMap<Element, Drawn>();
+let watcher: ResizeObserver | undefined;
+
+/** Draws `diff` into `host`, replacing what is there. It is drawn anew when the room or the preference changes. */
+export function drawDiff(host: HTMLElement, diff: string): void {
+  const pairs = diffPairs(diffRows(diff));
+  const rows = pairs.flatMap(({ left, right }) => [left, right]).filter(row => row?.line !== undefined) as MarkedRow[];
+  // a file with CRLF throughout need not say so on every line; a mixed one shows each \r
+  if (rows.length && rows.every(({ text }) => text.endsWith('\r'))) {
+    rows.forEach(row => (row.text = row.text.slice(0, -1)));
+  }
+  const both = rows.some(({ sign }) => sign === '+') && rows.some(({ sign }) => sign === '-');
+  drawn.set(host, { pairs, both, split: false });
+  draw(host, wanted(host));
+  watch(host);
+}
+
+function wanted(host: HTMLElement): boolean {
+  const { diffStyle } = preferences();
+  if (diffStyle !== 'auto') {
+    return diffStyle === 'split';
+  }
+  const { clientWidth } = host;
+  return !!drawn.get(host)?.both && clientWidth > 0 && clientWidth >= ROOM * (parseFloat(getComputedStyle(host).fontSize) || 12);
+}
+
+function watch(host: HTMLElement): void {
+  const again = (node: Element): void => {
+    const state = drawn.get(node);
+    const split = state && wanted(node as HTMLElement);
+    if (state && split !== undefined && split !== state.split && (node as HTMLElement).clientWidth > 0) {
+      draw(node as HTMLElement, split);
+    }
+  };
+  if (!watcher && typeof ResizeObserver !== 'undefined') {
+    watcher = new ResizeObserver(entries => entries.forEach(({ target }) => again(target)));
+    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-diff').forEach(again));
+  }
+  watcher?.observe(host);
+}
+
+function draw(host: HTMLElement, split: boolean): void {
+  const state = drawn.get(host) as Drawn;
+  state.split = split;
+  host.classList.toggle('oc-split', split);
+  const lines = state.pairs.flatMap(({ left, right }) => [left?.line ?? 0, right?.line ?? 0, right?.before ?? 0]);
+  const width = String(lines.reduce((most, line) => Math.max(most, line), 0)).length;
+  const rows: Row[] = split
+    ? state.pairs.map(pair => ({ source: textOf(pair.left) + textOf(pair.right), make: () => pairRow(pair, width) }))
+    : unified(state.pairs).map(row => ({ source: textOf(row), make: () => line(row, width, 'oc-row') }));
+  const pieces: Piece[] = [];
+  for (let at = 0; at < rows.length; at += ROWS) {
+    pieces.push(rowsPiece(rows.slice(at, at + ROWS)));
+  }
+  drawLong(host, pieces);
+}
+
+interface Row {
+  /** As it is copied. */
+  source: string;
+  make(): HTMLElement;
+}
+
+function textOf(row: MarkedRow | undefined): string {
+  return row ? `${row.line === undefined ? '' : row.sign}${row.text}\n` : '';
+}
+
+function rowsPiece(rows: Row[]): Piece {
+  const index = ([node]: Place): number => {
+    const row = (node instanceof Element ? node : node.parentElement)?.closest('.oc-row');
+    return row?.parentElement ? [...row.parentElement.children].indexOf(row) : -1;
+  };
+  return {
+    lines: rows.length,
+    characters: rows.reduce((sum, { source }) => sum + source.length, 0),
+    fill: () => rows.map(({ make }) => make()),
+    text: (from, to) => {
+      const first = from ? Math.max(0, index(from)) : 0;
+      const last = to ? index(to) : -1;
+      const some = rows.slice(first, last < 0 ? undefined : last + 1);
+      return some.map(({ source }) => source).join('').replace(/\n$/, '');
+    }
+  };
+}
+
+/** Two lines beside each other; what is no change goes over both columns, but for context, which stands in both. */
+function pairRow({ left, right }: DiffPair, width: number): HTMLElement {
+  const row = el('span', 'oc-row oc-pair');
+  if (!left && right?.line === undefined) {
+    row.append(line(right as MarkedRow, width, 'oc-side oc-wide'));
+  } else if (!left && right?.sign === ' ') {
+    const before = line({ ...right, line: right.before }, width, 'oc-side');
+    before.setAttribute('aria-hidden', 'true'); // the same as on the right
+    row.append(before, line(right, width, 'oc-side'));
+  } else {
+    row.append(...[left, right].map(side => (side ? line(side, width, 'oc-side') : el('span', 'oc-side oc-blank'))));
+  }
+  return row;
+}
+
+function line(row: MarkedRow, width: number, className: string): HTMLElement {
+  const node = el('span', `${className} ${KIND[row.sign] ?? ''}`.trim());
+  const change = row.sign === '+' || row.sign === '-';
+  const number = el('span', 'oc-n', String(row.line ?? '').padStart(width));
+  number.setAttribute('aria-hidden', 'true');
+  const sign = el('span', 'oc-sign', ` ${change ? row.sign : ' '} `);
+  node.append(number, sign);
+  if (change) {
+    sign.setAttribute('aria-hidden', 'true');
+    node.append(el('span', 'oc-sr', row.sign === '+' ? trans.__('added: ') : trans.__('removed: ')));
+  }
+  let at = 0;
+  for (const [from, to] of row.marks) {
+    node.append(visible(row.text.slice(at, from)), el('span', 'oc-mark-word', visible(row.text.slice(from, to))));
+    at = to;
+  }
+  node.append(visible(row.text.slice(at)));
+  return node;
+}
