@@ -93,8 +93,8 @@ class Session:
 
         if isinstance(to, bool) or not isinstance(to, str | int | Message):
             raise InvalidArgumentsError(
-                "revert wants the first message to take back: itself, its id or its place (0 is the first, -1 the last), "
-                f"not {to!r}"
+                "revert wants the first message to take back: itself, its id or its place (0 is the first, -1 "
+                f"the last), not {to!r}"
             )
         return await revert(self._home, self, to, **options)
 

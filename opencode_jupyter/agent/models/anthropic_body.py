@@ -186,8 +186,8 @@ def _fits(budget: Any, most: Any, model: str) -> None:
     """Refuse a budget for thoughts that leaves nothing of the answer's limit, which counts them too: the API would."""
     if isinstance(budget, int) and isinstance(most, int) and budget >= most:
         raise ModelError(
-            f"thinking.budgetTokens is {budget:,}, and an answer of {model} may have {most:,} tokens, thoughts included. Set "
-            "a smaller budget, or say in the model's entry (limit.output) that it gives more",
+            f"thinking.budgetTokens is {budget:,}, and an answer of {model} may have {most:,} tokens, with thoughts. "
+            "Set a smaller budget, or say in the model's entry (limit.output) that it gives more",
             "setup",
             provider=model.partition(":")[0],
         )
