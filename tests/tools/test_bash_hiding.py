@@ -77,6 +77,9 @@ async def test_a_refused_command_is_not_asked_for_first(tmp_path: Path) -> None:
         "find . -name x | xargs -I{} cp {} y",
         "make test",
         "echo '$(not run)' \"and \\$(neither)\"",
+        "i=0; while ((i < 3)); do echo ${names[$i]} $((i + 1)); i=$((i + 1)); done",
+        "x=$(date); echo ${x:0:4} ${x@Q} ${#x}",
+        "n=$(nproc); [ $n -gt 1 ] && echo ${!PATH*}",
     ],
 )
 def test_plain_work_is_readable(line: str, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from opencode_jupyter.text.patch import seek
         (["a \t"], ["a"], 0, False, 0),
         (["  a"], ["a "], 0, False, 0),
         (["\u201chi\u201d \u2014 it\u2019s\u2026\u00a0x"], ['  "hi" - it\'s... x'], 0, False, 0),
+        (["10\u202fkg \u2212\u30005"], ["10 kg - 5"], 0, False, 0),  # Codex's list is longer than OpenCode's
         (["x", "y", "x"], ["x"], 0, True, 2),
         (["x", "y"], ["x"], 0, True, 0),
         (["x", "y", "x"], ["x"], 3, True, -1),

@@ -23,6 +23,7 @@ from ...core.permission.rules import NOT_ANALYSED
 from . import tables
 from .commands import Commands
 from .findings import ShellAsks, add, exactly
+from .numbers import AS_PROMPT, PROMPT, run_as_values
 from .paths import Paths
 from .words import Text
 
@@ -171,6 +172,8 @@ class _Reader:
     def _walk(self, root: Node, text: str, depth: int, of: str) -> None:
         if root.has_error:
             self._asks.opaque(text.strip(), "its syntax could not be read", of)
+        for node, why in run_as_values(root, self._text.source):
+            self._asks.opaque(self._text.source(node), why, of or text.strip())
         commands = 0
         for count, place in enumerate(_places(root)):
             node = place.node
@@ -201,6 +204,8 @@ class _Reader:
         literal = node.type in _LITERAL or (node.type == "heredoc_body" and self._quoted(place))
         if not literal and _SUBSTITUTION.search(written):
             self._asks.opaque(written.strip(), "a command inside it could not be read", of)
+        if not literal and PROMPT.search(written):
+            self._asks.opaque(written.strip(), AS_PROMPT, of)
         if node.type != "comment" and _SUBSCRIPT.search(written.replace("\\", "")):
             self._asks.opaque(written.strip(), "where it is used as a number, the shell runs the command inside it", of)
 
