@@ -5,38 +5,13 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 
-import type { CardSpill } from './card/token';
-import { controlMessage, documentOf, kernelOf, openKernel, requestPage } from './kernel';
+import { createBridge } from './bridge';
 import panel from './lab';
 import { watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
-import type { ControlBridge, ControlContent, ToKernel } from './messages';
+import type { ControlBridge } from './messages';
 import notebook from './notebook';
 import settings from './settings';
-import { openSpill } from './spill';
-
-/** The bridge that cards look for. */
-export function createBridge(app: JupyterFrontEnd): ControlBridge {
-  const { shell } = app;
-  return {
-    send(kernelId: string, commId: string, message: ToKernel): boolean {
-      const kernel = openKernel(shell, kernelId);
-      if (!kernel) {
-        return false;
-      }
-      const content: ControlContent = { comm_id: commId, data: message };
-      // the kernel's answer, if any, is of no interest: the card changes when the call goes on
-      kernel.sendControlMessage(controlMessage(kernel, content), false, true);
-      return true;
-    },
-    open(card: Element, kernelId: string, spill: CardSpill): void {
-      const document = documentOf(shell, card, kernelId);
-      openSpill(app, spill, (line, count) =>
-        requestPage(kernelOf(document), { kind: 'page', path: spill.path, line, count })
-      );
-    }
-  };
-}
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:control',

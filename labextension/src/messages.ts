@@ -92,6 +92,10 @@ export interface ControlBridge {
   send(kernelId: string, commId: string, message: ToKernel): boolean;
   /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
   open(card: Element, kernelId: string, spill: CardSpill): void;
+  /** Whether a call can be made again where `card` stands: in a notebook with a kernel. */
+  canRun?(card: Element): boolean;
+  /** Puts `source` into a new cell below the one of `card` and runs it. */
+  runAgain?(card: Element, source: string): void;
   /** Opens a file of the kernel's machine in the ordinary editor, at `line` from 1, where the server has it. */
   openFile?(card: Element, kernelId: string, path: string, line?: number): void;
 }

@@ -1,5 +1,5 @@
 import widget from '../widget';
-import { createBridge } from '../index';
+import { createBridge } from '../bridge';
 import { controlMessage, MESSAGE_TYPE } from '../kernel';
 import { CARD_MIME } from '../card';
 import mime from '../mime';

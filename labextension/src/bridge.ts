@@ -1,0 +1,35 @@
+/** What the plugin offers the cards in its page, live ones and saved ones. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+
+import { Again } from './again';
+import type { CardSpill } from './card/token';
+import { controlMessage, documentOf, kernelOf, openKernel, requestPage } from './kernel';
+import type { ControlBridge, ControlContent, ToKernel } from './messages';
+import { openSpill } from './spill';
+
+/** The bridge that cards look for. */
+export function createBridge(app: JupyterFrontEnd): ControlBridge {
+  const { shell } = app;
+  const again = new Again(app);
+  return {
+    send(kernelId: string, commId: string, message: ToKernel): boolean {
+      const kernel = openKernel(shell, kernelId);
+      if (!kernel) {
+        return false;
+      }
+      const content: ControlContent = { comm_id: commId, data: message };
+      // the kernel's answer, if any, is of no interest: the card changes when the call goes on
+      kernel.sendControlMessage(controlMessage(kernel, content), false, true);
+      return true;
+    },
+    open(card: Element, kernelId: string, spill: CardSpill): void {
+      const document = documentOf(shell, card, kernelId);
+      openSpill(app, spill, (line, count) =>
+        requestPage(kernelOf(document), { kind: 'page', path: spill.path, line, count })
+      );
+    },
+    canRun: card => again.place(card) !== undefined,
+    runAgain: (card, source) => again.run(card, source)
+  };
+}
