@@ -1,9 +1,9 @@
-// TypeScript by esbuild (types are checked by tsc), style sheets as their text.
+// TypeScript by esbuild (types are checked by tsc), style sheets and pictures as their text.
 const { transformSync } = require('esbuild');
 
 module.exports = {
   process(source, path) {
-    if (path.endsWith('.css')) {
+    if (path.endsWith('.css') || path.endsWith('.svg')) {
       return { code: `module.exports = ${JSON.stringify(source)};` };
     }
     const { code } = transformSync(source, { loader: path.endsWith('.ts') ? 'ts' : 'js', format: 'cjs', target: 'es2022', sourcemap: 'inline', sourcefile: path });

@@ -104,6 +104,13 @@ class Broker:
         for unsubscribe in self._unsubscribe:
             unsubscribe()
 
+    def stop(self) -> int:
+        """Stop what every card shows; any thread may call it. How many cards that were."""
+        cards = [card for card in list(self._cards.values()) if not card.over]
+        for card in cards:
+            card.find(None).abort("stopped")
+        return len(cards)
+
     def pending(self) -> list[Ask]:
         """The asks that wait, oldest first."""
         return list(self._asks.values())
@@ -181,7 +188,7 @@ class Broker:
         if card is None:
             # An answer can come while the card's widget is still being made, before its comm is known here.
             ask = self._asks.get(str(data.get("id", "")))
-            card = ask.card if ask is not None else self._cards.get(str(data.get("callID", "")))
+            card = ask.card if ask is not None else self.card_of(str(data.get("callID", "")))
         if card is None:
             return
         kind = data.get("kind")

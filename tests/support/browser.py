@@ -102,7 +102,8 @@ def serve(application: Application, folder: Path, env: dict[str, str] | None = N
     port = _free_port()
     root = folder / "root"
     root.mkdir(parents=True)
-    environment = {**os.environ, **_folders(folder), **(env or {})}
+    # Python's own environment must not go before the folders of this server: an installed front end is another one
+    environment = {**os.environ, **_folders(folder), "JUPYTER_PREFER_ENV_PATH": "0", **(env or {})}
     environment["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
     _configure(folder, root, port)
     module = {"lab": "jupyterlab", "notebook": "notebook"}[application]

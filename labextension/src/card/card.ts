@@ -200,6 +200,7 @@ class CardView {
     if (part.ui.opens) {
       markPath(this.title, part.ui.opens.path, part.ui.opens.line);
     }
+    this.card.dataset.call = part.callID;
     this.card.setAttribute('aria-label', `${visibleLine(part.tool)} ${label}`.trim());
     setText(this.mark, mark);
     setText(this.state, word);

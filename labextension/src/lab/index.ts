@@ -3,14 +3,16 @@
 import { ILayoutRestorer } from '@jupyterlab/application';
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { IStatusBar } from '@jupyterlab/statusbar';
 import { consoleIcon } from '@jupyterlab/ui-components';
 
+import { makeAsks } from '../asks';
 import { trans } from '../i18n';
 import { hubOf } from './hub';
 import { ToolPanel } from './panel';
 import type { MakeSection } from './section';
 
-/** The sections, in the order of their tabs. */
+/** The sections after the asks, in the order of their tabs. */
 const SECTIONS: readonly MakeSection[] = [];
 /** The panel's command. */
 export const SHOW_PANEL = 'opencode-jupyter:show-panel';
@@ -19,18 +21,21 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:panel',
   description: 'A side panel of the tool calls of all open notebooks.',
   autoStart: true,
-  optional: [ICommandPalette, ILayoutRestorer],
-  activate: (app: JupyterFrontEnd, palette: ICommandPalette | null, restorer: ILayoutRestorer | null): void => {
+  optional: [ICommandPalette, ILayoutRestorer, IStatusBar],
+  activate: (
+    app: JupyterFrontEnd,
+    palette: ICommandPalette | null,
+    restorer: ILayoutRestorer | null,
+    statusBar: IStatusBar | null
+  ): void => {
     const hub = hubOf(app);
     let panel: ToolPanel | undefined;
     const reveal = (id: string): void => {
       panel?.choose(id);
       app.shell.activateById(panel?.id ?? '');
     };
-    const sections = SECTIONS.map(make => make({ app, hub, reveal }));
-    if (!sections.length) {
-      return;
-    }
+    const surroundings = { app, hub, reveal };
+    const sections = [makeAsks(surroundings, { palette, statusBar }), ...SECTIONS.map(make => make(surroundings))];
     panel = new ToolPanel(hub, sections, app.shell.currentChanged ?? null);
     panel.title.icon = consoleIcon;
     app.shell.add(panel, 'right', { rank: 500, type: 'OpenCode tools' });

@@ -50,6 +50,12 @@ export class ToolPanel extends Widget {
     }
     this.node.append(bar, this.pages);
     hub.changed.connect((_, change) => this.hear(change));
+    for (const section of sections) {
+      section.changed?.connect(() => {
+        this.stale.add(section.id);
+        this.soon('');
+      });
+    }
     front?.connect(() => this.hear({ kernelId: '', topics: ['hello'] }));
     this.choose(sections[0]?.id ?? '');
   }
@@ -97,6 +103,10 @@ export class ToolPanel extends Widget {
         this.stale.add(section.id);
       }
     }
+    this.soon(kernelId);
+  }
+
+  private soon(kernelId: string): void {
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.draw(kernelId);

@@ -22,6 +22,8 @@ export interface Section {
   node: HTMLElement;
   /** What it shows changes with these. */
   topics: readonly Topic[];
+  /** Emitted when it has news of its own. */
+  changed?: { connect(slot: () => void): unknown };
   /** How many things wait in it, told on its tab; 0: nothing is told. */
   count?(): number;
   /**

@@ -16,8 +16,8 @@ def pending(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     """What waits, oldest first.
 
     Returns:
-        ``{"asks": [...]}``, each with ``id``, ``callID``, ``commID`` and ``key`` of its card in the notebook, ``agent``,
-        and ``card``: the call's card, with its ask.
+        ``{"asks": [...]}``. Of each: ``id``, ``callID``, ``agent``; ``commID`` and ``key`` of the card in its cell;
+        ``card``, the call's own card, with its ask.
     """
     answer: dict[str, Any] = panel.on_engine(_pending, panel)
     return answer
@@ -39,4 +39,9 @@ def _one(panel: Panel, ask: Ask, position: tuple[int, int]) -> dict[str, Any]:
     return found
 
 
-HANDLERS = {"asks": pending}
+def stop(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Stop all that runs in this kernel: ``{"stopped": how many cards}``."""
+    return {"stopped": panel.notebook.broker.stop()}
+
+
+HANDLERS = {"asks": pending, "stop": stop}

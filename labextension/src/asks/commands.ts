@@ -1,0 +1,96 @@
+/** The commands of asks and of running calls: in the palette, with shortcuts that JupyterLab's settings can change. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICommandPalette } from '@jupyterlab/apputils';
+
+import { trans } from '../i18n';
+import type { KernelHub } from '../lab/hub';
+import { after } from './book';
+import type { AskBook, Entry } from './book';
+
+/** What the commands are called; `schema/asks.json` gives them their keys. */
+export const COMMANDS = {
+  next: 'opencode-jupyter:next-ask',
+  once: 'opencode-jupyter:allow-once',
+  session: 'opencode-jupyter:allow-session',
+  deny: 'opencode-jupyter:deny',
+  stop: 'opencode-jupyter:stop-call'
+} as const;
+
+/** What the commands do with an ask. */
+export interface CommandActions {
+  show(entry: Entry): void;
+}
+
+/** The card that the focus is in: the innermost around it. */
+export function focusedCard(): HTMLElement | null {
+  let active = document.activeElement;
+  while (active?.shadowRoot?.activeElement) {
+    active = active.shadowRoot.activeElement;
+  }
+  return active?.closest<HTMLElement>('.oc-card[data-call]') ?? null;
+}
+
+/** Adds them. */
+export function addCommands(
+  app: JupyterFrontEnd,
+  book: AskBook,
+  hub: KernelHub,
+  actions: CommandActions,
+  palette: ICommandPalette | null
+): () => void {
+  /** The ask that "next" has led to last. */
+  let last = '';
+  const next = (): void => {
+    const entry = after(book.entries(), last);
+    if (entry) {
+      last = entry.id;
+      actions.show(entry);
+    }
+  };
+  /**
+   * Presses a key on the card in focus, so that its guard and its second step hold here too. With no ask in focus it
+   * leads to the next: nothing is answered that nobody looks at.
+   */
+  const press = (key: string): void => {
+    const card = focusedCard();
+    if (card && book.entries().some(entry => entry.callID === card.dataset.call && entry.card?.ui.ask)) {
+      card.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    } else {
+      next();
+    }
+  };
+  const stop = (): void => {
+    const call = focusedCard()?.dataset.call ?? '';
+    for (const { id } of hub.kernels()) {
+      if (call) {
+        hub.send(id, '', { kind: 'stop', callID: call });
+      }
+    }
+    const current = hub.current();
+    if (!call && current) {
+      void hub.request(current.id, { what: 'stop' }).catch(error => console.warn('opencode-jupyter:', error));
+    }
+  };
+  const waits = (): boolean => book.entries().length > 0;
+  const add = (id: string, label: string, caption: string, execute: () => void, isEnabled?: () => boolean): void => {
+    app.commands.addCommand(id, { label, caption, execute, isEnabled });
+    palette?.addItem({ command: id, category: trans.__('OpenCode tools') });
+  };
+  add(COMMANDS.next, trans.__('Go to the next ask'), trans.__('Shows the ask that has waited longest, then the next'), next, waits);
+  const focused = trans.__('Answers the ask in focus; with none there, goes to the next');
+  add(COMMANDS.once, trans.__('Allow once'), focused, () => press('1'), waits);
+  add(COMMANDS.session, trans.__('Allow for this session'), focused, () => press('2'), waits);
+  add(COMMANDS.deny, trans.__('Deny'), focused, () => press('3'), waits);
+  add(
+    COMMANDS.stop,
+    trans.__('Stop the tool call'),
+    trans.__('Stops the call in focus, else those that run in the notebook in front'),
+    stop,
+    () => hub.kernels().length > 0
+  );
+  book.changed.connect(() => {
+    Object.values(COMMANDS).forEach(id => app.commands.notifyCommandChanged(id));
+  });
+  return next;
+}

@@ -1,0 +1,97 @@
+/** Where the card of a call stands in the documents of this page, and going there. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+
+import { CARD_MIME } from '../card';
+import type { KernelDocument } from '../kernel';
+import { RUN_MIME } from '../run';
+
+/** How often, and how long, a cell that scrolls into view is looked at for its card. */
+const LOOK_MS = 50;
+const LOOKS = 40;
+
+interface Cell {
+  outputs?: { length: number; get(index: number): { data?: Record<string, unknown>; toJSON?(): unknown } };
+}
+
+/** What is needed of a notebook's panel. */
+interface NotebookPanel extends KernelDocument {
+  id: string;
+  content?: {
+    model?: { cells: { length: number; get(index: number): Cell } } | null;
+    activeCellIndex?: number;
+    widgets?: readonly unknown[];
+    scrollToCell?(cell: unknown, align?: string): Promise<void>;
+  };
+}
+
+/** The card of the call `callID` in `root`, if it is drawn. */
+export function cardIn(root: ParentNode, callID: string): HTMLElement | null {
+  return root.querySelector<HTMLElement>(`.oc-card[data-call="${CSS.escape(callID)}"]`);
+}
+
+/** Whether a person can see some of `node` now. */
+export function inSight(node: HTMLElement): boolean {
+  const { top, bottom, width, height } = node.getBoundingClientRect();
+  if (document.hidden || width === 0 || height === 0) {
+    return false;
+  }
+  let [low, high] = [top, bottom];
+  for (let parent = node.parentElement; parent; parent = parent.parentElement) {
+    if (getComputedStyle(parent).overflowY !== 'visible') {
+      const frame = parent.getBoundingClientRect();
+      [low, high] = [Math.max(low, frame.top), Math.min(high, frame.bottom)];
+    }
+  }
+  return Math.min(high, window.innerHeight) - Math.max(low, 0) > Math.min(20, height / 2);
+}
+
+/** The index of the cell whose outputs hold the card or run `key`; -1: none does. */
+export function cellOf(panel: NotebookPanel, key: string): number {
+  const cells = panel.content?.model?.cells;
+  for (let c = (cells?.length ?? 0) - 1; c >= 0; c--) {
+    const outputs = cells?.get(c).outputs;
+    for (let at = 0; at < (outputs?.length ?? 0); at++) {
+      const output = outputs?.get(at);
+      const data = output?.data ?? (output?.toJSON?.() as { data?: Record<string, unknown> } | undefined)?.data ?? {};
+      const card = data[CARD_MIME] as { callID?: string } | undefined;
+      const run = data[RUN_MIME] as { id?: string } | undefined;
+      if (card?.callID === key || run?.id === key) {
+        return c;
+      }
+    }
+  }
+  return -1;
+}
+
+/**
+ * Brings the card of a call into view and gives it the focus.
+ *
+ * @param key - What the outermost card goes by; a call inside another has no output of its own.
+ * @returns The card; null where it is not shown any more (its output was cleared, its cell deleted).
+ */
+export async function goTo(
+  app: Pick<JupyterFrontEnd, 'shell'>,
+  document: KernelDocument,
+  callID: string,
+  key: string = callID
+): Promise<HTMLElement | null> {
+  const panel = document as NotebookPanel;
+  app.shell.activateById(panel.id);
+  const { content } = panel;
+  const index = cellOf(panel, key);
+  if (index >= 0 && content) {
+    content.activeCellIndex = index;
+    await content.scrollToCell?.(content.widgets?.[index], 'auto');
+  }
+  for (let look = 0; look < LOOKS; look++) {
+    const card = cardIn(panel.node, callID) ?? cardIn(panel.node, key);
+    if (card) {
+      card.scrollIntoView({ block: 'nearest' });
+      card.focus({ preventScroll: true });
+      return card;
+    }
+    await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+  }
+  return null;
+}

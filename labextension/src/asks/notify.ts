@@ -1,0 +1,87 @@
+/** Notifications of asks that nobody can see: the card is out of sight, in another tab of JupyterLab, or the page is hidden. */
+
+import { Notification } from '@jupyterlab/apputils';
+
+import { visibleLine } from '../card/format';
+import { trans } from '../i18n';
+import { preferences } from '../preferences';
+import type { AskBook, Entry } from './book';
+
+/** How long a new ask may take to be drawn before it counts as out of sight. */
+const DRAWN_MS = 700;
+/** Longest text of a notification: JupyterLab cuts what is longer. */
+const MOST = 140;
+/** Clicks are not taken this long after a notification has appeared. */
+const GUARD_MS = 600;
+
+/** What can be done from a notification. */
+export interface NotifyActions {
+  visible(entry: Entry): boolean;
+  show(entry: Entry): void;
+  allow(entries: readonly Entry[]): void;
+  reject(entries: readonly Entry[]): void;
+}
+
+/** The text of an ask's notification, and whether it says all that would be allowed. */
+export function words(entry: Entry): { text: string; whole: boolean } {
+  const { card } = entry;
+  const where = visibleLine(entry.name);
+  const ask = card?.ui.ask;
+  if (!ask) {
+    return { text: cut(trans.__('%1: a question waits for you', where)), whole: false };
+  }
+  const what = ask.command ?? ask.patterns.join(', ');
+  const text = trans.__('%1: %2 wants to %3: %4', where, visibleLine(card?.tool ?? ''), visibleLine(ask.permission), visibleLine(what));
+  const plain = !ask.diff && !ask.diffs?.length && ask.patterns.length === 1 && !/[\n\r]/.test(what);
+  return { text: cut(text), whole: plain && ask.permission !== 'trust' && text.length <= MOST };
+}
+
+function cut(text: string): string {
+  return text.length <= MOST ? text : `${text.slice(0, MOST - 1)}…`;
+}
+
+/** Notifies of what `book` gets; takes each back when it is answered or seen. */
+export function notify(book: AskBook, actions: NotifyActions): void {
+  const shown = new Map<string, string>();
+  const tell = (id: string): void => {
+    const entry = book.entries().find(other => other.id === id);
+    if (!entry || shown.has(id) || !preferences().notify || actions.visible(entry)) {
+      return;
+    }
+    const { text, whole } = words(entry);
+    const at = Date.now();
+    // an answer needs all that is asked in view; else the notification only leads there
+    const taken = (act: () => void) => (event: MouseEvent) => {
+      if (Date.now() - at < GUARD_MS) {
+        event.preventDefault();
+      } else {
+        act();
+      }
+    };
+    const buttons: Notification.IAction[] = [{ label: trans.__('Show'), callback: () => actions.show(entry) }];
+    if (whole) {
+      buttons.unshift({ label: trans.__('Allow once'), displayType: 'accent', callback: taken(() => actions.allow([entry])) });
+    }
+    if (entry.card?.ui.ask) {
+      buttons.push({ label: trans.__('Deny'), displayType: 'warn', callback: taken(() => actions.reject([entry])) });
+    }
+    shown.set(id, Notification.warning(text, { autoClose: false, actions: buttons }));
+  };
+  book.changed.connect((_, fresh) => {
+    const waiting = new Map(book.entries().map(entry => [entry.id, entry]));
+    for (const [id, notification] of shown) {
+      if (!waiting.has(id)) {
+        Notification.dismiss(notification);
+        shown.delete(id);
+      }
+    }
+    for (const { id } of fresh) {
+      setTimeout(() => tell(id), DRAWN_MS);
+    }
+  });
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) {
+      book.entries().forEach(({ id }) => tell(id));
+    }
+  });
+}

@@ -1,0 +1,205 @@
+"""Asks away from their cards: the side panel, the status bar, notifications, commands and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.acts import ALLOW_ONCE, asking, button, project
+from tests.support.browser import Browser, Notebook
+
+IN_DEF = """
+def blocked():
+    return get_ipython().run_line_magic("tool", "bash echo from-a-def")
+print(blocked().output)
+"""
+PANEL = "#opencode-jupyter-panel"
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Notebook]]:
+    """Notebooks that are closed at the end, each with its kernel."""
+    notebooks: list[Notebook] = []
+    yield notebooks
+    for notebook in notebooks:
+        if not notebook.page.is_closed():
+            notebook.close()
+
+
+def panel(page: Page) -> Locator:
+    """The side panel, at its asks."""
+    page.evaluate("() => { window.jupyterapp.commands.execute('opencode-jupyter:show-panel', {section: 'asks'}); }")
+    found = page.locator(PANEL)
+    found.wait_for()
+    return found
+
+
+def command(page: Page, name: str) -> None:
+    """Run a command of ours, as the palette does."""
+    page.evaluate("id => { window.jupyterapp.commands.execute(id); }", f"opencode-jupyter:{name}")
+
+
+def status(page: Page) -> Locator:
+    """The status bar's word on asks."""
+    return page.locator("button.oc-status")
+
+
+def test_a_blocked_kernel_hears_the_answer_from_the_panel(browser: Browser, opened: list[Notebook]) -> None:
+    notebook = project(browser, "panel-blocked", IN_DEF)
+    opened.append(notebook)
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    place = panel(notebook.page)
+    expect(place.get_by_role("tab", name="Asks (1)")).to_be_visible()
+    item = place.locator(".oc-asks-item")
+    expect(item).to_contain_text("panel-blocked")
+    expect(item).to_contain_text("echo from-a-def")
+    button(item, ALLOW_ONCE).click()
+    notebook.wait_idle(1)
+    notebook.wait_text(1, "from-a-def")
+    expect(place).to_contain_text("Nothing waits for you")
+    notebook.screenshot(f"panel-asks-empty-{browser.server.application}")
+
+
+def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -> None:
+    if browser.server.application != "lab":
+        pytest.skip("Notebook 7 shows one notebook in a page")
+    first = project(browser, "three-a", "%tool bash echo one")
+    opened.append(first)
+    page = first.page
+    for name in ("three-b", "three-c"):
+        second = project_in(page, browser, name, "%tool bash echo one")
+        opened.append(second)
+    for notebook in opened:
+        activate(page, notebook.name)
+        notebook.run(1, wait=False)
+        asking(notebook, 1)
+    place = panel(page)
+    expect(status(page)).to_have_text("3 asks wait")
+    names = place.locator(".oc-asks-from")
+    expect(names).to_have_count(3)
+    assert [name.split(".")[0].split("-")[1] for name in names.all_inner_texts()] == ["a", "b", "c"]
+    opened[0].screenshot("panel-asks-three")
+    # the last first
+    button(place.locator(".oc-asks-item").nth(2), ALLOW_ONCE).click()
+    expect(names).to_have_count(2)
+    # "next" leads to the oldest, in another notebook
+    status(page).click()
+    page.wait_for_function("() => window.jupyterapp.shell.currentWidget.title.label.startsWith('three-a')")
+    assert page.evaluate("() => document.activeElement.classList.contains('oc-card')")
+    like = button(place.locator(".oc-asks-item").first, "Allow all 2 like this once")
+    like.click()
+    expect(place).to_contain_text("Nothing waits for you")
+    expect(status(page)).to_be_hidden()
+
+
+def test_deny_all(browser: Browser, opened: list[Notebook]) -> None:
+    source = (
+        "import asyncio\nfrom opencode_jupyter.jupyter.loaded import current\n"
+        "async def one(i):\n    try:\n        return (await get_ipython().run_line_magic('tool', f'bash echo {i}')).output\n"
+        "    except Exception as error:\n        return type(error).__name__\n"
+        "print(await asyncio.gather(*[one(i) for i in range(3)]))"
+    )
+    notebook = project(browser, "panel-deny", source)
+    opened.append(notebook)
+    notebook.run(1, wait=False)
+    place = panel(notebook.page)
+    expect(place.locator(".oc-asks-item")).to_have_count(3)
+    button(place, "Deny all 3").click()
+    notebook.wait_idle(1)
+    notebook.wait_text(1, "['PermissionRejectedError', 'PermissionRejectedError', 'PermissionRejectedError']")
+
+
+def test_an_ask_out_of_sight_is_notified(browser: Browser, opened: list[Notebook]) -> None:
+    notebook = project(browser, "notified", *["%tool bash echo quiet", *["1\n" * 30] * 3])
+    opened.append(notebook)
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    page = notebook.page
+    toast = page.locator(".Toastify__toast")
+    page.wait_for_timeout(1200)
+    expect(toast).to_have_count(0)  # it is in sight
+    button(asking(notebook, 1), ALLOW_ONCE).click()
+    notebook.wait_idle(1)
+    notebook.set_cell(1, "import time; time.sleep(2)\n%tool bash echo quiet again")
+    notebook.run(1, wait=False)
+    page.evaluate("() => { const b = window.jupyterapp.shell.currentWidget.content; b.activeCellIndex = 4; b.scrollToCell(b.widgets[4], 'end'); }")
+    expect(toast).to_contain_text("echo quiet again")
+    notebook.screenshot(f"asks-notification-{browser.server.application}")
+    page.wait_for_timeout(800)
+    toast.get_by_role("button", name="Allow once").click()
+    notebook.wait_idle(1)
+    expect(toast).to_have_count(0)
+
+
+def test_keys_alone_answer_and_stop(browser: Browser, opened: list[Notebook]) -> None:
+    notebook = project(browser, "keys", "%tool bash echo by-keys", "%tool bash sleep 600")
+    opened.append(notebook)
+    page = notebook.page
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    page.keyboard.press("Alt+Shift+N")
+    page.wait_for_function("() => document.activeElement.classList.contains('oc-card')")
+    page.keyboard.press("Alt+Shift+O")
+    notebook.wait_idle(1)
+    notebook.run(2, wait=False)
+    asking(notebook, 2)
+    page.keyboard.press("Alt+Shift+N")
+    page.wait_for_function("() => document.activeElement.classList.contains('oc-card')")
+    page.keyboard.press("Alt+Shift+O")
+    notebook.wait_cards("running")
+    page.keyboard.press("Alt+Shift+X")
+    notebook.wait_idle(2)
+    notebook.wait_cards("stopped")
+
+
+def test_a_reloaded_page_has_the_ask_and_a_restart_ends_it(browser: Browser, opened: list[Notebook]) -> None:
+    notebook = project(browser, "reloaded", IN_DEF, IN_DEF)
+    opened.append(notebook)
+    page = notebook.page
+    notebook.save()
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    page.reload()
+    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.context?.isReady")
+    place = panel(page)
+    item = place.locator(".oc-asks-item")
+    expect(item).to_contain_text("echo from-a-def")
+    button(item, ALLOW_ONCE).click()
+    expect(place).to_contain_text("Nothing waits for you")
+    notebook.wait_kernel("idle")
+    notebook.run(2, wait=False)
+    expect(item).to_have_count(1)
+    page.evaluate("() => { window.jupyterapp.shell.currentWidget.sessionContext.restartKernel(); }")
+    expect(item).to_have_count(0)
+    notebook.wait_cards("ended")
+
+
+def test_two_tabs_show_one_ask_and_the_first_answer_counts(browser: Browser, opened: list[Notebook]) -> None:
+    notebook = project(browser, "two-tabs", IN_DEF)
+    opened.append(notebook)
+    notebook.save()
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    other = browser.open(notebook.name, kernel=False)
+    theirs, ours = panel(other.page), panel(notebook.page)
+    expect(theirs.locator(".oc-asks-item")).to_have_count(1)
+    button(ours, "Deny").first.click()
+    expect(theirs).to_contain_text("Nothing waits for you")
+    notebook.wait_idle(1)
+    notebook.wait_cards("denied by you")
+    other.leave()
+
+
+def project_in(page: Page, browser: Browser, name: str, *cells: str) -> Notebook:
+    """A notebook of a project of its own, opened beside others in the same page."""
+    browser._page = page
+    return project(browser, name, *cells)
+
+
+def activate(page: Page, name: str) -> None:
+    """Bring a notebook that is open in the page to the front."""
+    page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', {path}); }", name)
+    page.wait_for_function("p => window.jupyterapp.shell.currentWidget?.context?.path === p", arg=name)
