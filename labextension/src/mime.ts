@@ -1,29 +1,18 @@
-/** Draws a saved card in JupyterLab and Notebook: the same picture the live card showed, inert but for its link. */
+/** Draws a saved card in JupyterLab and Notebook: the same picture the live card showed, inert but for links, copying and "run again". */
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 
+import { actions } from './actions';
 import { CARD_MIME, disposeCard, renderCard } from './card';
-import type { CardCallbacks, CardPart } from './card';
+import type { CardCallbacks } from './card';
+import { checkedPart, checkedRun } from './checked';
 import { trans } from './i18n';
 import { bridge } from './messages';
 import { disposeRun, renderRun, RUN_MIME } from './run';
-import type { RunPart } from './run';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;
-
-/** Whether `data` is a card of a version that is known here. */
-function isCard(data: unknown): data is CardPart {
-  const part = data as Partial<CardPart> | null;
-  return part?.v === 1 && typeof part.state === 'object' && typeof part.ui === 'object';
-}
-
-/** Whether `data` is a run of a version that is known here. */
-function isRun(data: unknown): data is RunPart {
-  const run = data as Partial<RunPart> | null;
-  return run?.v === 1 && typeof run.agent === 'string' && Array.isArray(run.items);
-}
 
 /** One card in one output area. */
 class CardRenderer extends Widget implements IRenderMime.IRenderer {
@@ -33,14 +22,19 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
       callbacks.open = spill => bridge()?.open(this.node, '', spill);
       callbacks.openFile = (path, line) => bridge()?.openFile?.(this.node, '', path, line);
     }
-    const run = model.data[RUN_MIME] as unknown;
-    if (isRun(run)) {
+    const runner = {
+      canRun: () => bridge()?.canRun?.(this.node) ?? false,
+      run: (source: string) => bridge()?.runAgain?.(this.node, source)
+    };
+    callbacks.more = part => actions(part, runner);
+    const run = checkedRun(model.data[RUN_MIME]);
+    if (run) {
       renderRun(this.node, run, callbacks);
       return;
     }
-    const data = model.data[CARD_MIME] as unknown;
-    if (isCard(data)) {
-      renderCard(this.node, data, callbacks);
+    const part = checkedPart(model.data[CARD_MIME]);
+    if (part) {
+      renderCard(this.node, part, callbacks);
       return;
     }
     this.clear();

@@ -14,6 +14,8 @@ import { headWords, retryWords, runWords, working } from './words';
 
 /** The mode in which nothing is asked. */
 const BYPASS = 'bypass';
+/** Levels of calls inside calls that are drawn. */
+const DEEPEST = 20;
 
 const views = new WeakMap<HTMLElement, RunView>();
 
@@ -251,12 +253,14 @@ class RunView {
     this.list.insertBefore(node, neighbour ? neighbour.nextSibling : this.list.firstChild);
   }
 
-  /** A call with those inside it. */
-  private tree(item: CallItem): CardPart {
-    const children = (this.inside.get(item.id) ?? [])
+  /** A call with those inside it, which come later than it does: a saved notebook may say anything. */
+  private tree(item: CallItem, level = 0): CardPart {
+    const own = this.places.get(item.id) ?? 0;
+    const children = (level < DEEPEST ? (this.inside.get(item.id) ?? []) : [])
+      .filter(index => index > own)
       .map(index => this.run.items[index])
       .filter((child): child is CallItem => child.kind === 'call')
-      .map(child => this.tree(child));
+      .map(child => this.tree(child, level + 1));
     return children.length ? { ...item.part, ui: { ...item.part.ui, children } } : item.part;
   }
 
