@@ -129,6 +129,10 @@ def test_an_exception_shows_its_traceback_in_the_card(shared_kernel: Kernel) -> 
     assert "\x1b[" in state["metadata"]["traceback"]
     assert "opencode_jupyter" not in state["error"]
     assert shared_kernel.run("done").result == "True"
+    endless = shared_kernel.execute("%%tool python\ndef deeper():\n    deeper()\ndeeper()")
+    lines = (endless.error or "").splitlines()
+    assert lines[-1].startswith("RecursionError")
+    assert lines[-2].endswith("frames in the middle are left out]")  # IPython takes a minute for all of them
     for wrong, words in {
         "def (": "SyntaxError",
         "await nothing": "NameError",

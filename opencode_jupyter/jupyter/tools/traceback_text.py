@@ -11,6 +11,8 @@ from typing import Any
 
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
 """A longer traceback is cut in the middle: where it began and what was raised are at its ends."""
+DEEPEST, OUTER, INNER = 100, 20, 40
+"""A traceback of more frames is shown by so many at its ends: IPython takes 20 ms for each, a recursion has 1000."""
 _ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 _RULE = re.compile(r"\A-{20,}\n")
 _OURS = str(Path(__file__).parent)
@@ -31,22 +33,31 @@ class TracebackText:
 
 def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     """The traceback of an exception of the user's code, without the frames that ran it."""
-    at = _theirs(error.__traceback__)
+    frames = _theirs(error.__traceback__)
+    left_out = len(frames) - OUTER - INNER if len(frames) > DEEPEST else 0
+    at = _joined(frames[:OUTER] + frames[-INNER:] if left_out else frames)
     try:
         lines = _formatted(shell, error, at)
     except Exception:  # IPython's formatter reads files and calls the exception's own methods
         lines = traceback.format_exception(type(error), error, at)
+    if left_out:
+        lines.insert(-1, f"[{left_out} frames in the middle are left out]")
     coloured = _cut("\n".join(str(line).rstrip("\n") for line in lines))
     return TracebackText(_RULE.sub("", _ANSI.sub("", coloured)), coloured)
 
 
-def _theirs(at: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of this package's folder."""
+def _theirs(at: TracebackType | None) -> list[TracebackType]:
+    """A traceback's frames without those of this package's folder."""
     frames = []
     while at is not None:
         if not at.tb_frame.f_code.co_filename.startswith(_OURS):
             frames.append(at)
         at = at.tb_next
+    return frames
+
+
+def _joined(frames: list[TracebackType]) -> TracebackType | None:
+    """A traceback of these frames."""
     kept: TracebackType | None = None
     for frame in reversed(frames):
         kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
