@@ -4,7 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { Again } from './again';
 import type { CardSpill } from './card/token';
-import { controlMessage, documentOf, kernelOf, openKernel, requestPage } from './kernel';
+import { controlMessage, documentOf, kernelOf, openKernel, requestKernel, requestPage } from './kernel';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
 import { openSpill } from './spill';
 
@@ -22,6 +22,13 @@ export function createBridge(app: JupyterFrontEnd): ControlBridge {
       // the kernel's answer, if any, is of no interest: the card changes when the call goes on
       kernel.sendControlMessage(controlMessage(kernel, content), false, true);
       return true;
+    },
+    async revise(kernelId, { id, digest }, input): Promise<void> {
+      const request = { kind: 'panel' as const, what: 'revise', id, digest, input };
+      const { error } = (await requestKernel(openKernel(shell, kernelId), request)) as { error?: string };
+      if (error) {
+        throw new Error(error);
+      }
     },
     open(card: Element, kernelId: string, spill: CardSpill): void {
       const document = documentOf(shell, card, kernelId);

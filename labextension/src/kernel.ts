@@ -15,7 +15,7 @@ const ANSWER_MS = 15_000;
 const AFTER_IDLE_MS = 2_000;
 
 /** What a kernel answers; its `kind` says who does. */
-export type ToAnswer = PageRequest | SettledRequest | Word | EditingRequest | { kind: 'panel'; what: string };
+export type ToAnswer = PageRequest | SettledRequest | Word | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
 
 type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
 type Connection = Kernel.IKernelConnection;

@@ -1,6 +1,6 @@
 /** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
 
-import type { CardSpill, Reply, Scope } from './card/token';
+import type { CardAsk, CardSpill, Reply, Scope } from './card/token';
 
 /** A card was drawn: somebody can click. */
 export interface Hello {
@@ -90,6 +90,8 @@ export interface ControlContent {
 export interface ControlBridge {
   /** Sends `message` by the control channel of the kernel `kernelId`; false if no open document has that kernel. */
   send(kernelId: string, commId: string, message: ToKernel): boolean;
+  /** Has the call that asks begin again with other arguments; rejected with words for a person. */
+  revise(kernelId: string, ask: CardAsk, input: Record<string, unknown>): Promise<void>;
   /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
   open(card: Element, kernelId: string, spill: CardSpill): void;
   /** Whether a call can be made again where `card` stands: in a notebook with a kernel. */

@@ -83,6 +83,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     callbacks.open = spill => bridge()?.open(el, model.get('kernel_id') ?? '', spill);
     callbacks.openFile = (path, line) => bridge()?.openFile?.(el, model.get('kernel_id') ?? '', path, line);
   }
+  if (bridge()?.revise) {
+    callbacks.revise = async (ask, input) => bridge()?.revise(model.get('kernel_id') ?? '', ask, input);
+  }
   const hello = (): void => send({ kind: 'hello', frontend: frontend(), version: VERSION });
   const end = model.get('run') ? showRun(model, el, callbacks, hello) : showCall(model, el, callbacks);
   addStyle(el);

@@ -6,12 +6,20 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .context import DryRunEnd
-from .errors import PermissionCorrectedError, PermissionDeniedError, PermissionRejectedError
+from .context import DryRunEnd, InitContext
+from .errors import (
+    ArgumentsRevisedError,
+    PermissionCorrectedError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    ToolError,
+)
 from .permission import Action, Decision, Rule
 from .permission.modes import rules_of
+from .permission.service import TRUST
 from .question_request import Answers
-from .state import now_ms
+from .schema import wire_names
+from .state import Pending, now_ms
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,17 +30,25 @@ if TYPE_CHECKING:
     from .call import By, Call
     from .sessions import Session
     from .state import ToolPart
+    from .tool import Tool
     from .workspace import Workspace
+
+
+NOT_OF_ARGUMENTS = frozenset({TRUST, "doom_loop"})
+"""Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more."""
+REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
 
 
 class Asking:
     """The part of a `Call` that asks."""
 
-    __slots__ = ("_asked_at", "_remaining", "asked")
+    __slots__ = ("_asked_at", "_remaining", "asked", "revised")
 
     _asked_at: float
     _remaining: float | None
     asked: int
+    revised: bool
+    """Whether a person changed the arguments."""
 
     if TYPE_CHECKING:
         _agent: Agent
@@ -45,6 +61,7 @@ class Asking:
         part: ToolPart
         session: Session
         timeout: float | None
+        tool: Tool | None
 
         def _changed(self) -> None: ...
 
@@ -95,7 +112,7 @@ class Asking:
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 agent=part.agent,
             )
-        except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError):
+        except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError, ArgumentsRevisedError):
             history = self._workspace.permissions.history
             if history and history[-1].permission == permission:
                 self._decided(history[-1])
@@ -126,6 +143,39 @@ class Asking:
             self._resume()
         self._changed()
         return answered.answers or []
+
+    async def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
+        """Have the call begin again with other arguments, in place of an answer to what it asks now.
+
+        It goes through the whole pipeline again: hooks see the new arguments, rules judge them, and what they do not
+        allow is asked for anew. A model is told of it with the result.
+
+        Args:
+            request_id: the ask that waits.
+            arguments: all of them.
+            by: the way in which the person's word came.
+
+        Returns:
+            False if nothing waits under that id (any more).
+
+        Raises:
+            InvalidArgumentsError: they do not fit the tool; the ask goes on waiting.
+            ToolError: the ask is not about this call's arguments.
+        """
+        waiting = {request.id: request for request in self._workspace.permissions.pending()}.get(request_id)
+        if waiting is None or self.tool is None:
+            return False
+        if (waiting.tool or {}).get("callID") != self.part.call_id or waiting.permission in NOT_OF_ARGUMENTS:
+            raise ToolError(f"What is asked here ({waiting.permission}) can't be changed by other arguments")
+        bound = self.tool.static or await self.tool.init(InitContext(self._agent, self._workspace))
+        arguments = wire_names(bound.definition.parameters, arguments)
+        bound.validate(arguments)
+        return self._workspace.permissions.revise(request_id, arguments, by=by)
+
+    def _begin_again(self, revised: ArgumentsRevisedError) -> None:
+        self.revised = True
+        self.part.state = Pending(revised.arguments)
+        self._changed()
 
     def _decided(self, decision: Decision) -> None:
         self.part.decisions.append(decision)

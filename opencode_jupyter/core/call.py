@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -19,10 +20,11 @@ import anyio
 
 from . import doom_loop, ids
 from .arriving import Arriving
-from .asking import Asking
+from .asking import REVISED_NOTE, Asking
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
 from .endings import error_text, outcome_of, why_cancelled
 from .errors import (
+    ArgumentsRevisedError,
     InvalidArgumentsError,
     QuestionRejectedError,
     ToolAbortedError,
@@ -123,6 +125,7 @@ class Call(Asking, Arriving):
         self.on_update = on_update
         self.signal = AbortSignal()
         self.asked = 0
+        self.revised = False
         self.error: BaseException | None = None
         self.dry_run = dry_run
         self.parent = parent
@@ -193,7 +196,12 @@ class Call(Asking, Arriving):
                     self._scope.cancel()
                 if self.timeout is not None:
                     self._scope.deadline = self._loop.time() + self.timeout
-                result = await self._stages()
+                while True:
+                    try:
+                        result = await self._stages()
+                        break
+                    except ArgumentsRevisedError as revised:
+                        self._begin_again(revised)
             if self._scope.cancelled_caught:
                 raise self._cancelled()  # noqa: TRY301 - one handler for every ending
         except BaseException as error:
@@ -252,6 +260,8 @@ class Call(Asking, Arriving):
             result = await bound.execute(validated, self.ctx)
         else:
             result = await workspace.execute(tool, bound, validated, self.ctx)
+        if self.revised and self._by == "model":
+            result.output += REVISED_NOTE.format(arguments=json.dumps(arguments, ensure_ascii=False, default=str))
         if "truncated" not in result.metadata:
             cut = workspace.truncation.output(result.output, agent=self._agent)
             result.output = cut.content

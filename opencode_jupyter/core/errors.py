@@ -8,6 +8,7 @@ ToolError
 ├── PermissionDeniedError       a rule says no (``.rules``)
 ├── PermissionRejectedError     a person said no
 ├── PermissionCorrectedError    a person said no and why (``.feedback``)
+├── ArgumentsRevisedError       a person changed the arguments (``.arguments``): the call begins again with them
 ├── QuestionRejectedError       a person dismissed a question
 ├── HookRefusedError            a plugin's hook ended the call (``.plugin``, ``.hook``; ``__cause__``: what it raised)
 │   └── PermissionHookError     a plugin answered a permission's ask with no; a PermissionRejectedError as well
@@ -131,6 +132,18 @@ class PermissionCorrectedError(ToolError):
             "The user rejected permission to use this specific tool call with the following feedback: " + feedback
         )
         self.feedback = feedback
+
+
+class ArgumentsRevisedError(ToolError):
+    """A person changed the arguments while the call asked. Never leaves the call: it begins again with the new ones.
+
+    Attributes:
+        arguments: what the person wants instead, validated.
+    """
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.arguments = arguments
+        super().__init__("The arguments were changed by the person who was asked.")
 
 
 class QuestionRejectedError(ToolError):

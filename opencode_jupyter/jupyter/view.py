@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.asking import NOT_OF_ARGUMENTS
 from ..core.permission import Decision
 from ..core.state import Completed, Failed, Running, ToolPart, now_ms
 from .labels import label_of
@@ -105,6 +106,8 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         wire.pop("attachments", None)
     if extras.asks is not None:
         ui.update(extras.asks.to_json())
+        if "ask" in ui and ui["ask"]["permission"] not in NOT_OF_ARGUMENTS and wire["input"] == state.input:
+            ui["ask"]["editable"] = True  # what is cut can't be changed and sent back
     if extras.children:
         ui["children"] = extras.children
     if metadata:

@@ -32,6 +32,9 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
   const documentOf = (entry: Entry) => hub.kernels().find(({ id }) => id === entry.kernelId)?.document;
   const callbacks = (entry: Entry): CardCallbacks => ({
     reply: (_, answer, options) => reply(entry, answer, options),
+    revise: async ({ id, digest }, input) => {
+      await hub.request(entry.kernelId, { what: 'revise', id, digest, input });
+    },
     answer: ({ id, digest }, answers) => void hub.send(entry.kernelId, entry.commID, { kind: 'answer', id, digest, answers }),
     dismiss: ({ id, digest }) => void hub.send(entry.kernelId, entry.commID, { kind: 'dismiss', id, digest }),
     stop: callID => void hub.send(entry.kernelId, entry.commID, { kind: 'stop', callID })

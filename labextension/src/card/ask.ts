@@ -7,6 +7,7 @@ import { drawDiff } from './diffview';
 import { button, el, hasFocus, setText, show } from './dom';
 import { ruleWords, visible, visibleLine } from './format';
 import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
+import { ReviseForm } from './revise';
 import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } from './token';
 
 export { GUARD_MS, RETRY_MS };
@@ -57,10 +58,13 @@ export class AskView extends Prompt {
   private readonly second = el('div', 'oc-step');
   private readonly word = el('input', 'oc-word');
   private readonly fields: HTMLInputElement[] = [];
+  private form: ReviseForm | undefined;
 
+  /** @param input - The call's arguments, which a person may change before allowing it. */
   constructor(
     private ask: CardAsk,
-    private readonly callbacks: CardCallbacks
+    private readonly callbacks: CardCallbacks,
+    private readonly input: Record<string, unknown> = {}
   ) {
     super(AskView.keyOf(ask), trans.__('Permission needed'));
     this.drawDetail();
@@ -93,13 +97,15 @@ export class AskView extends Prompt {
     if (!this.callbacks.reply) {
       return false;
     }
-    const two = !this.second.hidden;
+    const two = this.first.hidden;
     if (key === 'Escape' && two) {
       this.back();
     } else if (key === '1' && !two) {
       this.send('once');
     } else if (key === '2' && !two && this.ask.always.length) {
       this.patterns();
+    } else if (key === '4' && !two && this.mayChange) {
+      this.change();
     } else if ((key === '3' || key === 'Escape') && !two) {
       this.deny();
     } else {
@@ -168,8 +174,10 @@ export class AskView extends Prompt {
         this.deny();
       }
     });
-    row.append(once, ...(this.ask.always.length ? [session] : []), no, this.word);
-    this.controls.push(once, session, no);
+    const change = button(trans.__('Change…'), '4', 'oc-button', () => this.change());
+    change.title = trans.__('Change the arguments; the call begins again with them and asks again');
+    row.append(once, ...(this.ask.always.length ? [session] : []), no, ...(this.mayChange ? [change] : []), this.word);
+    this.controls.push(once, session, no, change);
     this.first.append(row);
   }
 
@@ -216,8 +224,25 @@ export class AskView extends Prompt {
     }
   }
 
+  private get mayChange(): boolean {
+    return !!this.ask.editable && !!this.callbacks.revise && Object.keys(this.input).length > 0;
+  }
+
+  private change(): void {
+    const { revise } = this.callbacks;
+    if (!this.alive || !revise) {
+      return;
+    }
+    if (!this.form) {
+      this.form = new ReviseForm(this.input, input => revise(this.ask, input), () => this.back());
+      this.controls.push(...this.form.controls);
+      this.note.before(this.form.node);
+    }
+    this.turn(this.first, this.form.node);
+  }
+
   private back(): void {
-    this.turn(this.second, this.first);
+    this.turn(this.second.hidden && this.form ? this.form.node : this.second, this.first);
   }
 
   /** From one step to the other. The person's focus, if it was here, goes along; it never comes here by itself. */
@@ -227,7 +252,7 @@ export class AskView extends Prompt {
     show(to, true);
     setText(this.note, '');
     if (focused) {
-      (to === this.second ? this.fields[0] : this.word).focus({ preventScroll: true });
+      (to === this.second ? this.fields[0] : to === this.first ? this.word : this.form)?.focus({ preventScroll: true });
     }
     this.guard();
   }

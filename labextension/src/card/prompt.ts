@@ -8,7 +8,7 @@ export const GUARD_MS = 300;
 /** With no reaction from the kernel for this long, the buttons come back. */
 export const RETRY_MS = 8000;
 
-type Control = HTMLButtonElement | HTMLInputElement;
+type Control = HTMLButtonElement | HTMLInputElement | HTMLTextAreaElement;
 
 /** One thing that a person is asked; made anew for every ask. */
 export abstract class Prompt {

@@ -73,6 +73,8 @@ export interface CardAsk {
   rule?: CardRule;
   /** Where there are several patterns: the rule that decides each, in their order. */
   rules?: CardRule[];
+  /** Whether a person may change the call's arguments: its card has them whole. */
+  editable?: boolean;
   /** When it was asked, in milliseconds since 1970 (the kernel's clock). */
   asked: number;
   /** Place among the asks that wait, counted from 1, and how many wait: `[2, 3]`. */
@@ -305,6 +307,8 @@ export interface ReplyOptions {
 export interface CardCallbacks {
   /** The person answered `ask`. */
   reply?(ask: CardAsk, reply: Reply, options: ReplyOptions): void;
+  /** The person wants the call to ask again with other arguments; rejected with words when they do not fit. */
+  revise?(ask: CardAsk, input: Record<string, unknown>): Promise<void>;
   /** The person answered `asked`: for each question what was chosen or said. */
   answer?(asked: CardQuestions, answers: string[][]): void;
   /** The person does not want to answer `asked`. */

@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 
 from .. import ids
 from ..errors import (
+    ArgumentsRevisedError,
     PermissionCorrectedError,
     PermissionDeniedError,
     PermissionHookError,
@@ -29,6 +30,8 @@ Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
 TRUST = "trust"
 """Permission of the ask for code that a project brings (`core.trust`)."""
+REVISED = "asked again with other arguments"
+"""The word of a decision that ended because a person changed the arguments."""
 HISTORY = 10_000
 """Decisions kept in memory."""
 
@@ -305,6 +308,21 @@ class PermissionService:
         for other in others:
             refusal = PermissionRejectedError(said) if answer == "reject" else None
             self._settle(other, _Outcome(answer, by, f"Answered together with {request_id}", refusal))
+        return True
+
+    def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
+        """End a request because the person wants other arguments: its call begins again with them, and asks again.
+
+        Other requests of the session go on waiting. May be called from any thread; `Call.revise` checks the arguments.
+
+        Returns:
+            False if nothing waits under that id (any more).
+        """
+        with self._lock:
+            entry = self._pending.pop(request_id, None)
+        if entry is None:
+            return False
+        self._settle(entry, _Outcome("reject", by, REVISED, ArgumentsRevisedError(arguments)))
         return True
 
     def _take_along(self, answer: Answer, request: PermissionRequest) -> list[_Waiting]:

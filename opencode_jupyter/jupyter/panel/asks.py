@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...core.errors import ToolError
 from ..view import Extras, card_part
 from ..view_asks import AskView
 
@@ -44,4 +45,26 @@ def stop(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     return {"stopped": panel.notebook.broker.stop()}
 
 
-HANDLERS = {"asks": pending, "stop": stop}
+def revise(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Have a call ask anew with other arguments: ``id`` of the ask, its ``digest``, ``input``.
+
+    Raises:
+        ToolError: the arguments do not fit; the ask goes on waiting.
+    """
+    arguments = asked.get("input")
+    if not isinstance(arguments, dict):
+        raise ToolError("The arguments must be one JSON object")
+    if not panel.on_engine(_revise, panel, str(asked.get("id")), asked.get("digest"), arguments):
+        raise ToolError("This ask has been answered already")
+    return {}
+
+
+async def _revise(panel: Panel, ask_id: str, digest: Any, arguments: dict[str, Any]) -> bool:
+    ask = next((ask for ask in panel.notebook.broker.pending() if ask.id == ask_id), None)
+    call = panel.notebook.workspace.calls.get(ask.call_id) if ask is not None else None
+    if ask is None or call is None or digest != ask.digest:
+        return False
+    return await call.revise(ask_id, arguments, by="control")
+
+
+HANDLERS = {"asks": pending, "stop": stop, "revise": revise}

@@ -1,0 +1,107 @@
+"""A person changes a call's arguments while it asks: it begins again with them, through every stage."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import ToolContext, Workspace, tool
+from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
+from opencode_jupyter.core.permission import PermissionRequest
+
+pytestmark = pytest.mark.anyio
+RULES = {"permission": {"bash": {"*": "ask", "rm *": "deny"}, "greet": "ask"}}
+
+
+@tool
+async def greet(name: str, times: int = 1, *, ctx: ToolContext) -> str:
+    """Greet somebody."""
+    await ctx.ask(permission="greet", patterns=[name], always=["*"])
+    return " ".join([f"hello {name}"] * times)
+
+
+async def asked(ws: Workspace, count: int = 1) -> list[PermissionRequest]:
+    """The asks that wait, as soon as there are so many."""
+    async with asyncio.timeout(10):
+        while len(ws.permissions.pending()) < count:
+            await asyncio.sleep(0.005)
+    return ws.permissions.pending()
+
+
+async def revise(ws: Workspace, request: PermissionRequest, arguments: dict[str, Any]) -> bool:
+    assert request.tool is not None
+    return await ws.calls[request.tool["callID"]].revise(request.id, arguments, by="control")
+
+
+async def test_the_call_asks_anew_and_runs_with_the_new_arguments(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        ws.registry.register(greet)
+        call = ws.start("greet", {"name": "Ada"})
+        running = asyncio.ensure_future(call.run())
+        [first] = await asked(ws)
+        assert await revise(ws, first, {"name": "Grace", "times": 2})
+        async with asyncio.timeout(10):
+            while ws.permissions.pending()[:1] in ([], [first]):
+                await asyncio.sleep(0.005)
+        [second] = ws.permissions.pending()
+        assert (second.patterns, second.id != first.id) == (["Grace"], True)
+        ws.permissions.reply(second.id, "once")
+        assert (await running).output == "hello Grace hello Grace"
+        assert call.part.state.input == {"name": "Grace", "times": 2}
+        said = [(d.action, d.message) for d in call.part.decisions]
+        assert said == [("deny", "asked again with other arguments"), ("allow", None)]
+        assert not await call.revise(first.id, {"name": "x"})  # decided long ago
+
+
+async def test_a_model_hears_what_its_call_ran_with(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        call = ws.start("bash", {"command": "echo one", "description": "d"}, by="model")
+        running = asyncio.ensure_future(call.run())
+        [first] = await asked(ws)
+        await revise(ws, first, {"command": "echo two", "description": "d"})
+        async with asyncio.timeout(10):
+            while ws.permissions.pending()[:1] in ([], [first]):
+                await asyncio.sleep(0.005)
+        ws.permissions.reply(ws.permissions.pending()[0].id, "once")
+        output = (await running).output
+        assert output.startswith("two\n")
+        assert 'changed the arguments of this call before it ran; it ran with {"command": "echo two"' in output
+
+
+async def test_what_a_rule_denies_is_denied_after_a_change_too(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        running = asyncio.ensure_future(ws.call("bash", {"command": "echo one", "description": "d"}))
+        [first] = await asked(ws)
+        await revise(ws, first, {"command": "rm -rf x", "description": "d"})
+        with pytest.raises(ToolError, match="rule which prevents"):
+            await running
+
+
+async def test_arguments_that_do_not_fit_leave_the_ask_as_it_is(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        ws.registry.register(greet)
+        running = asyncio.ensure_future(ws.call("greet", {"name": "Ada"}))
+        [first] = await asked(ws)
+        with pytest.raises(InvalidArgumentsError, match="times"):
+            await revise(ws, first, {"name": "Ada", "times": "often"})
+        assert ws.permissions.pending() == [first]
+        ws.permissions.reply(first.id, "once")
+        assert (await running).output == "hello Ada"
+
+
+async def test_other_asks_of_the_session_go_on_waiting(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        ws.registry.register(greet)
+        both = asyncio.gather(*(ws.call("greet", {"name": name}) for name in ("Ada", "Grace")))
+        first, second = await asked(ws, 2)
+        await revise(ws, first, {"name": "Edsger"})
+        async with asyncio.timeout(10):
+            while [r.patterns for r in ws.permissions.pending()] != [["Grace"], ["Edsger"]]:
+                await asyncio.sleep(0.005)
+        assert ws.permissions.pending()[0] is second
+        for request in ws.permissions.pending():
+            ws.permissions.reply(request.id, "once")
+        assert [r.output for r in await both] == ["hello Edsger", "hello Grace"]
