@@ -32,6 +32,10 @@ class ToolError(Exception):
     """Base of every error this package raises for a tool call."""
 
 
+NAMED = 40
+"""Tools that an `UnknownToolError` names."""
+
+
 class UnknownToolError(ToolError):
     """No tool has this name.
 
@@ -45,7 +49,7 @@ class UnknownToolError(ToolError):
         from difflib import get_close_matches
 
         lowered = {k.lower(): k for k in known}
-        near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+        near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
         self.name = name
         self.suggestions = [lowered[n] for n in near]
         self.reason = reason
@@ -56,7 +60,8 @@ class UnknownToolError(ToolError):
         if self.suggestions:
             text += " Did you mean " + " or ".join(self.suggestions) + "?"
         elif known:
-            text += " Tools: " + ", ".join(known)
+            text += " Tools: " + ", ".join(known[:NAMED])
+            text += f" and {len(known) - NAMED} more (%tool lists them)" if len(known) > NAMED else ""
         super().__init__(text)
 
 

@@ -192,14 +192,14 @@ class Registry:
         self.changed()
 
     def unavailable(self) -> list[Unavailable]:
-        """Tools that are known of and can't be called, with the reason."""
-        return [one for source in self._sources for one in source.unavailable()]
+        """Tools that are known of and can't be called, with the reason; without the quiet ones."""
+        return [one for source in self._sources for one in source.unavailable() if not one.quiet]
 
     def why_not(self, id: str) -> str:
-        """Why a tool of this id can't be called; "" if nothing is known of it."""
-        for one in self.unavailable():
+        """Why a tool of this id can't be called, and where it would come from; "" if nothing is known of it."""
+        for one in (known for source in self._sources for known in source.unavailable()):
             if one.id == id or (one.id.endswith("*") and id.startswith(one.id[:-1])):
-                return one.reason
+                return one.reason if one.source in one.reason else f"{one.reason} [{one.source}]"
         return ""
 
     # ------------------------------------------------------------------ what there is

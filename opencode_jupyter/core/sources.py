@@ -31,6 +31,8 @@ class Unavailable:
     """Where it would come from: a file, a package, a server."""
     reason: str
     """Why it can't be called, and what to do about it; one line."""
+    quiet: bool = False
+    """As its owner wants it (a server that is switched off, a file of helpers): told to who calls it, not listed."""
 
 
 class ToolSource(Protocol):
@@ -47,7 +49,7 @@ class ToolSource(Protocol):
         """What is known and callable now."""
 
     def unavailable(self) -> Sequence[Unavailable]:
-        """What is known of and can't be called."""
+        """What is known of and can't be called; what is `quiet` too."""
 
     def settled(self, wanted: str | None) -> bool:
         """Whether `prepare` has nothing to do for a tool of that id (None: for all)."""

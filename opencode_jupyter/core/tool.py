@@ -312,8 +312,8 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
             attachments=attachments_of(outcome.get("attachments")),
         )
     raise TypeError(
-        f"the {tool_id} tool returned {type(outcome).__name__}; a tool must return a str, a ToolResult, "
-        "or a dict with title, output and metadata"
+        f"the {tool_id} tool returned {type(outcome).__name__}; a tool must return a str (str(x), json.dumps(x)), "
+        "a ToolResult (ToolResult(output=..., records=rows) for a table), or a dict with title, output and metadata"
     )
 
 

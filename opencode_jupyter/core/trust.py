@@ -1,7 +1,8 @@
 """Which code of a project a person trusts: remembered by what it is and by the hash of its content.
 
 Files that a project brings (tools, plugins, programs that a config file starts) run with the user's rights as soon as
-they are loaded. So none is loaded before a person said yes to exactly this content; a change asks again.
+they are loaded. So none is loaded before a person said yes to exactly this content; a new content asks again, one that
+was trusted before (another branch of a repository, say) does not.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+KEPT = 50
+"""Contents remembered of one thing; of more, the longest trusted ones are asked for again."""
 PERMISSION = "trust"
 """Permission of the ask. No rule answers it: a project's own config could."""
 
@@ -54,7 +57,7 @@ class Trust:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._known: dict[str, str] | None = None
+        self._known: dict[str, list[str]] | None = None
         self._stamp: tuple[int, int] | None = None
         self._lent: dict[str, str] = {}
         """What holds only as long as this workspace is open: a policy's word, or one that can't be written down."""
@@ -63,7 +66,7 @@ class Trust:
         """Whether a person trusted exactly this."""
         with self._lock:
             key = _key(subject)
-            return subject.digest in (self._read().get(key), self._lent.get(key))
+            return subject.digest in self._read().get(key, ()) or subject.digest == self._lent.get(key)
 
     def entries(self) -> list[tuple[str, str]]:
         """Kind and name of everything that a person trusted, whatever it holds now."""
@@ -73,14 +76,16 @@ class Trust:
     def grant(self, *subjects: Subject) -> None:
         """Trust these from now on, in every workspace of this user."""
         with self._lock:
-            known = self._read()
-            known.update({_key(subject): subject.digest for subject in subjects})
+            known = dict(self._read())
+            for subject in subjects:
+                before = [one for one in known.get(_key(subject), ()) if one != subject.digest]
+                known[_key(subject)] = [*before, subject.digest][-KEPT:]
             self._write(known)
 
     def revoke(self, subject: Subject) -> bool:
         """Trust it no more, whatever its content; False if it was not trusted."""
         with self._lock:
-            known = self._read()
+            known = dict(self._read())
             lent = self._lent.pop(_key(subject), None) is not None
             if known.pop(_key(subject), None) is None:
                 return lent
@@ -107,7 +112,8 @@ class Trust:
         with self._lock:
             self._lent[_key(subject)] = subject.digest
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[str, list[str]]:
+        """Digests by kind and name, the newest last."""
         try:
             found = self._path.stat()
         except OSError:
@@ -117,14 +123,16 @@ class Trust:
         if self._known is None or stamp != self._stamp:
             try:
                 data = json.loads(self._path.read_text("utf-8"))
-                self._known = {str(k): str(v) for k, v in data.items()}
+                self._known = {
+                    str(k): [str(one) for one in (v if isinstance(v, list) else [v])] for k, v in data.items()
+                }
             except (OSError, ValueError, AttributeError):
                 log.warning("%s can't be read: what was trusted is asked for again", self._path)
                 self._known = {}
             self._stamp = stamp
         return self._known
 
-    def _write(self, known: dict[str, str]) -> None:
+    def _write(self, known: dict[str, list[str]]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write(self._path, json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True).encode())
         self._known, self._stamp = known, None

@@ -269,6 +269,9 @@ class _Parser:
             else:
                 self._named(word)
         self._positional(loose)
+        given = self.request.arguments  # in the order of the parameters: a card names the first that says something
+        places = {one.name: place for place, one in enumerate(self.spec.fields)}
+        self.request.arguments = dict(sorted(given.items(), key=lambda item: places.get(item[0], len(places))))
 
     def _without_semicolon(self, word: Word) -> Word | None:
         """A notebook's habit: a ``;`` at the end of the line says "no echo" and is no part of the last word."""

@@ -134,12 +134,15 @@ def _tools(notebook: Notebook) -> Check:
     registry = notebook.workspace.registry
     custom = [name for name in registry.names() if (tool := registry.get(name)) is not None and not tool.builtin]
     yield "tools of your own", ", ".join(custom) or "none", ""
+    files = [source for source in registry.sources if isinstance(source, FileTools)]
+    problems = [problem for source in files for problem in source.problems()]
+    said = tuple(problem.message for problem in problems)
     for one in registry.unavailable():
-        yield "tool", f"{one.id} of {one.source} is not there", one.reason
-    for source in registry.sources:
-        for problem in source.problems() if isinstance(source, FileTools) else ():
-            line = f"line {problem.line}: " if problem.line else ""
-            yield "tool file", str(problem.path), line + problem.message
+        if not one.reason.startswith(said):  # a file that failed stands below, with its line
+            yield "tool", f"{one.id} of {one.source} is not there", one.reason
+    for problem in problems:
+        line = f"line {problem.line}: " if problem.line else ""
+        yield "tool file", str(problem.path), line + problem.message
 
 
 def _plugins(notebook: Notebook) -> Check:

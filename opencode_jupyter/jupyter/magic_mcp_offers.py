@@ -47,7 +47,7 @@ class Content:
 def prompts(request: Request) -> Table:
     """``%mcp prompts [NAME]``."""
     server = _one(request, "%mcp prompts [NAME] shows what servers have prepared to be asked.")
-    found = [p for p in request.wait(request.servers.prompts()).values() if server in (None, p.server)]
+    found = list(request.wait(request.servers.prompts(server)).values())
     rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in found]
     notes = [f"%mcp prompt {rows[0]['prompt']} {_example(found[0])}".rstrip()] if rows else []
     return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
@@ -82,7 +82,7 @@ def prompt(request: Request) -> Message:
 def resources(request: Request) -> Table:
     """``%mcp resources [NAME]``."""
     server = _one(request, "%mcp resources [NAME] shows what servers have to read.")
-    found = [r for r in request.wait(request.servers.resources()).values() if server in (None, r.server)]
+    found = list(request.wait(request.servers.resources(server)).values())
     rows = [
         {"server": r.server, "uri": r.uri, "name": r.name, "type": r.mime, "description": r.description} for r in found
     ]
@@ -128,7 +128,7 @@ def _split(request: Request, text: str) -> tuple[str, str]:
 
 def _explain(request: Request, server: str, key: str, arguments: dict[str, str]) -> None:
     """Raise what is wrong with a prompt's name or arguments, if that is it."""
-    there = {p.name: p for p in request.wait(request.servers.prompts()).values() if p.server == server}
+    there = {p.name: p for p in request.wait(request.servers.prompts(server)).values()}
     if there and key not in there:
         near = get_close_matches(key, there, n=1, cutoff=0.5)
         hint = f"Did you mean {server}/{near[0]}?" if near else f"It has {', '.join(there)}."

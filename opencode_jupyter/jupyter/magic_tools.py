@@ -92,7 +92,7 @@ def doctor(notebook: Notebook, rest: list[str]) -> Table:
     """``%tools doctor``."""
     _none_left("%tools doctor", rest)
     ready_all(notebook)
-    return Table(notebook.doctor(), ("check", "result", "advice"))
+    return Table(notebook.doctor(), ("check", "result", "advice"), whole=True)
 
 
 def reload(notebook: Notebook, rest: list[str]) -> Table:

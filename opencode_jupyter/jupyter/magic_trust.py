@@ -76,7 +76,11 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
     notebook.workspace.trust.grant(*chosen)
     preparing.ready_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
-    notes = [f"{one.id} of {one.source}: {one.reason}" for one in notebook.workspace.registry.unavailable()]
+    places = {
+        place for one in chosen for place in (one.name, one.shown.get("label"), f"mcp: {one.shown.get('server')}")
+    }
+    missing = [one for one in notebook.workspace.registry.unavailable() if one.source in places]
+    notes = [f"{one.id} of {one.source}: {one.reason}" for one in missing]
     return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing waited for your trust.")
 
 

@@ -58,9 +58,10 @@ class Request(LineRequest):
         Raises:
             ToolError: it is switched off.
         """
+        off = self.servers.switched_off(self.spec(name))
+        if off:
+            raise ToolError(off)
         status = self.servers.status()[name]
-        if status.state == "disabled" and not status.error:
-            raise ToolError(f"{name} is switched off; start it: %mcp connect {name}")
         return status if status.state == "connected" else self.wait(self.servers.connect(name))
 
 

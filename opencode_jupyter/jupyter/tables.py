@@ -27,6 +27,7 @@ class Table:
         title: a line above.
         notes: lines below.
         empty: what to say when there is no row.
+        whole: cut no value; for tables whose values are advice, read once.
 
     Attributes:
         records: the rows, as given.
@@ -40,12 +41,14 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
         empty: str = "nothing yet",
+        whole: bool = False,
     ) -> None:
         self.records = list(records)
         self.columns = list(columns) if columns is not None else list(dict.fromkeys(k for row in records for k in row))
         self.title = title
         self.notes = list(notes)
         self.empty = empty
+        self.whole = whole
 
     @property
     def df(self) -> DataFrame:
@@ -74,7 +77,8 @@ class Table:
         if not self.records:
             lines.append(self.empty)
         else:
-            rows = [self.columns, *([cell(row.get(c), TEXT_CHARS) for c in self.columns] for row in self.records)]
+            limit = None if self.whole else TEXT_CHARS
+            rows = [self.columns, *([cell(row.get(c), limit) for c in self.columns] for row in self.records)]
             widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
             pairs = (zip(row, widths, strict=True) for row in rows)
             lines.extend("  ".join(text.ljust(width) for text, width in pair).rstrip() for pair in pairs)
@@ -86,7 +90,9 @@ class Table:
             parts.append(f"<div>{escape(self.empty)}</div>")
         else:
             head = "".join(f'<th style="text-align:left">{escape(c)}</th>' for c in self.columns)
-            body = "".join(f"<tr>{''.join(_td(c, row.get(c)) for c in self.columns)}</tr>" for row in self.records)
+            limit = None if self.whole else CELL_CHARS
+            lines = ("".join(_td(c, cell(row.get(c), limit)) for c in self.columns) for row in self.records)
+            body = "".join(f"<tr>{line}</tr>" for line in lines)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
         return "".join(parts)
@@ -110,8 +116,8 @@ class Warned(Message):
         return f'<div style="color:{_RED};font-weight:600">{escape(str(self))}</div>'
 
 
-def cell(value: Any, limit: int = CELL_CHARS) -> str:
-    """A value as one line of text."""
+def cell(value: Any, limit: int | None = CELL_CHARS) -> str:
+    """A value as one line of text; None cuts nothing."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -121,10 +127,10 @@ def cell(value: Any, limit: int = CELL_CHARS) -> str:
     if isinstance(value, (list, tuple)):
         value = ", ".join(str(item) for item in value)
     text = " ".join(str(value).split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _td(column: str, value: Any) -> str:
-    colour = _ACTION_COLOURS.get(str(value)) if column in ("action", "now") else None
+def _td(column: str, text: str) -> str:
+    colour = _ACTION_COLOURS.get(text) if column in ("action", "now") else None
     style = "text-align:left" + (f";color:{colour};font-weight:600" if colour else "")
-    return f'<td style="{style}">{escape(cell(value))}</td>'
+    return f'<td style="{style}">{escape(text)}</td>'

@@ -335,15 +335,23 @@ class Connection:
         capabilities = client.server_capabilities
         if capabilities.tools is None:
             return []
-        found: list[Tool] = []
+        found: dict[str, Tool] = {}
+        twice: set[str] = set()
         cursor: str | None = None
+        pages: set[str] = set()
         for _ in range(PAGES):
             page = await client.list_tools(cursor=cursor)
-            found += page.tools
+            for one in page.tools:
+                if one.name in found:
+                    twice.add(one.name)
+                found.setdefault(one.name, one)
             cursor = page.next_cursor
-            if not cursor:
+            if not cursor or cursor in pages:  # a server that names a page again would go on for ever
                 break
-        return found
+            pages.add(cursor)
+        if twice:
+            self.log.add(f"it lists {', '.join(sorted(twice))} more than once; the first counts", "client")
+        return list(found.values())
 
     def _start_relist(self) -> None:
         self._relist = None

@@ -137,12 +137,17 @@ class McpServers:
         """Why a server has no tools now, and what to do about it; "" if it has, or was not needed yet."""
         if spec.problem:
             return spec.problem
-        if not spec.enabled or spec.name in self._off:
+        if not self._startable(spec):
             return ""
         if not self.trusted(spec):
             return UNTRUSTED
         connection = self._connections.get(spec.name)
         return connection.error if connection is not None and connection.state != "connected" else ""
+
+    def switched_off(self, spec: ServerSpec) -> str:
+        """What to do to start a server that is not to be started; "" for another one."""
+        off = not spec.problem and not self._startable(spec)
+        return f"{spec.name} is switched off; start it: %mcp connect {spec.name}" if off else ""
 
     # ------------------------------------------------------------------ changing them
 
@@ -252,9 +257,9 @@ class McpServers:
         """
         return await self._background.run(self._call(server, name, arguments, ctx))
 
-    async def prompts(self) -> dict[str, Prompt]:
-        """The prompts of all servers, under ``server:name``."""
-        return await self._background.run(self._prompts())
+    async def prompts(self, server: str | None = None) -> dict[str, Prompt]:
+        """The prompts of one server, or of all, under ``server:name``."""
+        return await self._background.run(self._prompts(server))
 
     async def prompt(self, server: str, name: str, arguments: Mapping[str, str] | None = None) -> list[dict[str, str]]:
         """A prompt's messages, as dicts of ``role`` and ``text``.
@@ -266,9 +271,9 @@ class McpServers:
 
         return await self._background.run(self._asked(server, lambda c: offers.prompt(c, name, dict(arguments or {}))))
 
-    async def resources(self) -> dict[str, Resource]:
-        """The resources of all servers, under ``server:name``."""
-        return await self._background.run(self._resources())
+    async def resources(self, server: str | None = None) -> dict[str, Resource]:
+        """The resources of one server, or of all, under ``server:name``."""
+        return await self._background.run(self._resources(server))
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:
         """A resource: its text as the output, anything else as attachments.
@@ -365,9 +370,10 @@ class McpServers:
         except Exception as error:
             raise McpError(server, f"the MCP server {server}: {words_of(error)}") from error
 
-    async def _of_all(self, ask: Any) -> list[Any]:
-        """What each server answers; one that fails gives nothing, and its log says why."""
-        names = [name for name, spec in self.specs().items() if self._startable(spec) and self.trusted(spec)]
+    async def _of_all(self, ask: Any, server: str | None) -> list[Any]:
+        """What each server, or one, answers; one that fails gives nothing, and its log says why."""
+        specs = {name: spec for name, spec in self.specs().items() if server in (None, name)}
+        names = [name for name, spec in specs.items() if self._startable(spec) and self.trusted(spec)]
         await self._bring_up(names)
         up = [c for name in names if (c := self._connections.get(name)) is not None and c.state == "connected"]
 
@@ -381,16 +387,16 @@ class McpServers:
 
         return [item for items in await asyncio.gather(*(one(c) for c in up)) for item in items]
 
-    async def _prompts(self) -> dict[str, Prompt]:
+    async def _prompts(self, server: str | None) -> dict[str, Prompt]:
         from . import offers
 
-        found = await self._of_all(offers.prompts)
+        found = await self._of_all(offers.prompts, server)
         return {f"{sanitise(one.server)}:{sanitise(one.name)}": one for one in found}
 
-    async def _resources(self) -> dict[str, Resource]:
+    async def _resources(self, server: str | None) -> dict[str, Resource]:
         from . import offers
 
-        found = await self._of_all(offers.resources)
+        found = await self._of_all(offers.resources, server)
         return {f"{sanitise(one.server)}:{sanitise(one.name)}": one for one in found}
 
     def _changed(self, connection: Connection, tools: bool) -> None:
@@ -450,10 +456,11 @@ class McpServers:
         shown = Status("disabled", target=spec.shown, source=spec.source)
         if spec.problem:
             return replace(shown, state="failed", error=spec.problem)
-        if not spec.enabled or spec.name in self._off:
-            return shown
+        if not self._startable(spec):
+            return replace(shown, error=self.switched_off(spec))
         if connection is not None:
-            return connection.status()
+            status = connection.status()
+            return replace(status, error="starting") if connection.connecting and not status.error else status
         return replace(shown, error="not started yet" if self.trusted(spec) else UNTRUSTED)
 
     def _startable(self, spec: ServerSpec) -> bool:

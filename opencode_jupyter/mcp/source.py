@@ -39,12 +39,13 @@ class McpTools:
         return self.servers.tools()
 
     def unavailable(self) -> Sequence[Unavailable]:
-        """The servers that have no tools now, with the reason."""
+        """The servers that have no tools now, with the reason; those that are switched off are quiet."""
         found = []
         for name, spec in self.servers.specs().items():
-            reason = self.servers.why_not(spec)
+            off = self.servers.switched_off(spec)
+            reason = off or self.servers.why_not(spec)
             if reason:
-                found.append(Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason))
+                found.append(Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason, quiet=bool(off)))
         return found
 
     def untrusted(self) -> Sequence[Subject]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
     from ..core.context import ToolContext
     from ..core.result import ToolResult
-
-log = logging.getLogger(__name__)
 
 _OTHER = re.compile(r"[^A-Za-z0-9_-]")
 CallTool = Callable[[str, str, dict[str, Any], "ToolContext"], Awaitable["ToolResult"]]
@@ -36,19 +33,14 @@ def tools_of(listings: Iterable[tuple[str, list[Listed]]], taken: Iterable[str],
     """The tools of all servers. No two have one id, and none has that of a built-in tool: the later gets a number.
 
     Args:
-        listings: servers with what each listed.
+        listings: servers with what each listed, each name once.
         taken: ids that a server's tool may not have.
         call: calls a tool.
     """
     used = set(taken)
     made: list[Tool] = []
     for server, listed in listings:
-        seen: set[str] = set()
         for one in listed:
-            if one.name in seen:
-                log.warning("the MCP server %s lists %s twice; the first counts", server, one.name)
-                continue
-            seen.add(one.name)
             base = prefix(server) + sanitise(one.name)
             id, number = base, 1
             while id in used:

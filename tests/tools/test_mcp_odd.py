@@ -191,8 +191,22 @@ async def test_why_a_server_is_not_there(opened: Opened) -> None:
         reasons = {one.id: one.reason for one in ws.registry.unavailable()}
         assert reasons["exit_*"] == status["exit"].error
         assert "off_*" not in reasons
-        with pytest.raises(UnknownToolError, match="no config found"):
+        with pytest.raises(UnknownToolError, match=r"no config found\) \[mcp: exit\]"):
             await ws.call("exit_anything")
+        with pytest.raises(UnknownToolError, match="off is switched off; start it: %mcp connect off"):
+            await ws.call("off_echo")
+
+
+async def test_a_listing_that_goes_round_in_a_circle_ends(opened: Opened, caplog: pytest.LogCaptureFixture) -> None:
+    async with opened({"odd": local("odd.py", "endless")}) as ws:
+        ids = [id for id in await ws.registry.ids() if id.startswith("odd_")]
+        assert ids == list(dict.fromkeys(ids))
+        servers = ws.service(McpServers)
+        assert servers.status()["odd"].tools == len(ids)
+        said = [line for line in servers.logs("odd") if "more than once; the first counts" in line]
+        assert len(said) == 1
+        assert "echo" in said[0]
+        assert not [one for one in caplog.records if one.levelname == "WARNING"]
 
 
 async def test_changed_tools_are_listed_again_once_and_lose_what_was_allowed_for_the_session(

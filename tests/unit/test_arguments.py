@@ -126,6 +126,11 @@ def test_line_becomes_arguments(read: Any, line: str, arguments: dict[str, Any])
     assert read(line).arguments == arguments
 
 
+def test_arguments_stand_in_the_order_of_the_parameters(read: Any) -> None:
+    """A card names the first that says something: the note's title, not how many copies."""
+    assert list(read("note copies=3 Monday hello").arguments) == ["title", "text", "copies"]
+
+
 @pytest.mark.parametrize(
     ("line", "command"),
     [

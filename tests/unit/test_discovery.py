@@ -85,7 +85,7 @@ async def test_names(place: Place, file: str, text: str, ids: list[str]) -> None
         place.own("tool/_more.py", one("shout"))
     async with place.open() as ws:
         assert await custom(ws) == ids
-        assert files_of(ws).unavailable() == []
+        assert ws.registry.unavailable() == []
 
 
 @given(st.text(max_size=20), st.text(min_size=1, max_size=20), st.booleans())
@@ -227,8 +227,9 @@ async def test_a_broken_file_is_told_and_stops_nothing(place: Place, text: str, 
         assert found.line == line
         reasons = {u.id: u.reason for u in files_of(ws).unavailable()}
         assert words in reasons["bad_*"]
-        with pytest.raises(UnknownToolError, match="The tool bad_x can't be called: "):
+        with pytest.raises(UnknownToolError, match="The tool bad_x can't be called: ") as raised:
             await said(ws, "bad_x")
+        assert str(raised.value).endswith(f"[{broken}]")  # which file
 
 
 async def test_one_bad_export_leaves_the_others(place: Place) -> None:
@@ -238,6 +239,19 @@ async def test_one_bad_export_leaves_the_others(place: Place) -> None:
         (problem,) = files_of(ws).problems()
         assert (problem.path, problem.line) == (path, 1)
         assert "args" in problem.message
+        with pytest.raises(UnknownToolError, match=r"The tool t_a can't be called: .*\*args"):
+            await said(ws, "t_a")
+
+
+async def test_a_file_without_tools_says_how_to_make_one(place: Place) -> None:
+    place.own("tool/weather.py", "def weather(city):\n    return city\n")
+    async with place.open() as ws:
+        for wanted in ("weather", "weather_weather"):
+            with pytest.raises(
+                UnknownToolError, match=f"{wanted} can't be called: it defines no tool; write @tool above"
+            ):
+                await said(ws, wanted)
+        assert ws.registry.unavailable() == []  # it may be a file of helpers
 
 
 async def test_an_endless_file_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

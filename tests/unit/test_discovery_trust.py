@@ -65,7 +65,7 @@ async def test_nothing_runs_before_it_is_trusted(place: Place) -> None:
             Unavailable("t_say", ".opencode/tool/t.py", reason),
             Unavailable("say", ".opencode/tools.py", reason),
         ]
-        assert ws.registry.why_not("t_say") == reason
+        assert ws.registry.why_not("t_say") == f"{reason} [.opencode/tool/t.py]"
         place.answer = "reject"
         with pytest.raises(PermissionRejectedError):
             await said(ws, "t_say")
@@ -88,7 +88,14 @@ async def test_another_content_asks_again(place: Place) -> None:
         assert await said(ws, "t_say") == "two"
         path.write_text(plain("one"))
         assert await said(ws, "t_say") == "one"
-    assert [a["content"] for a in place.asked] == [plain("one"), plain("two"), plain("two"), plain("one")]
+        assert ws.trust.entries() == [("tool file", str(path))]
+        ws.trust.revoke(files_of(ws)._watch.entries[0].subject)  # each content of it
+        for text in ("two", "one"):
+            path.write_text(plain(text))
+            assert await said(ws, "t_say") == text
+    # what was trusted before is not asked for again: a branch that is switched back to, say
+    first = [plain("one"), plain("two"), plain("two")]
+    assert [a["content"] for a in place.asked] == [*first, plain("two"), plain("one")]
 
 
 async def test_a_change_that_leaves_time_and_size_is_seen_for_a_while(place: Place) -> None:

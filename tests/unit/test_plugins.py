@@ -234,7 +234,10 @@ async def test_failing_plugins_are_kept_apart(plugin_place: PluginPlace) -> None
     plugin_place.mine("empty", "x = 1\n")
     plugin_place.mine("helper", "def clean(text): return 'a text'\n")
     plugin_place.mine(
-        "odd", "def plugin(input): return {'tool': {'x': 5}, 'event': 3, 'surprise': print, 'auth': {}}\n"
+        "odd",
+        "def plugin(input):\n"
+        "    given = {'tool': {'x': 5}, 'event': 3, 'surprise': print, 'auth': {}}\n"
+        "    return {**given, 'tool.execute.befor': print}\n",
     )
     plugin_place.mine("good", SAYS.format(said="good"))
     plugin_place.package("broken", "", {"broken": "no_such_module_here:x"})
@@ -252,7 +255,13 @@ async def test_failing_plugins_are_kept_apart(plugin_place: PluginPlace) -> None
     assert "exports no plugin function" in advice["empty"]
     assert "clean returned str" in advice["helper"]
     assert "no_such_module_here" in advice["broken"]
-    for word in ("tool x", "event must be a function", "no hook surprise", "auth is not used"):
+    for word in (
+        "tool x",
+        "event must be a function",
+        "no hook surprise",
+        "auth is not used",
+        "nothing calls its hook tool.execute.befor; did you mean tool.execute.before?",
+    ):
         assert word in advice["odd"]
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .loading import Loading
 
 NOT_TRUSTED = "not trusted yet; run %tools trust"
+NO_TOOL = "it defines no tool; write @tool above a function, or give the function a docstring"
+NO_TOOL_JS = "it exports no tool; export default tool({ description, args, execute })"
 WAITING = ("new", "untrusted", "missing")
 """States of files that may give tools later."""
 _POLL = 0.005
@@ -74,6 +76,11 @@ class FileTools:
             if reason:
                 ids = entry.ids or [entry.file.path.stem]
                 found += [Unavailable(id, entry.label, reason) for id in ids]
+            elif entry.state == "loaded" and (not entry.tools or entry.problems):
+                nothing = NO_TOOL if entry.file.python else NO_TOOL_JS
+                said = "; ".join(one.message for one in entry.problems) or nothing
+                name = entry.file.path.stem
+                found += [Unavailable(id, entry.label, said, quiet=True) for id in (name, f"{name}_*")]
         return found
 
     def settled(self, wanted: str | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from ..tool import Tool
@@ -99,6 +100,10 @@ def take(returned: Any, fn: Fn, plugin: str, offer: Offer) -> None:
             offer.configs.append(value)
         elif "." in name:
             offer.hooks.append((name, value))
+            if name not in HOOKS:
+                near = get_close_matches(name, HOOKS, n=1, cutoff=0.7)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                offer.problems.append(f"nothing calls its hook {name}{hint}")
         else:
             offer.problems.append(f"there is no hook {name}")
 

@@ -109,7 +109,8 @@ def main(mode: str) -> None:
             if mode == "unlisted":
                 send({"id": number, "error": {"code": -32000, "message": "no tools today"}})
             else:
-                send({"id": number, "result": {"tools": list(TOOLS.values())}})
+                more = {"nextCursor": "more"} if mode == "endless" else {}
+                send({"id": number, "result": {"tools": list(TOOLS.values()), **more}})
         elif method == "tools/call":
             call(number, message["params"]["name"], message["params"].get("arguments") or {})
         elif number is not None:
