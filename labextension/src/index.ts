@@ -6,6 +6,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 
 import { createBridge } from './bridge';
+import editing from './editing';
 import panel from './lab';
 import { watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
@@ -27,4 +28,4 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [settings, plugin, notebook, panel];
+export default [settings, plugin, notebook, panel, ...editing];

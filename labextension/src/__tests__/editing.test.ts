@@ -1,0 +1,286 @@
+import { EditorState } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { forceParsing, language, syntaxTree } from '@codemirror/language';
+import { pythonLanguage } from '@codemirror/lang-python';
+import { Signal } from '@lumino/signaling';
+
+import { explain, lines } from '../editing/explain';
+import { highlighting, patchLine } from '../editing/highlight';
+import { drawn } from '../editing/hover';
+import { codePoints, indexOf, magicOf, words } from '../editing/line';
+import { placeOf, takeOver, ToolCompleter } from '../editing/provider';
+import { SchemaStore } from '../editing/schemas';
+import { suggest } from '../editing/suggest';
+import type { EditingRequest, SchemasReply } from '../editing/token';
+import { bodyOf, tokens } from '../editing/tokens';
+import { setPreferences } from '../preferences';
+
+const field = (name: string, more: object = {}) => ({ name, type: 'string', required: false, description: '', choices: [], ...more });
+const SCHEMAS: SchemasReply = {
+  revision: 1,
+  tools: [
+    {
+      name: 'read',
+      source: 'built in',
+      summary: 'Reads a file.',
+      fields: [field('filePath', { required: true }), field('limit', { type: 'integer', default: 20, description: 'How many.' })]
+    },
+    { name: 'bash', source: 'built in', summary: 'Runs.', raw: true, body: 'command', fields: [field('command'), field('workdir')] },
+    {
+      name: 'paint',
+      source: 'this notebook',
+      summary: '',
+      fields: [field('colour', { choices: ['red', 'green'], type: '"red" or "green"' }), field('glossy', { type: 'boolean', choices: [true, false] })]
+    },
+    { name: 'odd', source: '', summary: '<img src=x onerror=alert(1)>', fields: [field('a-b', { choices: null, type: 'any' })] }
+  ],
+  options: { '--timeout': 'SECONDS  stop after', '--dry-run': 'run nothing', '--from': 'VAR  from' },
+  valued: ['--timeout', '--from'],
+  agent: { '-m': 'MODEL  which', '--mode': 'MODE  which', '--new': 'begin' },
+  agentValued: ['-m', '--mode'],
+  modes: ['default', 'ask', 'plan'],
+  commands: { tools: ['list', 'undo'], permissions: ['allow', 'mode'], mcp: ['add'], sessions: ['open'] }
+};
+
+const offered = (line: string, first = true) => {
+  const magic = magicOf(line, first);
+  return magic ? suggest(SCHEMAS, magic, line).matches.map(({ text }) => text) : null;
+};
+
+test.each([
+  ['%tool re', ['read']],
+  ['%%tool ba', ['bash']],
+  ['x, y[0] = %tool re', ['read']],
+  ['%tool --timeout 3 re', ['read']],
+  ['%tool --d', ['--dry-run']],
+  ['%tool read a.txt li', ['limit=']],
+  ['%tool READ a.txt ', ['limit=']],
+  ['%tool read limit=3 ', ['filePath=']],
+  ["%tool read 'a b", []],
+  ['%tool paint ', ['colour=', 'glossy=', 'red', 'green']],
+  ['%tool paint colour=g', ['green']],
+  ['%tool paint colour:="g', ['"green"']],
+  ['%tool paint red t', ['true']],
+  ['%tool bash wor', ['workdir=']],
+  ['%tool bash ls wor', []],
+  ['%tool --timeout ', ['10', '60', '600']],
+  ['%tool odd a', ['a-b=']],
+  ['%tool odd a-b=', []],
+  ['%tool nosuch x', []],
+  ['%tools un', ['undo']],
+  ['%permissions mode p', ['plan']],
+  ['%mcp ', ['add']],
+  ['%sessions o', ['open']],
+  ['%%agent --mo', ['--mode']],
+  ['%%agent --mode p', ['plan']]
+])('offers for %s', (line, wanted) => {
+  expect(offered(line)).toEqual(wanted);
+});
+
+test('other lines are not ours', () => {
+  for (const line of ['x % tool', 'print("%tool read")', '%toolbox re', '%time', '']) {
+    expect(magicOf(line, true)).toBeNull();
+  }
+  expect(magicOf('%%tool re', false)).toBeNull();
+  expect(placeOf('%%agent\nhello {x', 16)).toMatchObject({ begin: 8, magic: null });
+  expect(placeOf('%%tool bash\necho', 16)).toBeNull();
+  expect(placeOf('%to', 3)).toBeNull();
+});
+
+test('words and places', () => {
+  expect(words('%tool a "b c" d\\ e \'f', 5).map(({ text }) => text)).toEqual(['a', '"b c"', 'd\\ e', "'f"]);
+  const text = 'a📈b';
+  expect([0, 1, 3, 4].map(index => codePoints(text, index))).toEqual([0, 1, 2, 3]);
+  expect([0, 1, 2, 3].map(count => indexOf(text, count))).toEqual([0, 1, 3, 4]);
+});
+
+test('what a word means', () => {
+  const at = (line: string, word: string) => explain(SCHEMAS, line, true, line.indexOf(word) + 1);
+  expect(lines(at('%tool read a.txt', 'read'))).toEqual(['read (built in)', '%tool read filePath [limit]', 'Reads a file.']);
+  expect(lines(at('%tool read a.txt limit=3', 'limit'))).toEqual(['limit', 'Type: integer · Optional · Default: 20', 'How many.']);
+  expect(at('%tool read a.txt', 'a.txt')).toMatchObject({ name: 'filePath', start: 11, end: 16 });
+  expect(at('%tool bash echo hi', 'hi')).toMatchObject({ name: 'command' });
+  expect(at('%tool --timeout 3 read', '--timeout')).toMatchObject({ name: '--timeout SECONDS', description: 'stop after' });
+  expect(at('%tool --timeout 3 read', '3')).toEqual({ found: false });
+  expect(at('%tool nosuch x', 'nosuch')).toEqual({ found: false });
+  expect(lines(at('%tool odd x', 'x'))).toEqual(['a-b', 'Type: any · Optional']);
+});
+
+test('a tool’s own words are text', () => {
+  const node = drawn({ found: true, kind: 'tool', name: 'odd\u202e', description: '<img src=x onerror=alert(1)>' });
+  expect(node.querySelector('img')).toBeNull();
+  expect(node.textContent).toContain('<img src=x');
+  expect(node.textContent).not.toContain('\u202e');
+});
+
+describe('asking the kernel', () => {
+  const connection = { id: 'k', status: 'busy', anyMessage: null } as never;
+  const kernels = [{ id: 'k', connection }] as never[];
+
+  function completer(answer: (request: EditingRequest) => Promise<unknown>) {
+    const hub = { kernels: () => kernels, changed: new Signal<never, never>({} as never) };
+    const store = new SchemaStore(hub as never, async (_, request) => (request.kind === 'schemas' ? SCHEMAS : undefined));
+    return { store, ours: new ToolCompleter(store, (_, request) => answer(request)) };
+  }
+  const context = (text: string, kernel: unknown = connection) =>
+    ({
+      session: { kernel },
+      editor: {
+        getCursorPosition: () => ({}),
+        getOffsetAt: () => text.length,
+        model: { sharedModel: { getSource: () => text } }
+      }
+    }) as never;
+  const ask = async (ours: ToolCompleter, text: string) =>
+    ours.fetch({ text, offset: codePoints(text, text.length), mimeType: '' } as never, context(text));
+  const ready = () => new Promise(resolve => setTimeout(resolve));
+
+  test('what it offers, with what it means', async () => {
+    const asked: EditingRequest[] = [];
+    const { ours } = completer(async request => {
+      asked.push(request);
+      return { matches: [{ text: 'read', type: 'tool' }, { text: 'ready', type: 'tool' }], start: 6, end: 8, revision: 1 };
+    });
+    await ready();
+    const text = '📈 = 1\nmore()\n%tool re';
+    const found = await ask(ours, text);
+    expect(asked).toEqual([{ kind: 'complete', code: '📈 = 1\n%tool re', cursor_pos: 14 }]);
+    expect([found.start, found.end]).toEqual([19, 21]);
+    expect(found.items.map(({ label }) => label)).toEqual(['read', 'ready']);
+    expect(found.items[0].documentation).toContain('Reads a file.');
+  });
+
+  test('a late or silent kernel: what the page keeps, within 100 ms', async () => {
+    for (const silent of [async () => ({ late: true }), () => new Promise(() => undefined), () => Promise.reject(new Error('gone'))]) {
+      const { ours } = completer(silent);
+      await ready();
+      jest.useFakeTimers();
+      const answered = ask(ours, '%tool paint colour=g');
+      await jest.advanceTimersByTimeAsync(100);
+      jest.useRealTimers();
+      const found = await answered;
+      expect(found.items.map(({ label }) => label)).toEqual(['green']);
+      expect([found.start, found.end]).toEqual([19, 20]);
+    }
+  });
+
+  test('a word that the kernel only repeats is no suggestion', async () => {
+    const { ours } = completer(async () => ({ matches: [{ text: 'zz', type: 'text' }], start: 6, end: 8 }));
+    await ready();
+    expect((await ask(ours, '%tool zz')).items).toEqual([]);
+  });
+
+  test('JupyterLab’s own are kept off our lines alone, and come back when this is switched off', async () => {
+    const { ours } = completer(async () => ({}));
+    await ready();
+    const other = { isApplicable: async (_: unknown) => true };
+    const applicable = (place: unknown) => other.isApplicable(place);
+    takeOver({ getProviders: () => new Map([['CompletionProvider:kernel', other]]) }, ours);
+    takeOver({}, ours);
+    expect(await applicable(context('%tool re'))).toBe(false);
+    expect(await applicable(context('prin'))).toBe(true);
+    expect(await applicable(context('%tool re', { id: 'x', status: 'idle' }))).toBe(true);
+    expect(ours.answers(context('%tool re', { id: 'x', status: 'starting' }))).toBe(true);
+    setPreferences({ completions: false });
+    expect(await applicable(context('%tool re'))).toBe(true);
+    setPreferences({});
+  });
+});
+
+describe('colours', () => {
+  const parts = (line: string) => {
+    const magic = magicOf(line, true);
+    return magic ? tokens(line, magic).map(({ from, to, kind }) => `${kind}:${line.slice(from, to)}`) : [];
+  };
+
+  test.each([
+    ['r = %tool read a.txt limit=3', ['magic:%tool', 'tool:read', 'key:limit', 'operator:=', 'number:3']],
+    ["%tool -q --timeout 3 grep 'a b' x=true", ['magic:%tool', 'option:-q', 'option:--timeout', 'number:3', 'tool:grep', "string:'a b'", 'key:x', 'operator:=', 'atom:true']],
+    ['%tool t a:=[1, {"b": "c d"}] e', ['magic:%tool', 'tool:t', 'key:a', 'operator::=', 'bracket:[', 'number:1', 'bracket:,', 'bracket:{', 'key:"b"', 'string:"c d"', 'bracket:}', 'bracket:]']],
+    ['%tool t {"a": null', ['magic:%tool', 'tool:t', 'bracket:{', 'key:"a"', 'atom:null']],
+    ['%tool bash ls --all "x', ['magic:%tool', 'tool:bash', 'string:"x']],
+    ["%tool read it's", ['magic:%tool', 'tool:read']],
+    ['%tool read a{i}.txt', ['magic:%tool', 'tool:read', 'expression:{i}']],
+    ['%%agent -m x --new', ['magic:%%agent', 'option:-m', 'option:--new']],
+    ['%permissions allow bash', ['magic:%permissions', 'tool:allow']]
+  ])('of %s', (line, wanted) => {
+    expect(parts(line)).toEqual(wanted);
+  });
+
+  test('parts are in order and apart, whatever is typed', () => {
+    const line = `%tool t ${'a=\'"{[:="x", '.repeat(700)}`;
+    let end = 0;
+    for (const { from, to } of tokens(line, magicOf(line, true) as never)) {
+      expect(from).toBeGreaterThanOrEqual(end);
+      end = to;
+    }
+  });
+
+  test('what a cell holds', () => {
+    expect(bodyOf('%%tool bash')).toEqual({ kind: 'language', name: 'Shell' });
+    expect(bodyOf("%%tool -q write 'src/a b.ts'")).toEqual({ kind: 'file', name: 'a b.ts' });
+    expect(bodyOf('%%tool edit old=x filePath=a.css')).toEqual({ kind: 'file', name: 'a.css' });
+    expect(bodyOf('%%tool write')).toEqual({ kind: 'plain' });
+    expect(bodyOf('%%tool constructor')).toEqual({ kind: 'plain' });
+    expect(bodyOf('%%agent -m x')).toEqual({ kind: 'agent' });
+    expect(bodyOf('%%time')).toBeNull();
+    expect(['*** Begin Patch', '+a', '-b', ' c', '@@'].map(patchLine)).toEqual(['meta', 'inserted', 'deleted', '', 'meta']);
+  });
+
+  function editor(doc: string) {
+    const loaded: unknown[] = [];
+    const load = async (wanted: { name?: string; file?: string }) => {
+      loaded.push(wanted);
+      return wanted.name === 'nosuch' || wanted.file?.endsWith('.zzz') ? null : pythonLanguage;
+    };
+    const extensions = [highlighting({ load }, () => 'text/x-ipython'), pythonLanguage.extension];
+    const view = new EditorView({ state: EditorState.create({ doc, extensions }), parent: document.body });
+    const change = (from: number, to: number, insert: string) => view.dispatch({ changes: { from, to, insert } });
+    const names = (): string[] => {
+      forceParsing(view, view.state.doc.length, 1000);
+      const found: string[] = [];
+      syntaxTree(view.state).iterate({ enter: ({ name, from, to }) => void (to > from && found.push(name)) });
+      return found;
+    };
+    const painted = () => [...view.dom.querySelectorAll('.oc-tok')].map(node => node.textContent);
+    return { view, change, names, painted, loaded, arrived: () => new Promise(resolve => setTimeout(resolve, 20)) };
+  }
+
+  test('a line of ours is nothing to Python, nor are the lines that it goes on over', async () => {
+    const { view, names, painted, arrived } = editor("a = 1\nr = %tool bash echo it's \\\n  a 'b\nfor\n  x");
+    await arrived();
+    expect(painted()).toEqual(['%tool', 'bash', "'s \\"]);
+    expect(names()).not.toContain('String');
+    expect(view.state.facet(language)).not.toBe(pythonLanguage);
+    view.destroy();
+  });
+
+  test('a body has its own language, and all goes when the first line changes', async () => {
+    const { view, change, names, painted, loaded, arrived } = editor("%%tool write 'it.py\nx = 'a'");
+    expect(names()).not.toContain('String');
+    await arrived();
+    expect(loaded).toEqual([{ file: 'it.py' }]);
+    expect(names()).toContain('String');
+    expect(painted()).toContain('%%tool');
+    change(0, 8, '# ');
+    expect(painted()).toEqual([]);
+    expect(view.state.facet(language)).toBe(pythonLanguage);
+    expect(names()).toContain('Comment');
+    change(0, 2, '%%tool apply_patch\n+');
+    expect(names()).not.toContain('String');
+    expect(painted()).toContain("+rite 'it.py");
+    view.destroy();
+  });
+
+  test('typing a line of ours in a plain cell', async () => {
+    const { view, change, painted, loaded, arrived } = editor('x = 1\n\ny');
+    expect(loaded).toEqual([]);
+    change(6, 6, '%tool read a');
+    await arrived();
+    expect(painted()).toEqual(['%tool', 'read']);
+    change(6, 18, 'z');
+    expect(painted()).toEqual([]);
+    expect(view.state.facet(language)).toBe(pythonLanguage);
+    view.destroy();
+  });
+});

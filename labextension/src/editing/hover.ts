@@ -1,0 +1,139 @@
+/** Small texts on a tool's name, its parameters and options: under the pointer, and at the cursor with Shift-Tab. */
+
+import { StateEffect, StateField } from '@codemirror/state';
+import type { EditorState, Extension } from '@codemirror/state';
+import { EditorView, hoverTooltip, keymap, showTooltip } from '@codemirror/view';
+import type { Tooltip } from '@codemirror/view';
+
+import { el } from '../card/dom';
+import { visibleLine } from '../card/format';
+import { explain, lines } from './explain';
+import { LONGEST, magicOf, words } from './line';
+import type { HelpReply, SchemasReply } from './token';
+
+/** A line of a cell, and a place in it. */
+export interface LinePlace {
+  text: string;
+  /** It is the cell's first. */
+  first: boolean;
+  at: number;
+}
+
+/** Where explanations come from. */
+export interface Source {
+  /** The tools that the page keeps for this editor's kernel; none: nothing is explained. */
+  schemas(view: EditorView): SchemasReply | undefined;
+  /** What the kernel says; positions are those of the line. */
+  ask(view: EditorView, place: LinePlace): Promise<HelpReply>;
+}
+
+/** The class of an editor whose cursor is on something that can be explained: Shift-Tab looks for it. */
+export const ON_LINE = 'oc-on-tool-line';
+const set = StateEffect.define<Tooltip | null>();
+
+/** What Shift-Tab has opened; anything else that is done closes it. */
+const opened = StateField.define<Tooltip | null>({
+  create: () => null,
+  update(value, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(set)) {
+        return effect.value;
+      }
+    }
+    return transaction.docChanged || transaction.selection ? null : value;
+  },
+  provide: field => showTooltip.from(field)
+});
+
+function placeAt(state: EditorState, pos: number): LinePlace & { from: number } {
+  const line = state.doc.lineAt(pos);
+  return { text: line.text, first: line.number === 1, at: pos - line.from, from: line.from };
+}
+
+/** Whether the one cursor stands on a line of `%tool`, behind the magic; there Shift-Tab unindents nothing. */
+function onLine(state: EditorState): boolean {
+  const { ranges, main } = state.selection;
+  if (ranges.length > 1 || !main.empty) {
+    return false;
+  }
+  const { text, first, at } = placeAt(state, main.head);
+  const magic = text.length <= LONGEST ? magicOf(text, first) : null;
+  return magic?.command === 'tool' && at > magic.end;
+}
+
+function tooltip({ from }: { from: number }, help: HelpReply): Tooltip | null {
+  if (!help.found) {
+    return null;
+  }
+  const pos = from + (help.start ?? 0);
+  return { pos, end: from + (help.end ?? 0), above: true, create: () => ({ dom: drawn(help) }) };
+}
+
+/** An explanation as an element; its texts are a tool's own words, so they are text and nothing else. */
+export function drawn(help: HelpReply): HTMLElement {
+  const node = el('div', 'oc-explained');
+  const [head, ...rest] = lines(help);
+  node.append(el('div', 'oc-explained-name', visibleLine(head)));
+  for (const [index, line] of rest.entries()) {
+    const usage = help.kind === 'tool' && index === 0 && line === help.usage;
+    node.append(el('div', usage ? 'oc-explained-usage' : 'oc-explained-text', visibleLine(line)));
+  }
+  node.setAttribute('role', 'tooltip');
+  return node;
+}
+
+/** Explains the place `pos`: from what the page keeps, else the kernel does. */
+async function explainAt(view: EditorView, source: Source, pos: number): Promise<Tooltip | null> {
+  const schemas = source.schemas(view);
+  const place = placeAt(view.state, pos);
+  if (!schemas || place.text.length > LONGEST) {
+    return null;
+  }
+  const known = explain(schemas, place.text, place.first, place.at);
+  if (known.found) {
+    return tooltip(place, known);
+  }
+  const magic = magicOf(place.text, place.first);
+  const over = magic && words(place.text, magic.end).some(({ start, end }) => start <= place.at && place.at <= end);
+  if (magic?.command !== 'tool' || !over) {
+    return null;
+  }
+  return tooltip(place, await source.ask(view, place).catch(() => ({ found: false })));
+}
+
+/** What is to be explained at the cursor: the word there, else the one before it. */
+function atCursor(state: EditorState): number {
+  const { head } = state.selection.main;
+  const { text, at, from } = placeAt(state, head);
+  return from + text.slice(0, at).trimEnd().length;
+}
+
+/** Opens the explanation at the cursor. */
+export async function explainCursor(view: EditorView, source: Source): Promise<void> {
+  const { doc } = view.state;
+  const found = await explainAt(view, source, atCursor(view.state));
+  if (view.state.doc === doc) {
+    view.dispatch({ effects: set.of(found) });
+  }
+}
+
+/** The editor extension. */
+export function hover(source: Source): Extension {
+  return [
+    hoverTooltip((view, pos) => explainAt(view, source, pos)),
+    opened,
+    keymap.of([
+      {
+        key: 'Escape',
+        run: view => {
+          const open = view.state.field(opened) !== null;
+          if (open) {
+            view.dispatch({ effects: set.of(null) });
+          }
+          return open;
+        }
+      }
+    ]),
+    EditorView.editorAttributes.of(view => (onLine(view.state) && source.schemas(view) ? { class: ON_LINE } : null))
+  ];
+}

@@ -1,0 +1,133 @@
+/** The plugins that help with lines of ours while they are typed: completion, hover texts, colours. */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from '@jupyterlab/codemirror';
+import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { EditorView } from '@codemirror/view';
+
+import { trans } from '../i18n';
+import { documents, kernelOf, requestKernel } from '../kernel';
+import type { KernelDocument } from '../kernel';
+import { hubOf } from '../lab/hub';
+import { preferences } from '../preferences';
+import { highlighting } from './highlight';
+import type { Languages } from './highlight';
+import { explainCursor, hover, ON_LINE } from './hover';
+import type { LinePlace, Source } from './hover';
+import { codePoints, indexOf } from './line';
+import { takeOver, ToolCompleter } from './provider';
+import { SchemaStore } from './schemas';
+import type { HelpReply } from './token';
+
+/** The command of Shift-Tab on one of our lines. */
+export const EXPLAIN = 'opencode-jupyter:explain-line';
+
+const stores = new WeakMap<object, SchemaStore>();
+
+function storeOf(app: JupyterFrontEnd): SchemaStore {
+  const store = stores.get(app) ?? new SchemaStore(hubOf(app));
+  stores.set(app, store);
+  return store;
+}
+
+const completion: JupyterFrontEndPlugin<void> = {
+  id: 'opencode-jupyter:completion',
+  description: 'Completes %tool lines, while the kernel is busy too.',
+  autoStart: true,
+  requires: [ICompletionProviderManager],
+  activate: (app: JupyterFrontEnd, manager: ICompletionProviderManager): void => {
+    const completer = new ToolCompleter(storeOf(app));
+    manager.registerProvider(completer);
+    // JupyterLab's own are registered by then
+    void app.restored.then(() => takeOver(manager, completer));
+  }
+};
+
+/** The editor that has the focus. */
+function viewAt(): EditorView | undefined {
+  const node = document.activeElement?.closest<HTMLElement>('.cm-editor');
+  return (node && EditorView.findFromDOM(node)) ?? undefined;
+}
+
+/** The document that an editor stands in. */
+function documentWith(app: JupyterFrontEnd, view: EditorView): KernelDocument | undefined {
+  for (const document of documents(app.shell)) {
+    if (document.node.contains(view.dom)) {
+      return document;
+    }
+  }
+  return undefined;
+}
+
+function sourceOf(app: JupyterFrontEnd, store: SchemaStore): Source {
+  return {
+    schemas: view => {
+      const document = preferences().completions ? documentWith(app, view) : undefined;
+      const kernel = kernelOf(document);
+      return document && store.of(kernel?.id, !kernel);
+    },
+    ask: async (view: EditorView, { text, first, at }: LinePlace): Promise<HelpReply> => {
+      const kernel = store.kernel(kernelOf(documentWith(app, view))?.id)?.connection;
+      if (!kernel) {
+        return { found: false };
+      }
+      const before = first ? 0 : 1;
+      const code = first ? text : `\n${text}`;
+      const asked = { kind: 'help' as const, code, cursor_pos: codePoints(code, before + at) };
+      const told = (await requestKernel(kernel, asked)) as HelpReply;
+      const place = (count = 0): number => indexOf(code, count) - before;
+      return { ...told, start: place(told.start), end: place(told.end) };
+    }
+  };
+}
+
+const hovering: JupyterFrontEndPlugin<void> = {
+  id: 'opencode-jupyter:hover',
+  description: 'Says what tools and their parameters are, in %tool lines.',
+  autoStart: true,
+  requires: [IEditorExtensionRegistry],
+  activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry): void => {
+    const source = sourceOf(app, storeOf(app));
+    registry.addExtension({
+      name: 'opencode-jupyter:hover',
+      factory: () => EditorExtensionRegistry.createImmutableExtension(hover(source))
+    });
+    app.commands.addCommand(EXPLAIN, {
+      label: trans.__('Explain the tool or parameter at the cursor'),
+      isEnabled: () => viewAt() !== undefined,
+      execute: async () => {
+        const view = viewAt();
+        if (view) {
+          await explainCursor(view, source);
+        }
+      }
+    });
+    app.commands.addKeyBinding({
+      command: EXPLAIN,
+      keys: ['Shift Tab'],
+      selector: `.jp-CodeMirrorEditor:not(.jp-mod-completer-active) .cm-editor.${ON_LINE}`
+    });
+  }
+};
+
+const painting: JupyterFrontEndPlugin<void> = {
+  id: 'opencode-jupyter:highlighting',
+  description: 'Shows the bodies of %%tool and %%agent cells in their own language.',
+  autoStart: true,
+  requires: [IEditorExtensionRegistry, IEditorLanguageRegistry],
+  activate: (_: JupyterFrontEnd, registry: IEditorExtensionRegistry, all: IEditorLanguageRegistry): void => {
+    const languages: Languages = {
+      load: async ({ name, file }) => {
+        const found = name ? all.findByName(name) : file ? all.findByFileName(file) : null;
+        const loaded = found && (await all.getLanguage(found));
+        return loaded?.support?.language ?? null;
+      }
+    };
+    registry.addExtension({
+      name: 'opencode-jupyter:highlighting',
+      factory: ({ model }) => EditorExtensionRegistry.createImmutableExtension(highlighting(languages, () => model.mimeType))
+    });
+  }
+};
+
+export default [completion, hovering, painting];
