@@ -272,6 +272,16 @@ describe('colours', () => {
     view.destroy();
   });
 
+  test('an editor without a language, and one that is no cell of Python', () => {
+    for (const mime of ['text/x-ipython', 'text/plain']) {
+      const extensions = highlighting({ load: async () => null }, () => mime);
+      const view = new EditorView({ state: EditorState.create({ doc: 'x\n', extensions }) });
+      view.dispatch({ changes: { from: 0, insert: '%%tool bash\n' } });
+      expect(view.dom.querySelectorAll('.oc-tok').length).toBe(mime === 'text/plain' ? 0 : 2);
+      view.destroy();
+    }
+  });
+
   test('typing a line of ours in a plain cell', async () => {
     const { view, change, painted, loaded, arrived } = editor('x = 1\n\ny');
     expect(loaded).toEqual([]);

@@ -170,7 +170,8 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
     const { language: own } = state.field(held);
     return own ? [own] : [];
   });
-  return [held, Prec.highest(chosen), Prec.highest(painter)];
+  // CodeMirror looks for the language as soon as there may be one, and an editor that has none would have null
+  return [held, Prec.highest(chosen), Prec.highest(painter), Prec.lowest(language.of(plain))];
 }
 
 const marks = new Map<string, Decoration>();

@@ -125,7 +125,9 @@ const painting: JupyterFrontEndPlugin<void> = {
     };
     registry.addExtension({
       name: 'opencode-jupyter:highlighting',
-      factory: ({ model }) => EditorExtensionRegistry.createImmutableExtension(highlighting(languages, () => model.mimeType))
+      // cells and prompts; a file is shown as the editor of files does
+      factory: ({ inline, model }) =>
+        inline ? EditorExtensionRegistry.createImmutableExtension(highlighting(languages, () => model.mimeType)) : null
     });
   }
 };

@@ -15,8 +15,12 @@ import type { Ask, SchemaStore } from './schemas';
 import { suggest } from './suggest';
 import type { CompleteReply, Match, SchemasReply } from './token';
 
-/** How long the kernel may take where the page can answer by itself, and where only the kernel can. */
+/**
+ * How long the kernel may take: where the page can answer by itself; where the kernel may add files and variables, if it
+ * answered the last time; and where only the kernel can answer.
+ */
 const QUICK_MS = 70;
+const MORE_MS = 300;
 const PATIENT_MS = 700;
 
 /** A place in a cell. */
@@ -52,6 +56,8 @@ export class ToolCompleter implements ICompletionProvider {
   /** Above the kernel's (550); below those that bring a menu of their own, which the first one draws. */
   readonly rank = 600;
   readonly renderer = null;
+  /** Kernels that did not answer in time and have not answered since. */
+  private readonly late = new Set<string>();
 
   /** @param ask - for tests; the control channel otherwise. */
   constructor(
@@ -90,7 +96,8 @@ export class ToolCompleter implements ICompletionProvider {
     const connection = context.session?.kernel;
     const schemas = this.store.of(connection?.id, onItsWay(connection));
     const own = schemas && place.magic ? suggest(schemas, place.magic, place.until) : undefined;
-    const patience = own?.matches.length || own?.whole ? QUICK_MS : PATIENT_MS;
+    const quick = own?.whole || this.late.has(connection?.id ?? '');
+    const patience = own?.matches.length || own?.whole ? (quick ? QUICK_MS : MORE_MS) : PATIENT_MS;
     const told = await this.askKernel(connection, place, patience, schemas?.revision);
     // the kernel repeats a word that it has nothing for
     const typed = told ? place.until.slice(place.until.length - (codePointsBack(place.until, told) ?? 0)) : '';
@@ -127,10 +134,16 @@ export class ToolCompleter implements ICompletionProvider {
     const code = first === null ? until : `${first}\n${until}`;
     const cursor_pos = codePoints(code, code.length);
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<undefined>(resolve => (timer = setTimeout(() => resolve(undefined), patience)));
+    const late = new Promise<undefined>(resolve => {
+      timer = setTimeout(() => {
+        this.late.add(connection.id);
+        resolve(undefined);
+      }, patience);
+    });
     const answer = this.ask(connection, { kind: 'complete', code, cursor_pos }).then(
       reply => {
         const told = reply as CompleteReply;
+        this.late.delete(connection.id);
         if (told.revision !== undefined && told.revision !== revision) {
           void this.store.refresh(connection.id);
         }
