@@ -39,18 +39,31 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
     try:
         target = Path(os.path.realpath(shown))
         existing = _existing(target, shown)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        made = missing_folders(target.parent)
         temporary = target.parent / f".opencode-{secrets.token_hex(8)}.tmp"
         try:
+            target.parent.mkdir(parents=True, exist_ok=True)
             fill(temporary, data, mode, existing)
             temporary.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+            for folder in made:
+                with contextlib.suppress(OSError):  # somebody else may have put something in
+                    folder.rmdir()
             raise
     except OSError as error:
         raise ToolError(explain(error, shown)) from error
     return target
+
+
+def missing_folders(folder: Path) -> list[Path]:
+    """`folder` and those above it that are not there, inner ones first."""
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    return missing
 
 
 def _existing(target: Path, shown: str) -> os.stat_result | None:
@@ -90,7 +103,8 @@ def fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | Non
 def explain(error: OSError, path: str) -> str:
     """What went wrong with `path`, in words that say what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"No space left on the disk to write {path}. The file is unchanged; free some space and try again."
+        state = "The file is unchanged" if os.path.exists(path) else "Nothing was written"
+        return f"No space left on the disk to write {path}. {state}; free some space and try again."
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"No permission to write {path}. Change its (or its folder's) permissions, or write somewhere else."
     if error.errno == errno.EROFS:

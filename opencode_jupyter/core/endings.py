@@ -16,6 +16,7 @@ from .errors import (
     QuestionRejectedError,
     ToolAbortedError,
     ToolError,
+    full_text,
 )
 
 if TYPE_CHECKING:
@@ -48,9 +49,12 @@ def error_text(error: BaseException) -> str:
     """An error as the part keeps it and a model reads it."""
     if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
         return "Tool execution aborted"
-    text = str(error)
     if isinstance(error, ToolError):
-        return text
+        return full_text(error)
+    try:
+        text = str(error)
+    except Exception as broken:  # an exception of a tool's own may be wrong itself
+        text = f"(its message can't be had: {type(broken).__name__})"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

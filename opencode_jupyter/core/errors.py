@@ -36,6 +36,11 @@ NAMED = 40
 """Tools that an `UnknownToolError` names."""
 
 
+def full_text(error: ToolError) -> str:
+    """What `error` says, with its notes: where the sentence is OpenCode's, they say what to do about it."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
 class UnknownToolError(ToolError):
     """No tool has this name.
 

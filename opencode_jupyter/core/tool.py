@@ -301,6 +301,10 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
     if isinstance(outcome, ToolResult):
         if not isinstance(outcome.output, str):
             raise TypeError(f"the {tool_id} tool's output must be text, not {type(outcome.output).__name__}")
+        if not isinstance(outcome.metadata, dict):
+            raise TypeError(f"the {tool_id} tool's metadata must be a dict, not {type(outcome.metadata).__name__}")
+        if outcome.attachments:
+            outcome.attachments = attachments_of(outcome.attachments)
         return outcome
     if isinstance(outcome, str):
         return ToolResult(output=outcome)

@@ -120,8 +120,8 @@ def _problems(spec: Spec, error: ValidationError) -> str:
         else:
             lines.append(f"{where + ': ' if where else ''}{item['msg']} (it is {_shown(item['input'])})")
     unique = list(dict.fromkeys(lines))
-    body = unique[0] if len(unique) == 1 else "".join(f"\n  {line}" for line in unique)
-    return f"{spec.tool.id}: {body}\n{usage(spec)}"
+    body = f" {unique[0]}" if len(unique) == 1 else "".join(f"\n  {line}" for line in unique)
+    return f"{spec.tool.id}:{body}\n{usage(spec)}"
 
 
 def usage(spec: Spec) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..core.errors import ConfigError, ToolError
+from ..core.errors import ConfigError, ToolError, full_text
 
 MEND = (
     "Mend it and run the cell again; no restart is needed. "
@@ -19,7 +19,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ToolError as error:
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {full_text(error)}"
         if isinstance(error, ConfigError) and error.path:
             text += f"\n{MEND}"
         error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look

@@ -63,6 +63,7 @@ class ToolMagics(NotebookSettings, Magics):
         """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? says what one takes."""
         from . import preparing
 
+        __tracebackhide__ = True
         with plain_errors():
             preparing.ready(self.notebook, line)
         request, answer = self._read(line, cell, local_ns)
@@ -78,6 +79,7 @@ class ToolMagics(NotebookSettings, Magics):
         """What %tool becomes where a cell can await; the same but for the waiting."""
         from . import preparing
 
+        __tracebackhide__ = True
         with plain_errors():
             await preparing.ready_async(self.notebook, line)
         request, answer = self._read(line, cell, local_ns)

@@ -129,10 +129,17 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     if outcome and outcome != "completed":
         return "✗", str(outcome), "err"
     if status == "completed":
-        return "✓", "completed", "ok"
+        code = _exit_code(part)
+        return ("✓", f"completed, exit code {code}", "off") if code else ("✓", "completed", "ok")
     if status == "error":
         return "✗", "failed", "err"
     return ("◐", "running", "run") if status == "running" else ("○", "pending", "run")
+
+
+def _exit_code(part: dict[str, Any]) -> int:
+    """What a command of bash ended with: other than 0 it is no error of the call, and may be one to a person."""
+    code = (part["state"].get("metadata") or {}).get("exit") if part.get("tool") == "bash" else 0
+    return code if isinstance(code, int) else 0
 
 
 def live(part: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.call import Call
-from ..core.errors import ToolAbortedError, ToolError
+from ..core.errors import ToolAbortedError, ToolError, full_text
 from ..core.result import ToolResult
 from ..core.sessions import Session
 from ..core.tool import Tool
@@ -30,6 +30,7 @@ from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .editing import Editing
 from .engine import Engine
+from .frames import shorten
 from .handle import CallHandle
 from .lab import SpillPages
 from .live import LiveDisplay
@@ -175,26 +176,28 @@ class Notebook:
 
     def run_sync(self, request: CallRequest) -> ToolResult:
         """Make a call and block until it ends: for plain functions and terminals."""
+        __tracebackhide__ = True  # IPython leaves the frame out of what a tool's own error shows
         waiter, card, future = self._begin(request)
         with outside():  # code that the python tool runs may make calls: their cards are the cell's
             try:
                 result = waiter.wait(future)
             except BaseException as error:
                 self._end(card)
-                raise self.for_cell(error) from None
+                raise self.for_cell(error)  # noqa: B904 - the same error: what it was raised from stays
             self._end(card)
         return self._cell_result(result, card)
 
     async def run_async(self, request: CallRequest) -> ToolResult:
         """Make a call and await its end."""
+        __tracebackhide__ = True
         waiter, card, future = self._begin(request)
         try:
             result = await waiter.wait_async(future)
         except BaseException as error:
             self._end(card)
             if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
-                error = KeyboardInterrupt()  # the call was over before the cell had heard of it
-            raise self.for_cell(error) from None
+                raise self.for_cell(KeyboardInterrupt()) from None  # the call was over before the cell had heard of it
+            raise self.for_cell(error)  # noqa: B904 - the same error: what it was raised from stays
         self._end(card)
         return self._cell_result(result, card)
 
@@ -288,14 +291,17 @@ class Notebook:
         return CellResult(**values, tool=card.call.part.tool, cell=self.shell.execution_count, bundle=card.bundle())
 
     def for_cell(self, error: BaseException) -> BaseException:
-        """The error as the cell raises it: our own without the engine's frames; a tool's own as it is.
+        """The error as the cell raises it: our own without frames; a tool's own with the frames of the tool alone.
 
         An interrupt goes without frames too: the first traceback of a kernel takes IPython half a second to draw.
         """
         if isinstance(error, (ToolError, KeyboardInterrupt)):
             error.__traceback__ = None
-            text = f"{type(error).__name__}: {error}".removesuffix(": ")
+            said = full_text(error) if isinstance(error, ToolError) else str(error)
+            text = f"{type(error).__name__}: {said}".removesuffix(": ")
             error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
+        else:
+            shorten(error)
         return error
 
     # ------------------------------------------------------------------ what waiters, cards and channels ask for

@@ -73,6 +73,9 @@ class Search:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
+        except PermissionError as error:
+            may = f"No permission to search {self._cwd}. Change its permissions, or search somewhere else."
+            raise ToolError(may) from error
         except OSError as error:
             raise ToolError(f"The search could not be started: {error}") from error
         assert process.stdout is not None

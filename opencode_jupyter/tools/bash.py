@@ -64,7 +64,7 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     try:
         child = await spawn(argv, cwd=str(cwd), env=await _shell.environment(ctx, cwd), on_output=live.feed)
     except OSError as error:
-        raise _not_started(error) from error
+        raise _not_started(error, cwd) from error
     try:
         outcome, timed_out = await _wait(child, limit)
     except BaseException:
@@ -153,7 +153,9 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
     if not folder.is_dir():
         if folder.exists():
             raise ToolError(f"workdir is not a folder: '{folder}'")
-        raise ToolError(f"NotFound: FileSystem.access ({folder})")  # OpenCode's words
+        error = ToolError(f"NotFound: FileSystem.access ({folder})")  # OpenCode's words
+        error.add_note("There is no such folder. Give one that is there as workdir, or make it first.")
+        raise error
     return folder
 
 
@@ -208,10 +210,12 @@ def _signal_name(number: int) -> str:
         return f"SIG{number}"
 
 
-def _not_started(error: OSError) -> ToolError:
+def _not_started(error: OSError, cwd: Path) -> ToolError:
     if error.errno == errno.E2BIG:
         return ToolError(
             "The command is too long for the system (about 128 kB). Write it to a file and run that, "
             "or pass its data in files."
         )
+    if error.errno == errno.EACCES and not os.access(cwd, os.X_OK):
+        return ToolError(f"No permission to run anything in {cwd}. Change its permissions, or give another workdir.")
     return ToolError(f"The command could not be started: {error.strerror or error}")

@@ -37,6 +37,8 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Files whose path fits a pattern, newest first."""
     if not args.pattern:
         raise ToolError("pattern is required")
+    if "\0" in args.pattern:
+        raise ToolError("The pattern has a NUL character, which no file name can have.")
     asked = {"pattern": args.pattern, "path": args.path}
     await ctx.ask("glob", [args.pattern], ["*"], {k: v for k, v in asked.items() if v is not None})
     folder = resolve_folder(ctx.directory, args.path)

@@ -42,6 +42,8 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError("pattern is required")
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character; write \\x00 to look for one.")
+    if "\0" in (args.include or ""):
+        raise ToolError("include has a NUL character, which no file name can have.")
     asked = {"pattern": args.pattern, "path": args.path, "include": args.include}
     await ctx.ask("grep", [args.pattern], ["*"], {k: v for k, v in asked.items() if v is not None})
     place = resolve_folder(ctx.directory, args.path, files=True)

@@ -41,6 +41,14 @@ async def nothing(): pass
 @tool
 async def bytes_out(): return ToolResult(output=b"x")
 @tool
+async def attached(): return ToolResult(output="x", attachments=["picture.png"])
+@tool
+async def metadata(): return ToolResult(output="x", metadata=7)
+@tool
+def endless():
+    def inner(n): return inner(n + 1)
+    return inner(0)
+@tool
 async def exits(): sys.exit(3)
 @tool
 def exits_sync(): sys.exit("bye")
@@ -138,6 +146,9 @@ ERRORS = {
     "number": "TypeError: the number tool returned int; a tool must return a str",
     "nothing": "TypeError: the nothing tool returned NoneType",
     "bytes_out": "TypeError: the bytes_out tool's output must be text, not bytes",
+    "attached": "TypeError: an attachment must be an Attachment or a dict with mime and url, not str",
+    "metadata": "TypeError: the metadata tool's metadata must be a dict, not int",
+    "endless": "RecursionError: maximum recursion depth exceeded",
     "exits": "ToolError: the exits tool tried to end the process (SystemExit: 3)",
     "exits_sync": "ToolError: the exits_sync tool tried to end the process (SystemExit: bye)",
     "cancels_itself": "ToolError: the cancels_itself tool cancelled itself",

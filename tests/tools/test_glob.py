@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ async def test_git_is_never_listed_and_ignored_files_are_not(workspace: Workspac
         ({"pattern": "*", "path": "f.txt"}, ToolError, "is a file, not a folder"),
         ({"pattern": "{a"}, ToolError, "unclosed alternate group"),
         ({"pattern": "*", "path": "a\0b"}, ToolError, "NUL"),
+        ({"pattern": "a\0b"}, ToolError, "NUL"),
     ],
 )
 async def test_bad_arguments(
@@ -107,6 +109,19 @@ async def test_bad_arguments(
     make(project, "f.txt")
     with pytest.raises(error, match=message):
         await workspace.call("glob", arguments)
+
+
+async def test_a_folder_that_may_not_be_searched(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what the system says of such a folder; root, who may run the tests, is refused nothing
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(project))
+
+    monkeypatch.setattr(_ripgrep.subprocess, "Popen", refused)
+    for tool in ("glob", "grep"):
+        with pytest.raises(ToolError, match=rf"^No permission to search {project}\. Change its permissions"):
+            await workspace.call(tool, {"pattern": "a"})
 
 
 async def test_a_folder_outside_asks_after_the_tools_own_ask(

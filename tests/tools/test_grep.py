@@ -126,6 +126,7 @@ async def test_long_lines_are_cut_at_2000_units(workspace: Workspace, project: P
         ({"pattern": "foo", "include": "{a"}, "unclosed alternate group"),
         ({"pattern": "foo", "path": "undefined"}, 'the word "undefined"; leave path out'),
         ({"pattern": "a\0b"}, "NUL"),
+        ({"pattern": "a", "include": "b\0c"}, "NUL"),
     ],
 )
 async def test_bad_arguments(workspace: Workspace, arguments: dict[str, Any], message: str) -> None:

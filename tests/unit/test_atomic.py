@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import stat
@@ -64,6 +65,19 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         atomic.write(path, b"new" * 1000)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_full_disk_leaves_no_empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept").mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic, "fill", full)
+    with pytest.raises(ToolError, match=r"No space left .* Nothing was written; free some space"):
+        atomic.write(tmp_path / "kept" / "new" / "er" / "f", b"x")
+    assert os.listdir(tmp_path) == ["kept"]
+    assert os.listdir(tmp_path / "kept") == []
 
 
 def _full(real_open, path, flags, *rest, **keywords):

@@ -108,6 +108,21 @@ def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
     assert f"{words[0]} {word}" in elements(card).text
 
 
+@pytest.mark.parametrize(
+    ("tool", "code", "words"),
+    [
+        ("bash", 127, "completed, exit code 127, 0.03 s"),
+        ("bash", 0, "completed, 0.03 s"),
+        ("bash", None, "completed, 0.03 s"),
+        ("other", 3, "completed, 0.03 s"),
+    ],
+)
+def test_a_command_that_fails_says_its_exit_code(tool: str, code: int | None, words: str) -> None:
+    card = part({"metadata": {"exit": code}}, tool=tool)
+    assert settled_bundle(card)[0]["text/plain"] == f"✓ {tool} src/clean.py ({words})"
+    assert f"✓ {words.rpartition(',')[0]}" in elements(card).text
+
+
 def test_plain_text_tells_output_cut_and_decisions() -> None:
     rule = {"permission": "edit", "pattern": "*", "action": "allow", "origin": "opencode.json"}
     card = part(

@@ -38,6 +38,17 @@ describe('states', () => {
     expect(text('.oc-state')).toBe(word);
   });
 
+  test.each([
+    ['bash', 127, 'completed, exit code 127'],
+    ['bash', 0, 'completed'],
+    ['bash', null, 'completed'],
+    ['other', 3, 'completed']
+  ])('%s that ended with %j says %s', (tool, exit, word) => {
+    renderCard(root, part({ status: 'completed', metadata: { exit } }, {}, { tool }));
+    expect(text('.oc-mark')).toBe('✓');
+    expect(text('.oc-state')).toBe(word);
+  });
+
   test('the state is announced politely, the clock is not', () => {
     renderCard(root, part());
     expect(one('.oc-state').getAttribute('aria-live')).toBe('polite');

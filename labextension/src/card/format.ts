@@ -229,8 +229,12 @@ export function stateWords(part: CardPart): StateWords {
     return { word: outcomeWord(outcome), mark: '✗', tone: 'err' };
   }
   switch (status) {
-    case 'completed':
-      return { word: trans.__('completed'), mark: '✓', tone: 'ok' };
+    case 'completed': {
+      const code = exitCode(part);
+      return code
+        ? { word: trans.__('completed, exit code %1', code), mark: '✓', tone: 'off' }
+        : { word: trans.__('completed'), mark: '✓', tone: 'ok' };
+    }
     case 'error':
       return { word: trans.__('failed'), mark: '✗', tone: 'err' };
     case 'running':
@@ -238,6 +242,12 @@ export function stateWords(part: CardPart): StateWords {
     default:
       return { word: trans.__('pending'), mark: '○', tone: 'run' };
   }
+}
+
+/** What a command of bash ended with: other than 0 it is no error of the call, and may be one to a person. */
+function exitCode(part: CardPart): number {
+  const code = part.tool === 'bash' ? part.state.metadata?.exit : 0;
+  return typeof code === 'number' ? code : 0;
 }
 
 /** Whether the call goes on. */
