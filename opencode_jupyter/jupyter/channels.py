@@ -32,6 +32,9 @@ POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
 SHOWN_LINES = 40
 """Lines of a diff or command that a prompt shows."""
 
+END_OF_INPUT = "\x04"
+"""What jupyter_console sends for Ctrl-D, where a terminal's ``input()`` raises EOFError."""
+
 Parsed = tuple[Literal["once", "always", "reject"], str | None]
 
 
@@ -84,7 +87,7 @@ class PromptChannel:
         if self._kernel is not None:
             self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, self._text(ask)))
         elif ask.card.waiter is waiter:
-            nothing = "" if isinstance(ask.request, QuestionRequest) else "n"
+            nothing = _nothing(ask)
             try:
                 answer = input(self._text(ask))
             except EOFError:
@@ -103,6 +106,8 @@ class PromptChannel:
     def _take(self, ask: Ask, answer: str) -> None:
         if self.broker is None:
             return
+        if answer == END_OF_INPUT:
+            answer = _nothing(ask)
         if isinstance(ask.request, QuestionRequest):
             self._take_answer(self.broker, ask, answer)
             return
@@ -124,6 +129,11 @@ class PromptChannel:
             broker.dismiss(ask.id, by="prompt")
         elif outcome == "done":
             broker.answer(ask.id, dialog.answers, by="prompt")
+
+
+def _nothing(ask: Ask) -> str:
+    """What the end of the input means: a question is dismissed, everything else denied."""
+    return "" if isinstance(ask.request, QuestionRequest) else "n"
 
 
 class PolicyChannel:

@@ -71,6 +71,23 @@ def test_no_answer_twice_is_a_no(shared_kernel: Kernel, answers: list[str]) -> N
     assert cell.error.startswith("PermissionRejectedError")
 
 
+def test_the_end_of_the_input_is_a_no_at_once(shared_kernel: Kernel) -> None:
+    """jupyter_console sends U+0004 for Ctrl-D."""
+    question = {"questions": [{"question": "Which?", "header": "h", "options": [{"label": "a", "description": ""}]}]}
+    shared_kernel.run(f"q = {question!r}")
+    for code, error in (
+        (CELL, "PermissionRejectedError"),
+        ("%tool question --from q", "QuestionRejectedError: The user dismissed"),
+    ):
+        shared_kernel.run("current().broker.unheard = 1")
+        cell = shared_kernel.submit(code, allow_stdin=True)
+        shared_kernel.answer("\x04")
+        shared_kernel.finish(cell, 5)
+        assert cell.error is not None
+        assert cell.error.startswith(error)
+    acts.settled(shared_kernel)
+
+
 def test_asked_again_after_nonsense(shared_kernel: Kernel) -> None:
     shared_kernel.run("current().broker.unheard = 1")
     cell = shared_kernel.submit(CELL, allow_stdin=True)
