@@ -1,7 +1,7 @@
 """What a server may ask of us while it works: the project's folder, and a few answers of a person.
 
-Models are not lent to servers. That a person opens a page is refused too, unless the configuration allows to ask; no
-page is ever opened by itself.
+Models are lent to servers only where the configuration allows it (`sampling`). That a person opens a page is refused
+too, unless the configuration allows to ask; no page is ever opened by itself.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from mcp_types import (
 
 from ..core.errors import QuestionRejectedError
 from . import forms
+from .sampling import allowed, sampling
 
 if TYPE_CHECKING:
-    from mcp.client.session import ElicitationFnT
+    from mcp.client.session import ElicitationFnT, SamplingFnT
 
     from ..core.workspace import Workspace
     from .calls import Running
@@ -49,6 +50,13 @@ class Callbacks:
         """The folder of the workspace."""
         folder = self._workspace.directory
         return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name or "/"})])
+
+    def sampling(self, connection: Connection) -> SamplingFnT | None:
+        """What asks a model for one server; None where the configuration does not allow it."""
+        if not allowed(self._workspace):
+            return None
+        name = connection.spec.name
+        return sampling(self._workspace, connection, lambda: running.get() or self._newest(name))
 
     def elicitation(self, connection: Connection) -> ElicitationFnT:
         """What answers the questions of one server."""

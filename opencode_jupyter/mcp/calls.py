@@ -33,13 +33,15 @@ class Running:
     def __init__(self, ctx: ToolContext, limit: float) -> None:
         self.ctx = ctx
         self.limit = limit
+        self.sampled = 0
+        """Answers of a model that the server asked for."""
         self._scope = anyio.CancelScope()
         self._asked = 0
         self._reached = ""
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """A person is asked meanwhile: the clock stands still."""
+        """A person, or a model, is asked meanwhile: the clock stands still."""
         self._asked += 1
         self._scope.deadline = float("inf")
         try:

@@ -93,6 +93,7 @@ class Opener:
             message_handler=heard,
             list_roots_callback=self._callbacks.roots,
             elicitation_callback=self._callbacks.elicitation(connection),
+            sampling_callback=self._callbacks.sampling(connection),
             cache=None,
         )
 

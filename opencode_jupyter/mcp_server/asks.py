@@ -99,10 +99,11 @@ def nobody(request: PermissionRequest, why: str) -> str:
     # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
     patterns = [p for p in request.always if p != "*"] or list(request.patterns)
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
+    allow = " ".join(f"--allow {json.dumps(f'{request.permission}:{p}', ensure_ascii=False)}" for p in patterns)
     return (
         f"{what}To allow it, a person can put "
         f'{{"permission": {{"{request.permission}": {{{rules}}}}}}} into opencode.json, '
-        f"or start this server with --allow {json.dumps(f'{request.permission}:{patterns[0]}', ensure_ascii=False)}."
+        f"or start this server with {allow}."
     )
 
 

@@ -33,9 +33,11 @@ LAZY = {
     ("core.workspace", "agent"),
     ("core.registry", "adapters"),
     ("core.sessions", "agent"),
+    ("mcp.sampling", "agent"),
 }
 """Allowed inside a function only: which tools there are, and places that give some, when a workspace opens;
-other libraries' tools, when one is given or wanted; the model loop, when a model is prompted."""
+other libraries' tools, when one is given or wanted; the model loop, when a model is prompted, and its models, when one
+is lent to an MCP server."""
 HEAVY = (
     "IPython",
     "ipywidgets",

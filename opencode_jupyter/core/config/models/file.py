@@ -40,6 +40,10 @@ class Experimental(Section):
     continue_loop_on_deny: bool = doc("Let a model go on after a person has refused a call.")
     mcp_timeout: Milliseconds = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
     mcp_pages: bool = doc("Show the address of a page that an MCP server asks you to open; it is never opened.")
+    mcp_sampling: bool | str = doc(
+        "Let MCP servers ask for a model's answer during a call: true for small_model (or model), or a model's name. "
+        "The permission mcp_sampling, with a server's name as pattern, says for which."
+    )
     mcp_max_message_bytes: Count = doc("Bytes one message of an MCP server may have; 16 MB if left out.")
     lsp_timeout: Milliseconds = doc("Milliseconds a language server has for an answer.")
     shell_env_keep: Any = doc(
