@@ -183,10 +183,7 @@ class Call(Asking, Arriving):
             ToolError: see `core.errors`; or whatever the tool itself raises.
         """
         self._loop = self.ctx._loop = asyncio.get_running_loop()
-        self.ctx._ask = self._ask
-        self.ctx._question = self._question
-        self.ctx._metadata = self._on_metadata
-        self.ctx._child = self.child
+        self.ctx._call = self
         workspace, part = self._workspace, self.part
         workspace.calls[part.call_id] = self
         self._changed()
@@ -209,6 +206,7 @@ class Call(Asking, Arriving):
             raise
         finally:
             workspace.calls.pop(part.call_id, None)
+            self.ctx._call = self.ctx._report = None
             if self._timer is not None:
                 self._timer.cancel()
         return result
@@ -322,7 +320,8 @@ class Call(Asking, Arriving):
 
     # ------------------------------------------------------------------ progress
 
-    def _on_metadata(self, title: str | None, metadata: dict[str, Any] | None) -> None:
+    def report(self, title: str | None, metadata: dict[str, Any] | None) -> None:
+        """Show how far the call is (`ToolContext.metadata`); on its own loop only."""
         state = self.part.state
         if not isinstance(state, Running) or self._loop is None:
             return

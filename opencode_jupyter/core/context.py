@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 T = TypeVar("T")
-NO_CALL = "this ToolContext belongs to no call"
+NO_CALL = "this ToolContext belongs to no call, or to one that is over"
 
 
 class DryRunEnd(Exception):  # noqa: N818 - not an error
@@ -89,10 +89,10 @@ class ToolContext:
     messages: list[dict[str, Any]] = field(default_factory=list)
     dry_run: bool = False
     """Asks are noted, nothing is asked or done: `proceed` ends the call."""
-    _ask: Callable[..., Awaitable[Decision]] | None = None
-    _question: Callable[[Sequence[Any]], Awaitable[Answers]] | None = None
-    _metadata: Callable[[str | None, dict[str, Any] | None], None] | None = None
-    _child: Callable[[str, dict[str, Any]], Call] | None = None
+    _call: Call | None = None
+    """The call while it runs. It lets go of its context when it ends: else every call would be garbage in a circle."""
+    _report: Callable[[str | None, dict[str, Any] | None], None] | None = None
+    """What takes reports in place of the call (`core.streaming`)."""
     _loop: asyncio.AbstractEventLoop | None = None
 
     async def ask(
@@ -118,9 +118,7 @@ class ToolContext:
             PermissionRejectedError: a person refused.
             PermissionCorrectedError: a person refused and said why.
         """
-        if self._ask is None:
-            raise RuntimeError(NO_CALL)
-        return await self._on_loop(self._ask(permission, list(patterns), list(always), dict(metadata or {})))
+        return await self._on_loop(self._its._ask(permission, list(patterns), list(always), dict(metadata or {})))
 
     def ask_sync(
         self,
@@ -130,9 +128,7 @@ class ToolContext:
         metadata: dict[str, Any] | None = None,
     ) -> Decision:
         """`ask` for a sync tool, which runs in a worker thread."""
-        if self._ask is None:
-            raise RuntimeError(NO_CALL)
-        return self._from_thread(self._ask(permission, list(patterns), list(always), dict(metadata or {})))
+        return self._from_thread(self._its._ask(permission, list(patterns), list(always), dict(metadata or {})))
 
     async def question(self, questions: Sequence[Any]) -> Answers:
         """Put questions to the person at the notebook and wait for the answers. Works on any thread's event loop.
@@ -149,15 +145,17 @@ class ToolContext:
             QuestionRejectedError: the person dismissed them, or nobody is there to answer.
             ValueError: there is no question, or one can't be answered.
         """
-        if self._question is None:
-            raise RuntimeError(NO_CALL)
-        return await self._on_loop(self._question(questions))
+        return await self._on_loop(self._its._question(questions))
 
     def question_sync(self, questions: Sequence[Any]) -> Answers:
         """`question` for a sync tool, which runs in a worker thread."""
-        if self._question is None:
+        return self._from_thread(self._its._question(questions))
+
+    @property
+    def _its(self) -> Call:
+        if self._call is None:
             raise RuntimeError(NO_CALL)
-        return self._from_thread(self._question(questions))
+        return self._call
 
     async def _on_loop(self, work: Awaitable[T]) -> T:
         """Await what belongs to the call's loop, from whichever loop this is."""
@@ -186,25 +184,25 @@ class ToolContext:
 
         Keys the card knows: ``output`` (live text), ``progress`` ({value, total, message}), ``diff``.
         """
-        if self._metadata is None or self._loop is None:
+        call = self._call
+        if call is None or self._loop is None:
             return
+        report = self._report or call.report
         try:
             on_loop = asyncio.get_running_loop() is self._loop
         except RuntimeError:
             on_loop = False
         if on_loop:
-            self._metadata(title, metadata)
+            report(title, metadata)
         elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._metadata, title, metadata)
+            self._loop.call_soon_threadsafe(report, title, metadata)
 
     def child(self, name: str, arguments: dict[str, Any]) -> Call:
         """A call of another tool within this one, for the same agent: await its `Call.run`, on the call's own loop.
 
         It is a call like any other (hooks, rules, asks, a part), shown inside this one's card.
         """
-        if self._child is None:
-            raise RuntimeError("this ToolContext belongs to no call")
-        return self._child(name, arguments)
+        return self._its.child(name, arguments)
 
     def resolve(self, path: str) -> Path:
         """`path` as an absolute path: relative ones start at `directory`, ``~`` is the home folder; links stay."""

@@ -118,14 +118,14 @@ class Stream:
         self._spill = Spill(ctx.workspace.truncation)
         self._lock = threading.Lock()
         self._loop = ctx._loop
-        self._send = ctx._metadata
+        self._send = None if ctx._call is None else ctx._call.report
         self._title: str | None = None
         self._reported: dict[str, Any] = {}
         self._result: ToolResult | dict[str, Any] | None = None
         self._waiting = False
         self._next = 0.0
         if self._send is not None:
-            ctx._metadata = self._report
+            ctx._report = self._report
 
     def take(self, piece: Any, how: str) -> None:
         """Add a piece of text, or keep what is said of the result.

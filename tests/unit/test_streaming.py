@@ -205,7 +205,7 @@ def test_any_cutting_gives_the_same_text(pieces: list[str], final: bool) -> None
         return "end" if final else None
 
     workspace = SimpleNamespace(truncation=Truncation("/nonexistent"), agents={})
-    context: Any = SimpleNamespace(workspace=workspace, agent="", abort=AbortSignal(), _loop=None, _metadata=None)
+    context: Any = SimpleNamespace(workspace=workspace, agent="", abort=AbortSignal(), _loop=None, _call=None)
     result = join(cut(), context)
     assert result.output == "".join(pieces) + ("end" if final else "")
     assert result.metadata == {"truncated": False}
