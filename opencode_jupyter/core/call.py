@@ -189,7 +189,7 @@ class Call(Asking, Arriving):
         self._changed()
         try:
             with cancel_scope() as self._scope:
-                if self.signal.aborted:
+                if self.signal.reason is not None:
                     self._scope.cancel()
                 if self.timeout is not None:
                     self._scope.deadline = self._loop.time() + self.timeout
@@ -216,20 +216,26 @@ class Call(Asking, Arriving):
             return repair(self._workspace.registry, name, arguments)
         return correct_name(self._workspace.registry, name), arguments
 
+    @property
+    def _found(self) -> bool:
+        """Whether the call has its tool, and no place that tools come from has to be asked for another."""
+        registry, name = self._workspace.registry, self.part.tool
+        if self._given:
+            return True
+        if time.monotonic() - self._settled_at > JUST_SETTLED and not registry.settled(name):
+            return False
+        return self.tool is not None and self.tool is registry.get(name)
+
     async def _find(self) -> None:
         """Have the places that tools come from look for the one that is wanted.
 
         Raises:
             ToolError: a person refused what loading it needs.
         """
-        if self._given:
-            return
         registry, part = self._workspace.registry, self.part
         before, agents = (part.tool, part.state.input, self.tool), self._workspace.agents
-        if time.monotonic() - self._settled_at > JUST_SETTLED and not registry.settled(part.tool):
+        if not registry.settled(part.tool):  # else another call had it loaded since this one was made
             await registry.prepare(part.tool, self)
-        elif self.tool is not None and self.tool is registry.get(part.tool):
-            return  # else another call had it loaded since this one was made
         if self._workspace.agents is not agents:  # a plugin changed the config, and so maybe the rules
             key = next((name for name, agent in agents.items() if agent is self._agent), "")
             self._agent = self._workspace.agents.get(key, self._agent)
@@ -240,7 +246,8 @@ class Call(Asking, Arriving):
             self._changed()
 
     async def _stages(self) -> ToolResult:
-        await self._find()
+        if not self._found:
+            await self._find()
         workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
         tool, bound, arguments, validated = await self._prepare(hook_input)
@@ -261,11 +268,12 @@ class Call(Asking, Arriving):
         if self.revised and self._by == "model":
             result.output += REVISED_NOTE.format(arguments=json.dumps(arguments, ensure_ascii=False, default=str))
         if "truncated" not in result.metadata:
-            cut = workspace.truncation.output(result.output, agent=self._agent)
-            result.output = cut.content
-            result.metadata = {**result.metadata, "truncated": cut.truncated}
-            if cut.truncated:
-                result.metadata["outputPath"] = cut.output_path
+            result.metadata = {**result.metadata, "truncated": False}
+            if not workspace.truncation.fits(result.output):
+                cut = workspace.truncation.output(result.output, agent=self._agent)
+                result.output = cut.content
+                if cut.truncated:
+                    result.metadata |= {"truncated": True, "outputPath": cut.output_path}
         for attachment in result.attachments:
             attachment.id = ids.create("part")
             attachment.session_id, attachment.message_id = part.session_id, part.message_id
@@ -387,7 +395,8 @@ class Call(Asking, Arriving):
             ToolError: no such tool, or the arguments do not fit.
         """
         with contextlib.suppress(DryRunEnd):
-            await self._find()
+            if not self._found:
+                await self._find()
         if self.part.decisions:  # what is asked before its code is loaded; the rest can't be known
             return self.part.decisions
         if self.tool is not None and not self.tool.builtin:
@@ -466,4 +475,5 @@ class Call(Asking, Arriving):
             workspace.store.put_part(part)
         if workspace.bus.wanted("message.part.updated"):
             workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
-        self._tell()
+        if self.on_update is not None or self.parent is not None:
+            self._tell()

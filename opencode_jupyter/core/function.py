@@ -104,14 +104,21 @@ def execute_of(fn: Callable[..., Any], given: Schema | None) -> tuple[Schema, Ca
 
 def _same_colour(fn: Callable[..., Any], bind: Callable[..., tuple[list[Any], dict[str, Any]]]) -> Callable[..., Any]:
     """An ``execute`` that is async if `fn` is, sync (and so run in a thread) if not; streams are joined."""
-    if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+    if inspect.isasyncgenfunction(fn):
+
+        @functools.wraps(fn)
+        async def stream(arguments: Any, ctx: ToolContext) -> Any:
+            args, keywords = bind(arguments, ctx)
+            return await join_async(fn(*args, **keywords), ctx)
+
+        return stream
+
+    if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn)
         async def run(arguments: Any, ctx: ToolContext) -> Any:
             args, keywords = bind(arguments, ctx)
-            outcome = fn(*args, **keywords)
-            if inspect.isawaitable(outcome):
-                outcome = await outcome
+            outcome = await fn(*args, **keywords)
             if isinstance(outcome, str):  # the most common, and asking for an abstract class takes its time
                 return outcome
             return await join_async(outcome, ctx) if isinstance(outcome, AsyncIterator) else outcome

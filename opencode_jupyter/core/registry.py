@@ -20,9 +20,13 @@ from .tool import Bound, Tool, tool
 if TYPE_CHECKING:
     from .agents import Agent
     from .call import Call
+    from .config import Config
     from .workspace import Workspace
 
 log = logging.getLogger(__name__)
+
+HOLD = 0.002
+"""Seconds in which calls by code or a model go by the last look at sources that have nothing to give."""
 
 ORDER = (
     "invalid",
@@ -63,6 +67,8 @@ class Registry:
         self._sources: list[ToolSource] = []
         self._custom: list[Tool] = []
         self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
+        self._held_until = 0.0
+        self._held_config: Config | None = None
         self.asked = 0.0
         """When a person last asked for anything (`person_asks`)."""
 
@@ -149,6 +155,7 @@ class Registry:
 
     def changed(self) -> None:
         """Take in what the sources have now. Any thread may call it."""
+        self._held_until = 0.0
         custom: list[Tool] = []
         for source in self._sources:
             if source.rank < Rank.REGISTERED:
@@ -163,8 +170,18 @@ class Registry:
         self._by_id = {t.id: t for t in (*self._builtins, *custom)}
 
     def settled(self, wanted: str | None = None) -> bool:
-        """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up."""
-        return all([source.settled(wanted) for source in self._sources])  # noqa: C419 - quicker, for every call
+        """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up.
+
+        Where there are no tools but this package's and registered ones, one answer holds for all of them for `HOLD`,
+        but not for a person's call nor under another configuration.
+        """
+        now, config = time.monotonic(), self._workspace.config
+        if now < self._held_until and config is self._held_config and wanted in self._by_id:
+            return True
+        found = all([source.settled(wanted) for source in self._sources])  # noqa: C419 - quicker
+        if found and all([source.quiet for source in self._sources]):  # noqa: C419
+            self._held_until, self._held_config = now + HOLD, config
+        return found
 
     def person_asks(self) -> None:
         """A person makes a call: sources must not go by what they saw a moment ago.
@@ -172,6 +189,7 @@ class Registry:
         For other calls a source may, where looking costs (`core.plugins.seen`): code calls thousands of times a second.
         """
         self.asked = time.monotonic()
+        self._held_until = 0.0
 
     async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
         """Bring the sources up to date, side by side; see `ToolSource.prepare`.

@@ -101,10 +101,12 @@ _aliases: dict[type[Any], dict[str, str]] = {}
 
 def wire_names(model: type[BaseModel] | dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments with OpenCode's spelling of their names (``filePath`` for ``file_path``), for the record."""
-    if isinstance(model, dict) or not issubclass(model, Arguments):
+    if isinstance(model, dict):
         return arguments
     aliases = _aliases.get(model)
     if aliases is None:
+        if Arguments not in model.__mro__:  # `issubclass` would ask a metaclass, at every call
+            return arguments
         aliases = {name: f.alias for name, f in model.model_fields.items() if f.alias and f.alias != name}
         _aliases[model] = aliases
     if not aliases or aliases.keys().isdisjoint(arguments):

@@ -56,7 +56,8 @@ class Parameters:
 
     def bind(self, arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         """Positional and named arguments of the function."""
-        values = {name: getattr(arguments, attribute) for name, attribute in self.attributes.items()}
+        fields = vars(arguments)
+        values = {name: fields[attribute] for name, attribute in self.attributes.items()}
         for name in self.context:
             values[name] = ctx
         return [values.pop(name) for name in self.positional] if self.positional else [], values

@@ -51,6 +51,13 @@ class ToolSource(Protocol):
     def unavailable(self) -> Sequence[Unavailable]:
         """What is known of and can't be called; what is `quiet` too."""
 
+    @property
+    def quiet(self) -> bool:
+        """Whether it has nothing, waits for nothing, and could learn of something by a look at the disk alone.
+
+        While all sources are quiet, calls by code do not ask them each time (`Registry.settled`).
+        """
+
     def settled(self, wanted: str | None) -> bool:
         """Whether `prepare` has nothing to do for a tool of that id (None: for all)."""
 

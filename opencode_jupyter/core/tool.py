@@ -136,6 +136,7 @@ class Tool:
         completions: gives the values that Tab offers for a parameter: called with the workspace and the parameter's
             name as on the wire. It must be quick, and safe on any thread.
         source: where it came from, for listings.
+        static: its bound form, if its definition depends on nothing; None for the others.
     """
 
     def __init__(
@@ -158,7 +159,7 @@ class Tool:
         self.completions = completions
         self.source = source
         self._init = init
-        self._static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
+        self.static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
 
     @classmethod
     def define(cls, id: str, init: Init | dict[str, Any], **options: Any) -> Tool:
@@ -180,15 +181,10 @@ class Tool:
             listener(made)
         return made
 
-    @property
-    def static(self) -> Bound | None:
-        """The bound form of a tool whose definition depends on nothing; None for the others."""
-        return self._static
-
     async def init(self, ctx: InitContext | None = None) -> Bound:
         """A fresh, wrapped definition for this agent."""
-        if self._static is not None:
-            return self._static
+        if self.static is not None:
+            return self.static
         made: Any = self._init(ctx or InitContext())  # type: ignore[operator]  # a Definition is always static
         if inspect.isawaitable(made):
             made = await made
@@ -307,7 +303,7 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
             outcome.attachments = attachments_of(outcome.attachments)
         return outcome
     if isinstance(outcome, str):
-        return ToolResult(output=outcome)
+        return ToolResult("", outcome, {}, [])
     if isinstance(outcome, dict) and isinstance(outcome.get("output"), str):
         return ToolResult(
             title=str(outcome.get("title", "")),

@@ -82,8 +82,7 @@ class Truncation:
         """`text` within the limits; see the module's `output`."""
         lines = self.max_lines if max_lines is None else max_lines
         size = self.max_bytes if max_bytes is None else max_bytes
-        # A character is at most four bytes, so a short text need not be encoded to know that it fits.
-        if len(text) <= size >> 2 and (len(text) < lines or text.count("\n") < lines):
+        if _surely_fits(text, lines, size):
             return Truncated(text)
         data = encode(text)
         total = data.count(b"\n") + 1
@@ -101,6 +100,10 @@ class Truncation:
         shown = preview.decode("utf-8", "replace")
         parts = [shown, gap, hint(path, agent)] if direction == "head" else [gap, hint(path, agent), shown]
         return Truncated("\n\n".join(parts), True, path)
+
+    def fits(self, text: str) -> bool:
+        """Whether `text` is seen at once to be within the limits; what is not may be so all the same (`output`)."""
+        return _surely_fits(text, self.max_lines, self.max_bytes)
 
     def create(self) -> tuple[int, str]:
         """A new spill file, open for writing (mode 0600; never an existing one).
@@ -227,6 +230,11 @@ def cut_units(text: str, units: int) -> str:
     if 0xD8 <= encoded[-1] <= 0xDB:
         encoded = encoded[:-2]
     return encoded.decode("utf-16-le", "surrogatepass")
+
+
+def _surely_fits(text: str, lines: int, size: int) -> bool:
+    # A character is at most four bytes, so a short text need not be encoded to know that it fits.
+    return len(text) <= size >> 2 and (len(text) < lines or text.count("\n") < lines)
 
 
 def _may_use_task(agent: Agent | None) -> bool:

@@ -52,6 +52,11 @@ class McpTools:
         """The servers that wait for a person's trust."""
         return self.servers.untrusted()
 
+    @property
+    def quiet(self) -> bool:
+        """See `ToolSource.quiet`."""
+        return self.servers.none
+
     def settled(self, wanted: str | None) -> bool:
         """Whether every server that a tool of this id may come from is connected, or can't be."""
         servers = self.servers

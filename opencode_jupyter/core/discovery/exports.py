@@ -64,7 +64,7 @@ def named(made: Tool, id: str, label: str) -> Tool:
     same = copy.copy(made)
     same.id, same.source, same.builtin = id, label, False
     if made.static is not None:
-        same._static = Bound(id, made.static.description, made.static.definition)
+        same.static = Bound(id, made.static.description, made.static.definition)
     return same
 
 

@@ -83,6 +83,11 @@ class FileTools:
                 found += [Unavailable(id, entry.label, said, quiet=True) for id in (name, f"{name}_*")]
         return found
 
+    @property
+    def quiet(self) -> bool:
+        """See `ToolSource.quiet`."""
+        return not (self._watch.entries or self._gone)
+
     def settled(self, wanted: str | None) -> bool:
         """See `ToolSource.settled`."""
         if self._watch.due() or wanted is None or not self._as_it_was(wanted):

@@ -83,6 +83,12 @@ class PluginTools:
         """Plugins that do not run."""
         return [Unavailable(f"{found.name}_*", found.source, reason) for found, reason in self._idle()]
 
+    @property
+    def quiet(self) -> bool:
+        """See `ToolSource.quiet`."""
+        seen = self._seen
+        return seen is not None and not seen.files and not self._plugins and self._round is None
+
     def settled(self, wanted: str | None = None) -> bool:
         """Whether every plugin there is now was dealt with: hooks may concern any call, so `wanted` hardly matters.
 
