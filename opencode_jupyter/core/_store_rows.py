@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 from ._store_process import Writer
 from .state import ToolPart
 
@@ -45,10 +47,10 @@ _FAMILY = (
 
 
 def encode(value: Any) -> str:
-    """JSON of `value`; what JSON does not know becomes text. ASCII, so that any Python string can be kept."""
+    """JSON of `value`; what JSON does not know becomes text. Any Python string can be kept."""
     for attempt in range(3):
         try:
-            return _encode(value)
+            return _quickly(value) if _is_plain(value) else _encode(value)
         except RuntimeError as error:
             # A tool may change its metadata while it is being written here; the next put brings the end state.
             if isinstance(error, RecursionError) or attempt == 2:
@@ -56,6 +58,29 @@ def encode(value: Any) -> str:
         except (TypeError, ValueError):
             break
     return json.dumps({"unserialisable": ascii(type(value).__name__)})
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether there is nothing in it but what JSON has."""
+    kind = type(value)
+    if kind is dict:
+        if not _STRINGS.issuperset(map(type, value)):
+            return False
+        value = value.values()
+    elif kind is not list:
+        return kind in _SCALARS
+    for one in value:  # noqa: SIM110 - `all` would take twice as long, and this looks at every row
+        if type(one) not in _SCALARS and not _is_plain(one):
+            return False
+    return True
+
+
+def _quickly(value: Any) -> str:
+    """JSON of what `_is_plain`, in a quarter of the time."""
+    try:
+        return to_json(value).decode()
+    except ValueError:  # half of a surrogate pair, which UTF-8 has no form for: ASCII has
+        return _encode(value)
 
 
 def _plain(value: Any) -> Any:
@@ -72,6 +97,8 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+_STRINGS = frozenset({str})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _encode = json.JSONEncoder(separators=(",", ":"), default=_plain, skipkeys=True).encode
 
 
@@ -97,17 +124,12 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
     """The statement that keeps a part: a tool part with its extra columns, or any part in wire form."""
     if isinstance(part, ToolPart):
         wire = part.to_wire()
-        extra: Mapping[str, Any] = {
-            "agent": part.agent,
-            "by": part.by,
-            "outcome": part.outcome,
-            "waited": part.waited,
-            "decisions": list(part.decisions),
-            "parentID": part.parent_id,
-        }
+        told: tuple[Any, ...] = (part.agent, part.by, part.outcome, part.waited, list(part.decisions), part.parent_id)
     else:
         wire = dict(part)
         extra = wire.pop(EXTRA, None) or {}
+        told = tuple(map(extra.get, ("agent", "by", "outcome", "waited", "decisions", "parentID")))
+    who, by, outcome, waited, decisions, parent = told
     state = _mapping(wire.get("state"))  # another release's part may have something else there
     times = _mapping(state.get("time"))
     tool = wire.get("tool")
@@ -119,18 +141,18 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
         wire["id"],
         wire["sessionID"],
         wire["messageID"],
-        extra.get("parentID"),
+        parent,
         text_of(tool) if isinstance(tool, str) else None,
         text_of(state.get("status")),
         text_of(state.get("title")),
         _integer(times.get("start")),
         _integer(times.get("end")),
         _now(),
-        text_of(extra.get("agent")) or "",
-        text_of(extra.get("by")) or "",
-        text_of(extra.get("outcome")) or "",
-        float(extra.get("waited") or 0.0),
-        encode([decision_wire(d) for d in extra.get("decisions") or ()]),
+        text_of(who) or "",
+        text_of(by) or "",
+        text_of(outcome) or "",
+        float(waited or 0.0),
+        encode([decision_wire(d) for d in decisions]) if decisions else "[]",
         writer.host,
         writer.pid,
         writer.started,
@@ -259,7 +281,7 @@ def read_calls(connection: sqlite3.Connection, limit: int) -> list[dict[str, Any
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def _now() -> int:
@@ -267,6 +289,8 @@ def _now() -> int:
 
 
 def _integer(value: Any) -> int | None:
+    if type(value) is int and -(2**63) < value < 2**63:
+        return value
     if isinstance(value, (int, float)) and abs(value) < 2**63:  # also false for NaN
         return int(value)
     return None
@@ -274,6 +298,6 @@ def _integer(value: Any) -> int | None:
 
 def text_of(value: Any) -> str | None:
     """A value as text that SQLite takes: half of a surrogate pair is written as an escape."""
-    if value is None:
-        return None
+    if value is None or (type(value) is str and value.isascii()):
+        return value
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -18,18 +18,30 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
-def key(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A call as canonical text: the order of keys does not matter."""
+Key = tuple[str, Any]
+"""A tool and its arguments: pairs in order, or text."""
+
+
+def key(tool: str, arguments: Mapping[str, Any]) -> Key:
+    """A call in canonical form: the order of keys does not matter, and nothing that changes later is in it."""
     try:
-        if _SCALARS.issuperset(map(type, arguments.values())):  # most calls; five times as fast as JSON
-            return f"{tool}{sorted(arguments.items())}"
-        return tool + _encode(arguments)
+        if _SCALARS.issuperset(map(type, arguments.values())):  # most calls; many times as fast as JSON
+            return tool, sorted(arguments.items())
+        return tool, _encode(arguments)
     except (TypeError, ValueError):
-        return tool + repr(arguments)
+        return tool, repr(arguments)
 
 
-def looping(recent: deque[str]) -> bool:
+def looping(recent: deque[Key]) -> bool:
     """Whether the session's last calls (the current one last) go round in a circle."""
-    if len(recent) >= THRESHOLD and recent[-1] == recent[-2] == recent[-3]:
+    if len(recent) < THRESHOLD or recent[-1] != recent[-3]:
+        return False
+    if _same(recent[-1], recent[-2], recent[-3]):
         return True
-    return len(recent) >= 4 and recent[-1] == recent[-3] and recent[-2] == recent[-4] and recent[-1] != recent[-2]
+    turns = len(recent) >= 4 and recent[-2] == recent[-4]
+    return turns and _same(recent[-1], recent[-3]) and _same(recent[-2], recent[-4])
+
+
+def _same(*keys: Key) -> bool:
+    """Whether keys that are equal are the same: for Python 1, 1.0 and True are equal."""
+    return len(set(map(repr, keys))) == 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import ids
 from ._store_sessions import DIRECT
+from .doom_loop import Key
 from .errors import InvalidArgumentsError
 from .messages import Message, part_from_wire
 from .permission import Rule
@@ -35,7 +36,7 @@ class Session:
 
     Attributes:
         permission: rules for this session only; they come after the agent's.
-        recent: the last calls as canonical text, for the doom-loop guard.
+        recent: the last calls in canonical form, for the doom-loop guard.
         message_id: the message that direct calls (no model) are added to.
         agent: the key of the agent that the last prompt went to; "" before the first.
         model: ``{"providerID", "modelID"}`` of the last prompt; None before the first.
@@ -52,7 +53,7 @@ class Session:
     permission: list[Rule] = field(default_factory=list)
     created: int = field(default_factory=now_ms)
     updated: int = field(default_factory=now_ms)
-    recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT_CALLS))
+    recent: deque[Key] = field(default_factory=lambda: deque(maxlen=RECENT_CALLS))
     message_id: str = ""
     agent: str = ""
     model: dict[str, str] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from opencode_jupyter import (
     Workspace,
     tool,
 )
+from opencode_jupyter.core import doom_loop
 
 
 @pytest.fixture
@@ -291,6 +293,49 @@ async def test_two_calls_in_turn_ask_too_and_different_ones_do_not(tmp_path: Pat
         for text in "abab":
             await ws.call("echo", {"text": text})
     assert asked == ["doom_loop"]
+
+
+def test_what_python_takes_for_equal_is_not_the_same_call() -> None:
+    def loops(*given: Any) -> bool:
+        return doom_loop.looping(deque(doom_loop.key("t", {"x": one}) for one in given))
+
+    assert loops(1, 1, 1) and loops(True, True, True) and loops("1", "1", "1") and loops([1], [1], [1])
+    assert not loops(1, True, 1.0) and not loops(1, 1, True) and not loops([1], [1], [True])
+    assert loops(1, True, 1, True) and not loops(1, 2, True, 2) and not loops(2, 1, 2, True)
+
+
+def test_arguments_that_change_afterwards_are_no_loop() -> None:
+    flat: dict[str, Any] = {"x": 0}
+    deep: dict[str, Any] = {"y": [0]}
+    for arguments, change in ((flat, lambda n: flat.update(x=n)), (deep, deep["y"].append)):
+        recent = deque([doom_loop.key("t", arguments)])
+        for number in (1, 2):
+            change(number)
+            recent.append(doom_loop.key("t", arguments))
+        assert not doom_loop.looping(recent)
+
+
+@pytest.mark.anyio
+async def test_a_context_belongs_to_no_call_once_that_is_over(ws: Workspace) -> None:
+    kept: list[ToolContext] = []
+
+    @tool
+    async def keeps(ctx: ToolContext) -> str:
+        """Keep the context."""
+        kept.append(ctx)
+        return "done"
+
+    ws.registry.register(keeps)
+    await ws.call("keeps")
+    (ctx,) = kept
+    ctx.metadata("late", {})  # nothing to show it in, and no error
+    with pytest.raises(RuntimeError, match="one that is over"):
+        await ctx.ask("bash", ["ls"])
+    with pytest.raises(RuntimeError, match="one that is over"):
+        await ctx.question([{"question": "Q?", "header": "Q", "options": []}])
+    with pytest.raises(RuntimeError, match="one that is over"):
+        ctx.child("keeps", {})
+    assert ctx.call_id and ctx.directory == ws.directory
 
 
 @pytest.mark.anyio

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -12,10 +14,15 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace, tool
+from opencode_jupyter.core import registry
+from opencode_jupyter.core.call import Call
+from opencode_jupyter.core.errors import UnknownToolError
+from opencode_jupyter.core.sources import Rank, Unavailable
+from opencode_jupyter.core.tool import Tool
 
-MOST = 190
-"""Functions, Python's and C's; 148 when this was written (Python 3.11), 215 before calls in a row looked at plugins'
-folders together."""
+MOST = 130
+"""Functions, Python's and C's; 107 when this was written (Python 3.11), 135 before quiet sources were asked
+together."""
 
 
 @tool
@@ -51,6 +58,69 @@ async def test_a_call_runs_few_functions(ws: Workspace) -> None:
         finally:
             sys.setprofile(None)
     assert min(counts) <= MOST, "the pipeline got longer: is every step of it needed for every call?"
+
+
+@pytest.mark.anyio
+async def test_a_call_leaves_nothing_for_the_garbage_collector(ws: Workspace) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(20):
+            await ws.call("add", {"a": number, "b": 2})
+        assert gc.collect() < 20, "what a call made refers to itself in a circle"
+    finally:
+        gc.enable()
+
+
+class Source:
+    """A place that tools come from, which counts how often it is asked."""
+
+    rank = Rank.MCP
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.asked = 0
+
+    def tools(self) -> list[Tool]:
+        return []
+
+    def unavailable(self) -> list[Unavailable]:
+        return []
+
+    def settled(self, wanted: str | None) -> bool:
+        self.asked += 1
+        return True
+
+    async def prepare(self, wanted: str | None, call: Call | None) -> None:
+        raise AssertionError("it was settled")
+
+
+@pytest.mark.anyio
+async def test_quiet_sources_are_asked_once_for_many_calls(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "HOLD", 3600.0)
+    source = Source(quiet=True)
+    ws.registry.add_source(source)
+
+    async def asked(name: str = "add", **options: Any) -> int:
+        before = source.asked
+        with contextlib.suppress(UnknownToolError):
+            await ws.call(name, {"a": before, "b": 2}, **options)
+        return source.asked - before
+
+    assert await asked() > 0
+    assert await asked() == 0
+    assert await asked("nothing_of_that_name") > 0, "a source may have it by now"
+    assert await asked(by="user") > 0, "a person's call sees everything as it is"
+    assert await asked() == 0
+    ws.registry.unregister("something")
+    assert await asked() > 0, "what there is has changed"
+    assert await asked() == 0
+    ws.reload_config()
+    assert await asked() > 0, "another configuration"
+    source.quiet = False
+    ws.registry.changed()
+    assert await asked() > 0
+    assert await asked() > 0, "it has something, which may change at any moment"
 
 
 @pytest.mark.anyio

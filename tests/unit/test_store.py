@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencode_jupyter.core import _store_rows as rows
 from opencode_jupyter.core.permission import Decision, Rule
 from opencode_jupyter.core.result import Attachment
 from opencode_jupyter.core.state import Completed, Failed, Pending, Running
@@ -299,3 +302,23 @@ def test_any_loop_in_any_thread(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert counts == [1] * 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, 2.5, -0.0, 1e300, True, None, 'é \u2028 \x00 " \\'], "b": {"c": {}}},
+        {"big": 2**80, "half": "a\ud800b", "list": ["\udfff"]},
+        {"inf": [float("inf"), float("-inf")]},
+    ],
+)
+def test_rows_hold_what_they_were_given(value: dict[str, Any]) -> None:
+    text = rows.encode(value)
+    text.encode()  # SQLite takes it
+    assert json.loads(text) == value
+
+
+def test_rows_hold_what_json_does_not_know_as_text(tmp_path: Path) -> None:
+    when = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    found = json.loads(rows.encode({"when": when, "path": tmp_path, "pair": (1, 2), (1, 2): "left out", "b": b"x"}))
+    assert found == {"when": str(when), "path": str(tmp_path), "pair": [1, 2], "b": "b'x'"}
