@@ -281,6 +281,15 @@ async def test_hostile_words_show_as_text(words: str) -> None:
         assert tag not in html
 
 
+def test_a_table_in_a_models_words() -> None:
+    html = markdown("Before\n| file | **n** |\n|:--|--:|\n| a\\|b | <i> |\n| c | 2 | more |\n| d |\n\nAfter")
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
+    assert rows == [["file", "<b>n</b>"], ["a|b", "&lt;i&gt;"], ["c", "2"], ["d", ""]]
+    assert "text-align:right" in html and html.count("<p ") == 2
+    for text in ("a | b\nc | d", "| a | b |\n|---|", "| a |\n| b |", "a\n---"):
+        assert "<table" not in markdown(text), text
+
+
 async def test_markdown() -> None:
     html = markdown("# T\n\nOne **b** *i* `a*b` [d](https://e.org)\nx\n- l\n\n```py\n<b>\n```\nhttps://f.org.")
     for piece in (

@@ -39,12 +39,13 @@ const HOSTILE = [
   '# <style>*{display:none}</style>',
   '> <object data=x>',
   '```\n<script>alert(1)</script>',
+  '| <img src=x onerror=alert(1)> |\n|---|\n| <script>alert(1)</script> |',
   '[a](https://x.example/"onmouseover="alert(1))'
 ];
 
 test.each(HOSTILE)('%s shows as text', text => {
   const root = draw(text);
-  const known = new Set(['P', 'B', 'I', 'CODE', 'PRE', 'A', 'SPAN', 'DIV', 'BR', 'HR', 'BLOCKQUOTE']);
+  const known = new Set(['P', 'B', 'I', 'CODE', 'PRE', 'A', 'SPAN', 'DIV', 'BR', 'HR', 'BLOCKQUOTE', 'TABLE', 'TR', 'TH', 'TD']);
   for (const node of root.querySelectorAll('*')) {
     expect(known).toContain(node.tagName);
     for (const { name } of node.attributes) {
@@ -55,6 +56,19 @@ test.each(HOSTILE)('%s shows as text', text => {
   for (const word of text.match(/(?:alert|onerror|script|iframe|style|object|svg)/g) ?? []) {
     expect(root.textContent + [...root.querySelectorAll('a')].map(a => a.href).join('')).toContain(word);
   }
+});
+
+test('a table', () => {
+  const root = draw('Before\n| file | **n** |\n|:--|--:|\n| a\\|b | 1 |\n| c | 2 | more |\n| d |\n\nAfter');
+  const rows = [...root.querySelectorAll('tr')].map(row => [...row.children].map(cell => cell.textContent));
+  expect(rows).toEqual([['file', 'n'], ['a|b', '1'], ['c', '2'], ['d', '']]);
+  expect(root.querySelector('th b')?.textContent).toBe('n');
+  expect([...root.querySelectorAll('td')][1].style.textAlign).toBe('right');
+  expect([...root.querySelectorAll('p')].map(p => p.textContent)).toEqual(['Before', 'After']);
+});
+
+test.each(['a | b\nc | d', '| a | b |\n|---|', '| a |\n| b |', 'a\n---'])('%s is no table', text => {
+  expect(draw(text).querySelector('table')).toBeNull();
 });
 
 test('a link that is called something else shows where it leads', () => {

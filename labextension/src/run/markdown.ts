@@ -1,7 +1,7 @@
 /**
  * A model's words: the simple half of Markdown, built from text nodes alone; the twin of
- * `opencode_jupyter/jupyter/agent/markdown.py`. Paragraphs, headings, lists, quotes, fenced and inline code, bold, italic,
- * links to http(s). Anything else, HTML above all, is shown as the text it is.
+ * `opencode_jupyter/jupyter/agent/markdown.py`. Paragraphs, headings, lists, quotes, tables, fenced and inline code,
+ * bold, italic, links to http(s). Anything else, HTML above all, is shown as the text it is.
  */
 
 import { el } from '../card/dom';
@@ -11,6 +11,8 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
 const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+/** The line below a table's head. */
+const UNDER = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 const INLINE =
   /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)|\[(?<label>[^[\]]*)\]\((?<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)|(?<bare>https?:\/\/[^\s<>()[\]"'`]+[^\s<>()[\]"'`.,:;!?])|(?<strong>\*\*(?=\S)(?<bold>.+?)(?<=\S)\*\*)|(?<![\w*])(?<em>\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])/g;
 /** A longer line is shown as it is, since looking for marks in it could take long. */
@@ -62,6 +64,10 @@ export function markdown(text: string): Node[] {
       title.setAttribute('aria-level', String(Math.min(6, heading[1].length + 2)));
       title.append(...inline(heading[2]));
       out.push(title);
+    } else if (isHead(lines, at)) {
+      flush();
+      end = until(at + 2, one => one.includes('|'));
+      out.push(table(lines.slice(at, end)));
     } else if (RULE.test(line)) {
       flush();
       out.push(el('hr'));
@@ -113,6 +119,41 @@ function list(lines: string[]): HTMLElement {
     block.append(row);
   }
   return block;
+}
+
+/** Whether a table begins here: a line of cells above a line of as many dashes. */
+function isHead(lines: string[], at: number): boolean {
+  const under = lines[at + 1] ?? '';
+  if (!lines[at].includes('|') || !under.includes('|') || under.length > LONGEST || !UNDER.test(under)) {
+    return false;
+  }
+  return cells(lines[at]).length === cells(under).length;
+}
+
+/** The cells of a row; a bar behind a backslash stands for itself. */
+function cells(line: string): string[] {
+  const inner = line.trim().replace(/^\|/, '').replace(/(?<!\\)\|$/, '');
+  return inner.split(/(?<!\\)\|/).map(cell => cell.trim().replaceAll('\\|', '|'));
+}
+
+/** A table: head, dashes (which may say how a column is aligned), rows. Rows get as many cells as the head has. */
+function table(lines: string[]): HTMLElement {
+  const sides = cells(lines[1]).map(one => (one.endsWith(':') ? (one.startsWith(':') ? 'center' : 'right') : 'left'));
+  const drawn = el('table', 'oc-words-table');
+  for (const [row, line] of [lines[0], ...lines.slice(2)].entries()) {
+    const found = cells(line);
+    const tr = el('tr');
+    for (const [column, side] of sides.entries()) {
+      const cell = el(row ? 'td' : 'th');
+      cell.style.textAlign = side;
+      cell.append(...inline(found[column] ?? ''));
+      tr.append(cell);
+    }
+    drawn.append(tr);
+  }
+  const box = el('div', 'oc-words-box');
+  box.append(drawn);
+  return box;
 }
 
 /** The nodes of one line: code, links, bold, italic; the rest as text. */

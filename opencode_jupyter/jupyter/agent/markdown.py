@@ -1,12 +1,13 @@
 """A model's words as HTML: the simple half of Markdown, built from escaped text; the twin of ``run/markdown.ts``.
 
-Paragraphs, headings, lists, quotes, fenced and inline code, bold, italic, links to http(s). Anything else, HTML above
-all, is shown as the text it is.
+Paragraphs, headings, lists, quotes, tables, fenced and inline code, bold, italic, links to http(s). Anything else, HTML
+above all, is shown as the text it is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape
 
 from ..mime import readable, visible
@@ -16,6 +17,9 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*([^`]*)$")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$")
 _RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
+_UNDER = re.compile(r"^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+"""The line below a table's head."""
+_BAR = re.compile(r"(?<!\\)\|")
 _INLINE = re.compile(
     r"(`+)(?P<code>.+?)(?<!`)\1(?!`)"
     r"|\[(?P<label>[^\[\]]*)\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)"
@@ -44,6 +48,12 @@ def markdown(text: str) -> str:
 
     while at < len(lines):
         line = lines[at]
+        several = _several(lines, at)
+        if several is not None:
+            flush()
+            html, at = several
+            out.append(html)
+            continue
         fence, heading = _FENCE.match(line), _HEADING.match(line)
         if fence:
             flush()
@@ -61,23 +71,6 @@ def markdown(text: str) -> str:
         elif _RULE.match(line):
             flush()
             out.append("<hr>")
-        elif _BULLET.match(line):
-            flush()
-            end = at
-            while end < len(lines) and (_BULLET.match(lines[end]) or (lines[end].startswith(("  ", "\t")))):
-                end += 1
-            out.append(_list(lines[at:end]))
-            at = end
-            continue
-        elif line.lstrip().startswith(">"):
-            flush()
-            end = at
-            while end < len(lines) and lines[end].lstrip().startswith(">"):
-                end += 1
-            quoted = "<br>".join(inline(one.lstrip()[1:].removeprefix(" ")) for one in lines[at:end])
-            out.append(f'<blockquote style="margin:4px 0;padding-left:10px">{quoted}</blockquote>')
-            at = end
-            continue
         elif line.strip():
             paragraph.append(line)
         else:
@@ -85,6 +78,32 @@ def markdown(text: str) -> str:
         at += 1
     flush()
     return "".join(out)
+
+
+def _several(lines: list[str], at: int) -> tuple[str, int] | None:
+    """What takes several lines from `at` on, a table, list or quote: its HTML, and the place behind it."""
+    if _FENCE.match(lines[at]) or _HEADING.match(lines[at]):
+        return None
+    if _is_head(lines, at):
+        end = _until(lines, at + 2, lambda line: "|" in line)
+        return _table(lines[at:end]), end
+    if _RULE.match(lines[at]):
+        return None
+    if _BULLET.match(lines[at]):
+        end = _until(lines, at, lambda line: bool(_BULLET.match(line)) or line.startswith(("  ", "\t")))
+        return _list(lines[at:end]), end
+    if lines[at].lstrip().startswith(">"):
+        end = _until(lines, at, lambda line: line.lstrip().startswith(">"))
+        quoted = "<br>".join(inline(one.lstrip()[1:].removeprefix(" ")) for one in lines[at:end])
+        return f'<blockquote style="margin:4px 0;padding-left:10px">{quoted}</blockquote>', end
+    return None
+
+
+def _until(lines: list[str], at: int, wanted: Callable[[str], bool]) -> int:
+    """The place behind the lines from `at` on that are wanted."""
+    while at < len(lines) and wanted(lines[at]):
+        at += 1
+    return at
 
 
 def _list(lines: list[str]) -> str:
@@ -99,6 +118,44 @@ def _list(lines: list[str]) -> str:
         mark = match[2] if match[2][0].isdigit() else "•"
         rows.append(f'<div style="padding-left:{18 * min(depth, 6)}px">{escape(mark)} {inline(match[3])}</div>')
     return f'<div style="margin:4px 0">{"".join(rows)}</div>'
+
+
+def _is_head(lines: list[str], at: int) -> bool:
+    """Whether a table begins here: a line of cells above a line of as many dashes."""
+    if "|" not in lines[at] or at + 1 >= len(lines) or len(lines[at + 1]) > LONGEST or "|" not in lines[at + 1]:
+        return False
+    return bool(_UNDER.match(lines[at + 1])) and len(_cells(lines[at])) == len(_cells(lines[at + 1]))
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a row; a bar behind a backslash stands for itself."""
+    inner = line.strip().removeprefix("|")
+    if inner.endswith("|") and not inner.endswith("\\|"):
+        inner = inner[:-1]
+    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(inner)]
+
+
+def _table(lines: list[str]) -> str:
+    """A table: head, dashes (which may say how a column is aligned), rows. Rows get as many cells as the head has."""
+    head = _cells(lines[0])
+    sides = [_side(cell) for cell in _cells(lines[1])]
+    rows: list[str] = []
+    for line in (lines[0], *lines[2:]):
+        tag = "td" if rows else "th"
+        cells = (_cells(line) + [""] * len(head))[: len(head)]
+        drawn = "".join(
+            f'<{tag} style="text-align:{side};padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.3)">'
+            f"{inline(cell)}</{tag}>"
+            for cell, side in zip(cells, sides, strict=True)
+        )
+        rows.append(f"<tr>{drawn}</tr>")
+    return f'<table style="border-collapse:collapse;margin:4px 0">{"".join(rows)}</table>'
+
+
+def _side(dashes: str) -> str:
+    if dashes.endswith(":"):
+        return "center" if dashes.startswith(":") else "right"
+    return "left"
 
 
 def inline(text: str, level: int = 0) -> str:
