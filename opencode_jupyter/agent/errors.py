@@ -60,12 +60,19 @@ class ModelError(ToolError):
         body: str = "",
     ) -> None:
         super().__init__(message)
+        self._message = message
         self.kind: Kind = kind
         self.provider = provider
         self.status = status
         self.retry_after = retry_after
         self.retryable = kind in RETRYABLE if retryable is None else retryable
         self.body = body
+
+    def tried(self, times: int) -> None:
+        """Say how often it was tried, where that was more than once."""
+        if times > 1:
+            words = self._message
+            self.args = (f"{words}{'' if words.endswith(('.', '?', '!')) else '.'} It was asked {times} times.",)
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's form of a message's error."""

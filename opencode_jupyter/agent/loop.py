@@ -108,6 +108,7 @@ class _Loop:
                     continue
                 wait = wait_before(error, attempt)
                 if wait is None:
+                    error.tried(attempt)
                     self._break(message, step, error.to_wire())
                     raise
                 self._withdraw(message)

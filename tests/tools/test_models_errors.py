@@ -285,6 +285,15 @@ async def test_a_proxy_that_wants_a_login(tmp_path: Path, monkeypatch: pytest.Mo
     assert "proxy" in str(error.value)
 
 
+async def test_a_proxy_that_does_not_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:very-secret@127.0.0.1:9")
+    async with models.model(tmp_path, "openai", "https://api.invalid/v1") as asked:
+        with pytest.raises(ModelError, match=r"through the proxy 127\.0\.0\.1:9: .*NO_PROXY=api\.invalid") as error:
+            await models.collect(asked)
+    assert error.value.kind == "network"
+    assert "very-secret" not in str(error.value)
+
+
 async def test_no_proxy_stands_before_a_server_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     found = await ask(tmp_path, "openai", {"text": "direct"})

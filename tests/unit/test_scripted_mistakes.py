@@ -39,6 +39,8 @@ from tests.support.script_player import Talk
         ("turns: [{calls: {read: {}}}]", "line 1, column 17", "calls: must be a list"),
         ("turns: [{calls: [{read: {}, write: {}}]}]", "line 1, column 18", "a call has one name"),
         ("turns: [{calls: [{tool: read, args: {}}]}]", "line 1, column 31", "args: is not known in a call"),
+        ("turns:\n- calls:\n  - read {filePath: a}", "line 3, column 5", "no tool's name; a call is written"),
+        ("turns: [{calls: [read a.txt]}]", "line 1, column 18", "'read a.txt' is no tool's name"),
         ("turns: [{calls: [5]}]", "line 1, column 18", "must be a mapping"),
         ("turns: [{text: {a: b}}]", "line 1, column 16", "what is said must be a text, not a mapping"),
         ("turns: [{text: a, parts: [{text: b}]}]", "line 1, column 10", "text: and parts: can't both be there"),

@@ -11,7 +11,9 @@ import contextlib
 import inspect
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 STOP_WAIT = 2.0
 """Seconds the workers have to say that they ended what was stopped."""
+FETCHING = 4
+"""Threads that fetch results. Where a worker died with some, fetching them blocks until others have made them anew."""
+TALKING = 4
+"""Threads for everything else: what the others need to make them anew must never wait behind the fetching."""
 
 
 async def on_cluster(
@@ -77,6 +83,8 @@ class Cluster:
         self._replies: dict[str, Any] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._futures: dict[int, Any] = {}
+        self._fetchers = ThreadPoolExecutor(FETCHING, "opencode-dask-fetch")
+        self._talkers = ThreadPoolExecutor(TALKING, "opencode-dask-talk")
 
     async def run(self, jobs: list[Job], sent: dict[int, Job]) -> None:
         """See `on_cluster`."""
@@ -97,6 +105,8 @@ class Cluster:
                     task.cancel()
                 await self._quietly(client.run, worker.close, name, on_error="ignore")
                 await self._quietly(client.unsubscribe_topic, name)
+                for pool in (self._fetchers, self._talkers):
+                    pool.shutdown(wait=False, cancel_futures=True)
 
     async def _one(self, job: Job, sent: Job, limit: anyio.Semaphore) -> None:
         name = self._settings.batch
@@ -109,7 +119,10 @@ class Cluster:
             future.add_done_callback(lambda _: self._loop.call_soon_threadsafe(over.set))
             await over.wait()
             try:
-                carried: Carried = await self._on_client(future.result)
+                try:
+                    carried: Carried = await self._on_client(future.result, pool=self._fetchers)
+                finally:  # at once: Dask begins a run anew whose worker dies while its result is still wanted
+                    await self._on_client(future.release)
                 outcome = unpack(self._workspace, carried, job.request)
                 _validate(outcome, job.options.get("format"))
                 lost = {**self._attempts.get(job.index, {})}
@@ -121,7 +134,6 @@ class Cluster:
             outcome.attempts = len(lost) + (outcome.error is None or not isinstance(outcome.error, WorkerLostError))
             del self._futures[job.index]
             self._tell(outcome)
-            await self._on_client(future.release)
 
     # ------------------------------------------------------------------ what workers say
 
@@ -173,7 +185,9 @@ class Cluster:
         with contextlib.suppress(Exception), anyio.move_on_after(STOP_WAIT):
             await self._on_client(function, *arguments, **options)
 
-    async def _on_client(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    async def _on_client(
+        self, function: Callable[..., Any], *arguments: Any, pool: ThreadPoolExecutor | None = None, **options: Any
+    ) -> Any:
         """Call a method of the client where it belongs: an async client's on its loop, another's on a thread."""
         home = self._client.loop.asyncio_loop
 
@@ -185,7 +199,7 @@ class Cluster:
             return await call()
         if self._client._asynchronous:
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), home))
-        return await asyncio.to_thread(function, *arguments, **options)
+        return await self._loop.run_in_executor(pool or self._talkers, partial(function, *arguments, **options))
 
 
 def _sendable(job: Job) -> Job:

@@ -31,10 +31,10 @@ from .running import Runner
 T = TypeVar("T")
 POLL = 0.1
 """Seconds between two looks whether Dask still wants a run."""
-KIT_WAIT = 30.0
+KIT_WAIT = 120.0
 """Seconds the notebook has to send what a batch needs."""
 SAY_AGAIN = 10.0
-"""Seconds after which an ask is told once more, in case the first word was lost."""
+"""Seconds after which an ask, or the wish for the kit, is told once more, in case the first word was lost."""
 IDLE = 60.0
 """Seconds without a run after which a batch's workspace is closed; the next run opens it again."""
 STOP = 3.0
@@ -126,12 +126,24 @@ def home() -> Home:
         return _home[0]
 
 
+async def _kit(name: str, where: Home, worker: Any) -> bytes:
+    """Ask the notebook for what the batch needs, again and again in case a word was lost.
+
+    Raises:
+        TimeoutError: nothing came in `KIT_WAIT`.
+    """
+    coming = asyncio.wrap_future(where.kit(name))
+    async with asyncio.timeout(KIT_WAIT):
+        while not coming.done():
+            worker.log_event(name, {"kind": "kit", "worker": worker.address})
+            await asyncio.wait({coming}, timeout=SAY_AGAIN)
+    return coming.result()
+
+
 async def _open(name: str, where: Home, worker: Any) -> Batch:
     import cloudpickle
 
-    worker.log_event(name, {"kind": "kit", "worker": worker.address})
-    data = await asyncio.wait_for(asyncio.wrap_future(where.kit(name)), KIT_WAIT)
-    kit: Kit = cloudpickle.loads(data)
+    kit: Kit = cloudpickle.loads(await _kit(name, where, worker))
     folder = Path(kit.directory)
     if not await asyncio.to_thread(folder.is_dir):
         raise ToolError(f"there is no folder {folder}: workers must see the project under the same path")

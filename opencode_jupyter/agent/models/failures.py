@@ -155,6 +155,7 @@ def _error(asked: Asked, status: int | None, headers: Mapping[str, str], text: s
     message = _message(asked, kind, status, redacted(words, asked.secrets)[:MOST_WORDS].strip())
     wait = retry_after(headers, value)
     if wait is not None and wait > LONGEST_SAID:
+        message += "" if message.endswith((".", "!", "?")) else "."
         message += f" It wants to be asked again in {_time(wait)}, which is too long to wait for."
     retryable: bool | None = None
     said = headers.get("x-should-retry")  # of OpenAI and Anthropic

@@ -6,11 +6,14 @@ import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from ..errors import ModelError
 from .failures import Asked
 from .keys import redacted
 from .sse import LineTooLongError
+from .trusting import LOOPBACK
 
 
 def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> ModelError:
@@ -54,6 +57,11 @@ def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> Model
         words = f"{who}: the name {host} can't be found. Is there a network, and is options.baseURL right?"
         return ModelError(words, "network", provider=who)
     if isinstance(error, httpx2.ConnectError):
+        proxy = _proxy(asked.url)
+        if proxy:
+            words = f"{who}: no connection to {host} through the proxy {proxy}: {said}. Does it run? It is named in"
+            words += f" HTTP_PROXY, HTTPS_PROXY or ALL_PROXY; NO_PROXY={host.split(':')[0]} goes without"
+            return ModelError(words, "network", provider=who)
         hint = " Is its server running?" if asked.local else " Is there a network?"
         return ModelError(f"{who}: no connection to {host}: {said}.{hint}", "network", provider=who)
     if isinstance(error, httpx2.DecodingError):
@@ -61,6 +69,17 @@ def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> Model
     if began:
         return ModelError(f"{who}: the answer broke off: {said}", "cut", provider=who)
     return ModelError(f"{who}: the connection to {host} broke: {said}", "network", provider=who)
+
+
+def _proxy(url: str) -> str:
+    """The proxy that the environment names for an address, without what logs in to it; "" if there is none."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in LOOPBACK or proxy_bypass(host):
+        return ""
+    known = getproxies()
+    found = known.get(parts.scheme) or known.get("all") or ""
+    return found.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -177,6 +177,7 @@ class TurnReader(Checker):
             self._template(value.arguments, node.place)
             return value
         if isinstance(value, str):
+            self._tool_name(value, node)
             return Call(value)
         inside = self.named(node, "a call (`- read: {filePath: a.txt}`)")
         if "tool" in inside:
@@ -190,9 +191,15 @@ class TurnReader(Checker):
             if inside:
                 self.wrong(node, "a call has one name (`- read: {filePath: a.txt}`), or tool:, arguments: and id:")
             return Call("")
+        self._tool_name(tool, node)
         given = {} if arguments is None or arguments.value is None else arguments.plain
         self._template(given, node.place if arguments is None else arguments.place)
         return Call(tool, given, id)
+
+    def _tool_name(self, name: str, node: Node) -> None:
+        """A name with white space, braces or a comma in it is a call that was written wrongly, not one of no tool."""
+        if re.search(r"[\s{}:,]", name.strip()):
+            self.wrong(node, f"{name!r} is no tool's name; a call is written `- read: {{filePath: a.txt}}`")
 
     def _template(self, value: Any, place: str) -> None:
         """Note the templates of a value, to be checked when all names are known."""
