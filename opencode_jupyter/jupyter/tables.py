@@ -79,7 +79,8 @@ class Table:
         else:
             limit = None if self.whole else TEXT_CHARS
             rows = [self.columns, *([cell(row.get(c), limit) for c in self.columns] for row in self.records)]
-            widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
+            widest = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
+            widths = [min(width, TEXT_CHARS) for width in widest]  # a value that is not cut stands out of its column
             pairs = (zip(row, widths, strict=True) for row in rows)
             lines.extend("  ".join(text.ljust(width) for text, width in pair).rstrip() for pair in pairs)
         return "\n".join([*lines, *self.notes])
