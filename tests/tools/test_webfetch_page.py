@@ -80,6 +80,19 @@ def test_a_long_flat_page_is_not_deep() -> None:
     assert (out.count("- a"), note) == (5000, "")
 
 
+def test_a_long_page_is_converted_in_parts_that_fit_into_memory() -> None:
+    row, item = "<tr><td>left<td>right", "<li>one<p>two"
+    html = f"<body><p>first<table>{row * 9000}</table><ol>{item * 9000}</ol>{'<p>word <b>bold</b>' * 9000}<p>last"
+    parts = list(_convert.pieces(html))
+    assert len(parts) > 5
+    assert max(part.count("<") for part in parts) <= _convert.TAGS + 10
+    out, note = _convert.markdown(html)
+    counts = (out.count("| left | right |"), out.count(". one"), out.count("word **bold**") + out.count("word *bold*"))
+    assert (counts, note) == ((9000, 9000, 9000), "")
+    assert (out.startswith("first"), out.endswith("last")) == (True, True)
+    assert [_convert.text(part) for part in _convert.pieces("<p>short")] == ["short"]
+
+
 @pytest.mark.anyio
 async def test_a_converter_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = tmp_path / "pid"

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
+from io import StringIO
 from typing import Any
 
 SKIPPED = frozenset({"script", "style", "noscript", "iframe", "object", "embed"})
@@ -26,7 +27,9 @@ DEPTH = 1000
 """Open elements that the library follows; what is deeper it leaves out."""
 TOO_DEEP = "the page is nested too deeply for Markdown: this is its plain text"
 MEMORY = 1 << 30
-"""Bytes of address space; 5 MB of dense markup take half of it."""
+"""Bytes of address space."""
+TAGS, LETTERS = 12_000, 512 << 10
+"""What the library is given at once: it takes up to 1 KB of memory for a tag, until all is converted."""
 _TITLE = re.compile(r"<title[^<>]*>([^<]{1,1000})</title", re.IGNORECASE)
 _LINK = re.compile(r"<(?:a|area|iframe|frame|form|img)\s[^<>]*>", re.IGNORECASE)
 _SCRIPT_URL = re.compile(
@@ -42,8 +45,21 @@ _RAW_END = {
     name: re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE) for name in ("script", "style", "textarea", "title")
 }
 
-Event = tuple[str, str]
-"""``("text", text)``, ``("open", name)`` or ``("close", name)``."""
+_BLOCKS = frozenset("p div section article ul ol dl table pre blockquote h1 h2 h3 h4 h5 h6 header footer nav".split())
+_WHOLE = frozenset({"table", "pre", "ul", "ol", "dl"})
+"""A long page is best cut at the end of a block that is in none of these."""
+_ROWS = frozenset({"tr", "tbody", "tfoot", "thead"})
+_ENDED_BY = {
+    "p": _BLOCKS | _ROWS | {"li", "td", "th", "dt", "dd"},
+    "li": frozenset({"li"}),
+    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
+    **dict.fromkeys(("td", "th"), _ROWS | {"td", "th"}),
+    **dict.fromkeys(_ROWS, _ROWS),
+}
+"""Elements that may be left open, and what begins only when they have ended."""
+
+Event = tuple[str, str, int]
+"""``("text", text)``, ``("open", name)`` or ``("close", name)``, and where in the page it ends."""
 
 
 def events(html: str) -> Iterator[Event]:
@@ -52,10 +68,10 @@ def events(html: str) -> Iterator[Event]:
     while at < end:
         start = html.find("<", at)
         if start < 0:
-            yield "text", html[at:]
+            yield "text", html[at:], end
             return
         if start > at:
-            yield "text", html[at:start]
+            yield "text", html[at:start], start
         after = html[start + 1 : start + 2]
         if after in ("!", "?"):
             comment = html.startswith("<!--", start)
@@ -65,8 +81,8 @@ def events(html: str) -> Iterator[Event]:
             at += 3 if comment else 1
             continue
         if not ((after.isascii() and after.isalpha()) or after == "/"):
-            yield "text", "<"
             at = start + 1
+            yield "text", "<", at
             continue
         tag = _TAG.match(html, start)
         if tag is None:
@@ -76,27 +92,27 @@ def events(html: str) -> Iterator[Event]:
             continue
         name, at = tag[2].lower(), tag.end()
         if tag[1]:
-            yield "close", name
+            yield "close", name, at
             continue
-        yield "open", name
+        yield "open", name, at
         if name in _RAW_END:
             raw = _RAW_END[name].search(html, at)
             if raw is None:
                 return
             if name in ("textarea", "title"):
-                yield "text", html[at : raw.start()]
+                yield "text", html[at : raw.start()], raw.start()
             at = raw.start()
 
 
 def text(html: str) -> str:
     """The page's text: nothing is put between elements, white space stays, the ends are trimmed."""
-    parts: list[str] = []
+    out = StringIO()
     inside: Counter[str] = Counter()
     depth = 0
-    for kind, value in events(html):
+    for kind, value, _ in events(html):
         if kind == "text":
             if depth == 0:
-                parts.append(unescape(value) if "&" in value else value)
+                out.write(unescape(value) if "&" in value else value)
         elif value in SKIPPED and value not in VOID:
             if kind == "open":
                 inside[value] += 1
@@ -104,7 +120,7 @@ def text(html: str) -> str:
             elif inside[value]:
                 inside[value] -= 1
                 depth -= 1
-    return "".join(parts).strip()
+    return out.getvalue().strip()
 
 
 def too_deep(html: str) -> bool:
@@ -112,13 +128,47 @@ def too_deep(html: str) -> bool:
     if html.count("<") <= DEPTH:
         return False
     depth = 0
-    for kind, name in events(html):
+    for kind, name, _ in events(html):
         if kind == "text" or name in VOID or name in OPTIONAL_END:
             continue
         depth = depth + 1 if kind == "open" else max(depth - 1, 0)
         if depth > DEPTH:
             return True
     return False
+
+
+def pieces(html: str) -> Iterator[str]:
+    """A page in parts that the library can hold: each opens again what was open where it begins.
+
+    It is cut beside a block, else between rows or items (a table or list goes on as another), else at any tag.
+    """
+    if html.count("<") <= TAGS and len(html) <= LETTERS:
+        yield html
+        return
+    opened: list[str] = []
+    head, start, tags, before = "", 0, 0, 0
+    for kind, name, end in events(html):
+        filled = max(tags / TAGS, (end - start) / LETTERS)
+        cut = end if filled >= 1 else 0
+        if kind == "close":
+            if name in opened:
+                del opened[len(opened) - 1 - opened[::-1].index(name) :]
+            if filled >= 0.5 and name in _BLOCKS and _WHOLE.isdisjoint(opened):
+                cut = end
+        elif kind == "open" and name not in VOID:
+            while opened and name in _ENDED_BY.get(opened[-1], ()):
+                opened.pop()
+            if filled >= 0.9 and (name in ("tr", "li", "dt") or (name == "p" and _WHOLE.isdisjoint(opened))):
+                yield head + html[start:before]
+                head, start, tags, cut = "".join(f"<{one}>" for one in opened), before, 0, 0
+            if len(opened) < DEPTH:
+                opened.append(name)
+        tags += kind != "text"
+        before = end
+        if cut:
+            yield head + html[start:cut]
+            head, start, tags = "".join(f"<{one}>" for one in opened), cut, 0
+    yield head + html[start:]
 
 
 def markdown(html: str) -> tuple[str, str]:
@@ -139,11 +189,14 @@ def markdown(html: str) -> tuple[str, str]:
     }
     if too_deep(html):
         return text(html), TOO_DEEP
-    page = _LINK.sub(lambda found: _SCRIPT_URL.sub(r'\1""', found[0]), html)
-    result = library.convert(page, library.ConversionOptions(**options))
-    content = (result.content or "").strip()
-    if any("depth" in str(warning.kind) for warning in result.warnings):
-        return text(html), TOO_DEEP
+    parts = []
+    for piece in pieces(html):
+        page = _LINK.sub(lambda found: _SCRIPT_URL.sub(r'\1""', found[0]), piece)
+        result = library.convert(page, library.ConversionOptions(**options))
+        parts.append((result.content or "").strip())
+        if any("depth" in str(warning.kind) for warning in result.warnings):
+            return text(html), TOO_DEEP
+    content = "\n\n".join(part for part in parts if part)
     title = _TITLE.search(html, 0, 1 << 16)
     if title is not None:
         name = " ".join(unescape(title[1]).split())
