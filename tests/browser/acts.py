@@ -20,8 +20,10 @@ STOP = "Stop"
 WORD = "A word to the model (optional)"
 
 
-def project(browser: Browser, name: str, *cells: str, config: dict[str, Any] | None = None) -> Notebook:
-    """A notebook in a fresh git project whose bash asks; cell 0 has loaded the extension, `cells` follow it."""
+def project(
+    browser: Browser, name: str, *cells: str, config: dict[str, Any] | None = None, runs: bool = True
+) -> Notebook:
+    """A notebook in a fresh git project whose bash asks; cell 0 loads the extension (is run), `cells` follow it."""
     # a second try of a test needs a folder of its own: the first one's kernel may still live in its
     name = next(n for i in count() if not (browser.server.root / (n := f"{name}-{i}" if i else name)).exists())
     folder = browser.server.root / name
@@ -29,7 +31,8 @@ def project(browser: Browser, name: str, *cells: str, config: dict[str, Any] | N
     (folder / "a.txt").write_text("alpha\nbeta\n")
     (folder / "opencode.json").write_text(json.dumps({"permission": {"bash": "ask"}} if config is None else config))
     notebook = browser.notebook("%load_ext opencode_jupyter", *cells, name=f"{name}/{name}.ipynb")
-    notebook.run(0)
+    if runs:
+        notebook.run(0)
     return notebook
 
 

@@ -66,22 +66,20 @@ def test_a_blocked_kernel_hears_the_answer_from_the_panel(browser: Browser, open
 def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -> None:
     if browser.server.application != "lab":
         pytest.skip("Notebook 7 shows one notebook in a page")
-    first = project(browser, "three-a", "%tool bash echo one")
-    opened.append(first)
-    page = first.page
+    page = project(browser, "three-a", "%tool bash echo one").page
+    opened.append(Notebook(browser, page, "three-a/three-a.ipynb"))
+    run_in_front(page, 1)
     for name in ("three-b", "three-c"):
-        second = project_in(page, browser, name, "%tool bash echo one")
-        opened.append(second)
-    for notebook in opened:
-        activate(page, notebook.name)
-        notebook.run(1, wait=False)
-        asking(notebook, 1)
+        browser._page = page  # beside what is open in it
+        project(browser, name, "%tool bash echo one", runs=False)
+        run_in_front(page, 0)
+        run_in_front(page, 1)
     place = panel(page)
     expect(status(page)).to_have_text("3 asks wait")
     names = place.locator(".oc-asks-from")
     expect(names).to_have_count(3)
     assert [name.split(".")[0].split("-")[1] for name in names.all_inner_texts()] == ["a", "b", "c"]
-    opened[0].screenshot("panel-asks-three")
+    opened[0].screenshot("panel-asks-three", place)
     # the last first
     button(place.locator(".oc-asks-item").nth(2), ALLOW_ONCE).click()
     expect(names).to_have_count(2)
@@ -97,10 +95,10 @@ def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -
 
 def test_deny_all(browser: Browser, opened: list[Notebook]) -> None:
     source = (
-        "import asyncio\nfrom opencode_jupyter.jupyter.loaded import current\n"
-        "async def one(i):\n    try:\n        return (await get_ipython().run_line_magic('tool', f'bash echo {i}')).output\n"
-        "    except Exception as error:\n        return type(error).__name__\n"
-        "print(await asyncio.gather(*[one(i) for i in range(3)]))"
+        "def outcome(handle):\n    try:\n        return handle.result().output\n    except Exception as error:\n"
+        "        return type(error).__name__\n"
+        "handles = [get_ipython().run_line_magic('tool', f'--bg bash echo {i}') for i in range(3)]\n"
+        "print([outcome(handle) for handle in handles])"
     )
     notebook = project(browser, "panel-deny", source)
     opened.append(notebook)
@@ -113,7 +111,7 @@ def test_deny_all(browser: Browser, opened: list[Notebook]) -> None:
 
 
 def test_an_ask_out_of_sight_is_notified(browser: Browser, opened: list[Notebook]) -> None:
-    notebook = project(browser, "notified", *["%tool bash echo quiet", *["1\n" * 30] * 3])
+    notebook = project(browser, "notified", "%tool bash echo quiet", *["1\n" * 30] * 3)
     opened.append(notebook)
     notebook.run(1, wait=False)
     asking(notebook, 1)
@@ -125,7 +123,10 @@ def test_an_ask_out_of_sight_is_notified(browser: Browser, opened: list[Notebook
     notebook.wait_idle(1)
     notebook.set_cell(1, "import time; time.sleep(2)\n%tool bash echo quiet again")
     notebook.run(1, wait=False)
-    page.evaluate("() => { const b = window.jupyterapp.shell.currentWidget.content; b.activeCellIndex = 4; b.scrollToCell(b.widgets[4], 'end'); }")
+    page.evaluate(
+        "() => { const b = window.jupyterapp.shell.currentWidget.content; b.activeCellIndex = 4;"
+        " b.scrollToCell(b.widgets[4], 'end'); }"
+    )
     expect(toast).to_contain_text("echo quiet again")
     notebook.screenshot(f"asks-notification-{browser.server.application}")
     page.wait_for_timeout(800)
@@ -193,13 +194,10 @@ def test_two_tabs_show_one_ask_and_the_first_answer_counts(browser: Browser, ope
     other.leave()
 
 
-def project_in(page: Page, browser: Browser, name: str, *cells: str) -> Notebook:
-    """A notebook of a project of its own, opened beside others in the same page."""
-    browser._page = page
-    return project(browser, name, *cells)
-
-
-def activate(page: Page, name: str) -> None:
-    """Bring a notebook that is open in the page to the front."""
-    page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', {path}); }", name)
-    page.wait_for_function("p => window.jupyterapp.shell.currentWidget?.context?.path === p", arg=name)
+def run_in_front(page: Page, index: int) -> None:
+    """Run a cell of the notebook in front, whose place in the page is not the first."""
+    page.evaluate(
+        "i => { const a = window.jupyterapp; a.shell.currentWidget.content.activeCellIndex = i;"
+        " a.commands.execute('notebook:run-cell'); }",
+        index,
+    )

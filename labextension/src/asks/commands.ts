@@ -2,6 +2,7 @@
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ICommandPalette } from '@jupyterlab/apputils';
+import { CommandRegistry } from '@lumino/commands';
 
 import { trans } from '../i18n';
 import type { KernelHub } from '../lab/hub';
@@ -88,6 +89,26 @@ export function addCommands(
     trans.__('Stops the call in focus, else those that run in the notebook in front'),
     stop,
     () => hub.kernels().length > 0
+  );
+  // a card that asks keeps JupyterLab's keys away, since 1, 2, 3 answer it; those of these commands are meant for it
+  document.addEventListener(
+    'keydown',
+    event => {
+      const pressed = CommandRegistry.keystrokeForKeydownEvent(event);
+      const target = event.composedPath()[0];
+      if (!(target instanceof Element) || !target.closest('[data-lm-suppress-shortcuts]') || !focusedCard()) {
+        return;
+      }
+      const binding = app.commands.keyBindings.find(
+        ({ command, keys }) => Object.values<string>(COMMANDS).includes(command) && keys.length === 1 && keys[0] === pressed
+      );
+      if (binding) {
+        event.preventDefault();
+        event.stopPropagation();
+        void app.commands.execute(binding.command);
+      }
+    },
+    true
   );
   book.changed.connect(() => {
     Object.values(COMMANDS).forEach(id => app.commands.notifyCommandChanged(id));

@@ -37,7 +37,8 @@ export function inSight(node: HTMLElement): boolean {
     return false;
   }
   let [low, high] = [top, bottom];
-  for (let parent = node.parentElement; parent; parent = parent.parentElement) {
+  // what the body hides is outside the window
+  for (let parent = node.parentElement; parent && parent !== document.body; parent = parent.parentElement) {
     if (getComputedStyle(parent).overflowY !== 'visible') {
       const frame = parent.getBoundingClientRect();
       [low, high] = [Math.max(low, frame.top), Math.min(high, frame.bottom)];
