@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from . import _store_rows as rows
 from . import _store_sessions as whole
+from ._store_calls import read_own_calls
 from ._store_process import this_process
 from ._store_schema import NewerStoreError, is_corrupt, move_aside, open_database
 from .ids import create
@@ -164,6 +165,11 @@ class Store:
             waited (seconds), agent, by, session, id.
         """
         return await self._ask(lambda c: rows.read_calls(c, limit))
+
+    async def own_calls(self, since: int = 0, limit: int = 5_000) -> dict[str, Any]:
+        """The calls of this process from a place on (`_store_calls.read_own_calls`)."""
+        writer = this_process()
+        return await self._ask(lambda c: read_own_calls(c, writer, since, limit))
 
     async def decisions(self, limit: int = 50) -> list[dict[str, Any]]:
         """The newest permission decisions, newest first."""

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.support import browser as support
+
+expect.set_options(timeout=15_000)  # a machine with other work draws a first card in five seconds
 
 Servers = Callable[[support.Application], support.Server]
 

@@ -68,6 +68,7 @@ def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -
         pytest.skip("Notebook 7 shows one notebook in a page")
     page = project(browser, "three-a", "%tool bash echo one").page
     opened.append(Notebook(browser, page, "three-a/three-a.ipynb"))
+    page.wait_for_function("() => document.querySelector('.jp-InputPrompt').innerText.includes('1')")
     run_in_front(page, 1)
     for name in ("three-b", "three-c"):
         browser._page = page  # beside what is open in it

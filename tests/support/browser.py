@@ -246,8 +246,13 @@ class Browser:
         assert page is not None
         opened = Notebook(self, page, name)
         page.evaluate("path => { window.jupyterapp.commands.execute('docmanager:open', {path}); }", name)
-        page.wait_for_selector(".jp-Notebook .jp-Cell")
-        page.wait_for_function("() => window.jupyterapp.shell.currentWidget?.context?.isReady")
+        # other notebooks may be open behind it
+        page.locator(".jp-Notebook .jp-Cell").filter(visible=True).first.wait_for()
+        page.wait_for_function(
+            "path => { const { context } = window.jupyterapp.shell.currentWidget ?? {};"
+            " return context?.isReady && context.path === path; }",
+            arg=name,
+        )
         opened.wait_kernel("idle")
         return opened
 

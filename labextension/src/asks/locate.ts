@@ -3,8 +3,10 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { CARD_MIME } from '../card';
+import type { CardPart } from '../card';
 import type { KernelDocument } from '../kernel';
 import { RUN_MIME } from '../run';
+import type { RunPart } from '../run';
 
 /** How often, and how long, a cell that scrolls into view is looked at for its card. */
 const LOOK_MS = 50;
@@ -25,9 +27,10 @@ interface NotebookPanel extends KernelDocument {
   };
 }
 
-/** The card of the call `callID` in `root`, if it is drawn. */
-export function cardIn(root: ParentNode, callID: string): HTMLElement | null {
-  return root.querySelector<HTMLElement>(`.oc-card[data-call="${CSS.escape(callID)}"]`);
+/** The card of a call in `root`, by the call's id or its part's, if it is drawn. */
+export function cardIn(root: ParentNode, id: string): HTMLElement | null {
+  const name = CSS.escape(id);
+  return root.querySelector<HTMLElement>(`.oc-card[data-call="${name}"], .oc-card[data-part="${name}"]`);
 }
 
 /** Whether a person can see some of `node` now. */
@@ -55,9 +58,11 @@ export function cellOf(panel: NotebookPanel, key: string): number {
     for (let at = 0; at < (outputs?.length ?? 0); at++) {
       const output = outputs?.get(at);
       const data = output?.data ?? (output?.toJSON?.() as { data?: Record<string, unknown> } | undefined)?.data ?? {};
-      const card = data[CARD_MIME] as { callID?: string } | undefined;
-      const run = data[RUN_MIME] as { id?: string } | undefined;
-      if (card?.callID === key || run?.id === key) {
+      const card = data[CARD_MIME] as Partial<CardPart> | undefined;
+      const run = data[RUN_MIME] as Partial<RunPart> | undefined;
+      const inRun = (): boolean =>
+        !!run?.items?.some?.(item => item.kind === 'call' && (item.part?.id === key || item.part?.callID === key));
+      if (card?.callID === key || card?.id === key || run?.id === key || inRun()) {
         return c;
       }
     }

@@ -201,6 +201,7 @@ class CardView {
       markPath(this.title, part.ui.opens.path, part.ui.opens.line);
     }
     this.card.dataset.call = part.callID;
+    this.card.dataset.part = part.id;
     this.card.setAttribute('aria-label', `${visibleLine(part.tool)} ${label}`.trim());
     setText(this.mark, mark);
     setText(this.state, word);

@@ -7,13 +7,14 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { consoleIcon } from '@jupyterlab/ui-components';
 
 import { makeAsks } from '../asks';
+import { makeCalls } from '../calls/section';
 import { trans } from '../i18n';
 import { hubOf } from './hub';
 import { ToolPanel } from './panel';
 import type { MakeSection } from './section';
 
 /** The sections after the asks, in the order of their tabs. */
-const SECTIONS: readonly MakeSection[] = [];
+const SECTIONS: readonly MakeSection[] = [makeCalls];
 /** The panel's command. */
 export const SHOW_PANEL = 'opencode-jupyter:show-panel';
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
-from . import asks
+from . import asks, calls
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -30,7 +30,7 @@ PATIENCE = 2.0
 """Seconds that a request may wait for the engine, which a tool may keep busy."""
 
 Handler = Callable[["Panel", dict[str, Any]], dict[str, Any]]
-HANDLERS: dict[str, Handler] = {**asks.HANDLERS}
+HANDLERS: dict[str, Handler] = {**asks.HANDLERS, **calls.HANDLERS}
 """By the request's ``what``. Each module of this package has its own, and names them here."""
 URGENT = frozenset({"asks"})
 ASKING = ("permission.asked", "permission.replied", "question.asked", "question.replied", "question.rejected")

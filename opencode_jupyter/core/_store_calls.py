@@ -1,0 +1,73 @@
+"""The calls of one process, for a timeline that is kept up to date: rows from a place on, without their outputs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from ._store_process import Writer
+from ._store_rows import TITLE_LIMIT
+
+_OWN = "tool IS NOT NULL AND pid = ? AND host = ? AND process_started = ?"
+_COLUMNS = (
+    "rowid, id, parent_id, session_id, tool, status, outcome, CASE WHEN title = '' THEN NULL ELSE title END, "
+    'coalesce(start, written), "end", waited, agent, "by", decisions, '
+    "CASE WHEN coalesce(title, '') = '' THEN data END"
+)
+OPEN = ("pending", "running")
+
+
+def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, limit: int) -> dict[str, Any]:
+    """The calls of one process from a place on, oldest first; of more than `limit`, the newest.
+
+    Args:
+        connection: the store's.
+        writer: the process.
+        since: where an earlier answer said to go on; 0 for all.
+        limit: most calls.
+
+    Returns:
+        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again.
+    """
+    who = (writer.pid, writer.host, writer.started)
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM parts WHERE rowid >= ? AND {_OWN} ORDER BY rowid DESC LIMIT ?",  # noqa: S608
+        (since, *who, limit),
+    ).fetchall()
+    calls = [_call(row) for row in reversed(rows)]
+    unfinished = [row[0] for row in rows if row[5] in OPEN]
+    return {
+        "calls": calls,
+        "since": min(unfinished) if unfinished else max((row[0] for row in rows), default=since - 1) + 1,
+    }
+
+
+def _call(row: tuple[Any, ...]) -> dict[str, Any]:
+    _, part_id, parent, session, tool, status, outcome, title, start, end, waited, agent, by, decisions, data = row
+    given = json.loads(data).get("state", {}).get("input") if data else None
+    return {
+        "id": part_id,
+        "parent": parent,
+        "session": session,
+        "tool": tool,
+        "state": status,
+        "outcome": outcome,
+        "title": title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
+        "start": start,
+        "end": end,
+        "waited": round((waited or 0) * 1000),
+        "waits": _waits(decisions),
+        "agent": agent,
+        "by": by,
+    }
+
+
+def _waits(decisions: str) -> list[list[int]]:
+    """Begin and end of each wait for a person, in Unix milliseconds."""
+    found = []
+    for decision in json.loads(decisions) if decisions not in ("", "[]") else []:
+        waited, ended = decision.get("waited"), decision.get("time")
+        if waited and ended:
+            found.append([round(ended - waited * 1000), ended])
+    return found

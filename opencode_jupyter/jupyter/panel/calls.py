@@ -1,0 +1,43 @@
+"""The calls of this kernel, for the timeline: what the store has, from where the page's last answer ended."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ToolError
+
+if TYPE_CHECKING:
+    from .service import Panel
+
+MOST = 10_000
+"""Most calls of one answer, the newest: some 3 MB."""
+
+
+def calls(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """The calls and their sessions; ``since`` is what the last answer gave, 0 for all.
+
+    Returns:
+        ``calls``, ``since``, ``sessions`` (titles by id), ``now`` (the kernel's clock in Unix milliseconds).
+    """
+    since = asked.get("since")
+    # from now on: until somebody looks, calls must not cost what telling of them costs
+    panel.watch("message.part.updated", "calls")
+    answer: dict[str, Any] = panel.on_engine(_calls, panel, since if isinstance(since, int) else 0)
+    return answer
+
+
+async def _calls(panel: Panel, since: int) -> dict[str, Any]:
+    workspace = panel.notebook.workspace
+    if workspace.store is None:
+        raise ToolError("This workspace keeps no history of calls (it was opened without a store).")
+    found = await workspace.store.own_calls(since, MOST)
+    wanted = {call["session"] for call in found["calls"]}
+    titles = {}
+    for session_id in wanted:
+        info = await workspace.store.session(session_id)
+        titles[session_id] = {"title": (info or {}).get("title") or "", "parent": (info or {}).get("parentID")}
+    return {**found, "sessions": titles, "now": time.time_ns() // 1_000_000}
+
+
+HANDLERS = {"calls": calls}
