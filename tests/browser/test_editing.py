@@ -14,7 +14,7 @@ from tests.support import browser as support
 
 pytestmark = pytest.mark.browser
 
-GIL = "import ctypes; print('on'); _ = ctypes.PyDLL(None).sleep(6)"
+GIL = "import ctypes; _ = ctypes.PyDLL(None).sleep(6)"
 """Code in C that keeps every other thread of the kernel waiting."""
 SCRIPT = '%%tool bash\nif true; then echo "it\'s"; fi # note'
 
@@ -44,10 +44,9 @@ def busy(notebook: support.Notebook) -> Iterator[support.Notebook]:
 
 
 def write(notebook: support.Notebook, text: str) -> None:
-    """Type over cell 2."""
-    notebook.set_cell(2, "")
-    notebook.cell(2).locator(".cm-content").click()
-    notebook.page.keyboard.insert_text(text)
+    """Type over cell 2; the cursor is at its end."""
+    notebook.page.keyboard.press("Escape")  # a menu that is open would take the keys
+    notebook.set_cell(2, text)
 
 
 def menu(notebook: support.Notebook, text: str) -> list[str]:
@@ -86,17 +85,15 @@ def test_a_running_tool_does_not_keep_completion_waiting(notebook: support.Noteb
 
 
 def test_an_idle_kernel_offers_each_once_and_nothing_of_python(notebook: support.Notebook) -> None:
-    for text in ("%tool g", "%tool read ", "%tool --", "x = %tool read a"):
+    for text in ("%tool g", "%tool read ", "%tool --", "x = %tool read "):
         offered = menu(notebook, text)
         assert len(offered) == len(set(offered))
         assert not {"globals", "getattr"} & set(offered)
-    assert "print" in " ".join(menu(notebook, "prin"))
 
 
 def test_a_kernel_that_can_not_answer_leaves_it_to_the_page(notebook: support.Notebook) -> None:
     at = notebook.add_cell(GIL)
     notebook.run(at, wait=False)
-    notebook.wait_text(at, "on")
     assert sorted(menu(notebook, "%tool g")) == ["glob", "grep"]
     assert "limit=" in menu(notebook, "%tool read a.txt ")
     assert notebook.prompt(at).startswith("[*]")
@@ -133,4 +130,4 @@ def test_a_body_has_its_own_colours_and_loses_them(notebook: support.Notebook) -
     write(notebook, "%tool bash echo it's\nx = 'a'")
     expect(notebook.cell(2).locator(".cm-line").nth(1).locator("span").last).to_have_text("'a'")
     write(notebook, "%%agent\nsay **this** of {x.y}")
-    expect(notebook.cell(2).locator(".oc-tok-expression")).to_have_text("{x.y}")
+    assert "".join(notebook.cell(2).locator(".oc-tok-expression").all_inner_texts()) == "{x.y}"
