@@ -50,7 +50,8 @@ class Reverted:
     note: str = ""
 
     def __str__(self) -> str:
-        lines = [f"{self.messages} message{'s' * (self.messages != 1)}, {len(self.files)} files put back"]
+        messages, files = self.messages, len(self.files)
+        lines = [f"{messages} message{'s' * (messages != 1)}, {files} file{'s' * (files != 1)} put back"]
         lines += [f"kept: {file}: {why}" for file, why in self.kept.items()]
         return "\n".join([*lines, self.note] if self.note else lines)
 

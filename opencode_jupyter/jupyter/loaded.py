@@ -85,13 +85,16 @@ class Loaded:
             self.notebook.register(made)
 
     def warm_up(self) -> None:
-        """Build the notebook in the background, soon."""
+        """Build the notebook in the background, soon; and load the model loop where the configuration names a model."""
 
         def build() -> None:
             if not self.active:
                 return
             with contextlib.suppress(Exception):  # the first magic meets it again and says so
-                _ = self.notebook
+                if self.notebook.workspace.config.get("model"):  # whoever names a model is going to ask it
+                    from .agent.warming import warm
+
+                    warm()
 
         self._timer = threading.Timer(WARM_UP_AFTER, build)
         self._timer.daemon = True

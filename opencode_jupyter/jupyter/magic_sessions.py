@@ -196,7 +196,7 @@ def delete(request: SessionRequest) -> Message:
         if request.current_id() == session.id:
             request.notebook.agent_session = None
     also = f", and {children} that {'it' if len(unique) == 1 else 'they'} began" if children else ""
-    return Message(f"Deleted: {', '.join(session.title for session in unique)}{also}. No file was changed.")
+    return Message(f"Deleted: {', '.join(session.title.rstrip('.') for session in unique)}{also}. No file was changed.")
 
 
 async def _gone(request: SessionRequest, id: str) -> int:

@@ -131,7 +131,7 @@ def test_the_agents_notebook_shows_what_it_promises(executed: Any, notebook: Pat
         "[('read', 'completed'), ('edit', 'denied by a rule')]",
         "Report(file='readings.txt', lines=4, remarks=['one number a line'])",
         "north    20.3",
-        "1 files put back",
+        "1 file put back",
         "(fork #1)",
         "is here now: 11 messages",
         "readings.txt has 4 lines.",
