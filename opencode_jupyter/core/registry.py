@@ -231,12 +231,16 @@ class Registry:
         return list(dict.fromkeys(t.id for t in (*self._builtins, *self._custom)))
 
     async def all(self) -> list[Tool]:
-        """Every tool, built-in ones first in OpenCode's order, then custom ones as they came."""
+        """Every tool that is switched on, built-in ones first in OpenCode's order, then custom ones as they came.
+
+        lsp, batch, question and the plan tools each have a switch (reference: core.md 4.4). It says what programs and
+        models are told of: a person's own call reaches every tool, switched on or not.
+        """
         await self.prepare()
-        return [*self._builtins, *self._custom]
+        return [*filter(self._switched_on, self._builtins), *self._custom]
 
     async def ids(self) -> list[str]:
-        """Ids of `all`, unfiltered."""
+        """Ids of `all`, whatever a model would be offered of them."""
         return [t.id for t in await self.all()]
 
     def offered(self, model: str | dict[str, str] | None = None) -> list[Tool]:
@@ -306,21 +310,28 @@ class Registry:
         """
         return InitContext(self._workspace.agent(agent), self._workspace)
 
+    def _switched_on(self, one: Tool) -> bool:
+        """Whether flags and configuration have a built-in tool on."""
+        flags = self._workspace.flags
+        if one.id == "question":
+            return flags.question
+        if one.id == "lsp":
+            return flags.lsp
+        if one.id in ("plan_exit", "plan_enter"):
+            return flags.plan_mode
+        if one.id == "batch":
+            return self._workspace.config.get("experimental", "batch_tool") is True
+        return True
+
     def _offered(self, one: Tool, provider: str, model: str) -> bool:
         if not one.builtin:
             return True
+        if not self._switched_on(one):
+            return False
         if one.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
-        if one.id == "question":
-            return self._workspace.flags.question
-        if one.id == "lsp":
-            return self._workspace.flags.lsp
-        if one.id in ("plan_exit", "plan_enter"):
-            return self._workspace.flags.plan_mode
         if one.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too
             return False
-        if one.id == "batch":
-            return self._workspace.config.get("experimental", "batch_tool") is True
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
         if one.id == "apply_patch":
             return patches

@@ -1,4 +1,4 @@
-"""The file that a call is about, so that its card can link it: where it is, and at which line it was read or changed."""
+"""The file that a call is about, so that its card can link it: where it is, and the line that was read or changed."""
 
 from __future__ import annotations
 
