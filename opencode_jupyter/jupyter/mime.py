@@ -43,7 +43,6 @@ _ANSI = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90\x9d])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c|$)"
     "|\x1b[ -/]*[0-Z\\\\^-~]|\x1b\\[?[0-?]*[ -/]*$|\x1b"
 )
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+")
 HEADER = re.compile(r"---|\+\+\+|diff |Index: |index |=+$|new |deleted |old |similarity |rename ")
 """Lines of a diff before its first hunk."""
@@ -77,7 +76,8 @@ def readable(text: str) -> str:
     """Output as text: no ANSI escapes, lines as a terminal leaves them, and what misleads the eye escaped."""
     text = _ANSI.sub("", text)
     if "\r" in text:
-        text = _OVERWRITTEN.sub("", re.sub(r"\r+\n", "\n", text))
+        # line by line: one expression for it all would take the square of a long line's length
+        text = "\n".join(line[line.rfind("\r", 0, -1) + 1 :] for line in re.sub(r"\r+\n", "\n", text).split("\n"))
     return _MISLEADING.sub(_escaped, text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -24,6 +25,7 @@ DIFF = """--- a/src/clean.py
 +df = df.dropna(subset=["price"])
 +df["price"] = 1
 """
+HOSTILE: list[str] = json.loads((Path(__file__).parents[1] / "data" / "hostile.json").read_text())
 EVIL = "<img src=x onerror=alert(1)></style></pre><script>alert(1)</script>\x1b[31m\x1b]0;t\x07\u202e\u200b\x00&\"'"
 
 
@@ -63,7 +65,9 @@ class Elements(HTMLParser):
             self.text += data
 
 
-ALLOWED = {"style", "div", "span", "b", "small", "details", "summary", "pre", "code", "a", "br", "img"}
+ALLOWED = {"style", "div", "span", "b", "small", "details", "summary", "pre", "code", "a", "br", "img"} | {
+    "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "dl", "dt", "dd",
+}  # fmt: skip
 
 
 def elements(card: dict[str, Any]) -> Elements:
@@ -198,6 +202,31 @@ def test_hostile_text_stays_text() -> None:
     for text in (read.text, bundle["text/plain"]):
         assert not re.search("[\x00\x07\x1b\u202e]", text)
         assert "\\u202e" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text)[:40])
+def test_a_hostile_output_stays_text(text: str) -> None:
+    """The live and the saved card are held to the same table in ``labextension/src/__tests__/hostile.test.ts``."""
+    rule = {"permission": text, "pattern": text, "action": "ask", "origin": text}
+    card = part(
+        {"output": text, "error": text + "!", "input": {text: text}, "title": text},
+        {
+            "label": text, "tail": text, "diff": f"@@ -1 +1 @@\n-{text}\n+x", "files": [text],
+            "decisions": [{"permission": text, "patterns": [text], "action": "allow", "by": text, "rule": rule}],
+            "table": {"columns": [text], "rows": [[text]], "total": 1},
+            "tasks": [{"content": text, "status": "pending", "priority": text}],
+        },
+        tool=text,
+    )  # fmt: skip
+    data, _ = settled_bundle(card)
+    read = elements(card)
+    assert not [tag for tag, _ in read.found if tag in {"a", "img"}]
+    for shown in (read.text, data["text/plain"]):
+        assert not re.search("[\x00\x07\x1b\x9b\u202a-\u202e\u2066-\u2069]", shown)
+
+
+def test_a_long_line_beside_one_written_over_takes_no_time() -> None:
+    assert mime.readable("x" * 1_000_000 + "\r\ngone\rkept\r") == "x" * 1_000_000 + "\nkept\\x0d"
 
 
 def test_a_link_is_kept_where_it_is_safe() -> None:
