@@ -9,6 +9,7 @@ import type { CardCallbacks } from './card';
 import { checkedPart, checkedRun } from './checked';
 import { trans } from './i18n';
 import { bridge } from './messages';
+import { drawNearby, forget } from './nearby';
 import { disposeRun, renderRun, RUN_MIME } from './run';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
@@ -27,20 +28,24 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
       run: (source: string) => bridge()?.runAgain?.(this.node, source)
     };
     callbacks.more = part => actions(part, runner);
-    const run = checkedRun(model.data[RUN_MIME]);
-    if (run) {
-      renderRun(this.node, run, callbacks);
-      return;
-    }
-    const part = checkedPart(model.data[CARD_MIME]);
-    if (part) {
-      renderCard(this.node, part, callbacks);
-      return;
-    }
+    const { data } = model;
+    const plain = data['text/plain'] ?? '';
+    const words = Array.isArray(plain) ? plain.join('') : String(plain);
     this.clear();
-    const plain = document.createElement('pre');
-    plain.textContent = String(model.data['text/plain'] ?? trans.__('A tool card of a later version; update opencode-jupyter to see it.'));
-    this.node.append(plain);
+    drawNearby(this.node, words, () => {
+      this.node.replaceChildren();
+      const run = checkedRun(data[RUN_MIME]);
+      const part = run ? undefined : checkedPart(data[CARD_MIME]);
+      if (run) {
+        renderRun(this.node, run, callbacks);
+      } else if (part) {
+        renderCard(this.node, part, callbacks);
+      } else {
+        const text = document.createElement('pre');
+        text.textContent = words || trans.__('A tool card of a later version; update opencode-jupyter to see it.');
+        this.node.append(text);
+      }
+    });
   }
 
   dispose(): void {
@@ -49,6 +54,7 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
   }
 
   private clear(): void {
+    forget(this.node);
     disposeRun(this.node);
     disposeCard(this.node);
   }
