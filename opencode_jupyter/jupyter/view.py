@@ -89,8 +89,6 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     if opens is not None:
         ui["opens"] = opens
     ui.update(bodies_of(part, metadata, extras.base))
-    if extras.base is not None and ("table" in ui or "diffs" in ui):
-        ui["base"] = str(extras.base)
     if isinstance(diff, str) and diff and "diffs" not in ui:
         ui["diff"] = diff[:DIFF_CHARS]
     if isinstance(state, Completed):

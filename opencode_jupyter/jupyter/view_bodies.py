@@ -61,6 +61,8 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
             files = skill_files(part.state.output, metadata)
             if files:
                 shown["files"] = files
+    if base is not None and ("table" in shown or "diffs" in shown):
+        shown["base"] = str(base)
     return shown
 
 
