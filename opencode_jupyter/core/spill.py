@@ -5,6 +5,7 @@ Memory stays bounded whatever comes through: the beginning up to the limit, the 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,15 @@ TAIL = 128 * 1024
 """Bytes kept of the end, at least; a chunk more at most."""
 COUNTED = 128 * 1024 * 1024
 """Bytes whose lines are counted. Counting takes longer than writing, and of so much nobody needs the number."""
+
+
+_written: set[tuple[int, int]] = set()
+"""Device and inode of the spill files that are open for writing in this process."""
+
+
+def being_written(file: tuple[int, int]) -> bool:
+    """Whether a spill file, told by its device and inode, still grows. Any thread may ask."""
+    return file in _written
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,11 @@ class Spill:
     def spilling(self) -> bool:
         """Whether the limits are passed."""
         return self._path is not None or self.problem is not None
+
+    @property
+    def path(self) -> str | None:
+        """The file that keeps the whole; None while there is none."""
+        return self._path
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
@@ -132,6 +147,8 @@ class Spill:
     def close(self) -> None:
         """Close the file, if one is open. `finish` does; call it alone when the outcome is not wanted."""
         if self._file is not None:
+            with contextlib.suppress(OSError):
+                _written.discard(_identity(self._file))
             try:
                 os.close(self._file)
             except OSError as error:
@@ -158,6 +175,7 @@ class Spill:
     def _open(self) -> None:
         try:
             self._file, self._path = self._truncation.create()
+            _written.add(_identity(self._file))
         except OSError as error:
             self.problem = str(error)
 
@@ -183,6 +201,11 @@ class Spill:
         tail += data
         if len(tail) > 2 * TAIL:
             del tail[:-TAIL]
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
 
 
 def _lines(part: bytes) -> int:

@@ -32,7 +32,6 @@ from .editing import Editing
 from .engine import Engine
 from .frames import shorten
 from .handle import CallHandle
-from .lab import SpillPages
 from .live import LiveDisplay
 from .loaded import current
 from .open_notebooks import NotebookPages
@@ -41,6 +40,7 @@ from .presenting import Cards
 from .result import CellResult
 from .settings import Settings
 from .settled import SettledCards
+from .spill import SpillRequests
 from .tools import kernel_tools
 from .tools.capture import outside
 from .tools.interrupts import tell_cell
@@ -75,7 +75,7 @@ class Notebook:
         self.workspace.present = Cards(self)
         for made in kernel_tools(self):
             self.workspace.registry.add_builtin(made)
-        self.spills = SpillPages(self.workspace.truncation.directory)
+        self.spills = SpillRequests(self.workspace.truncation.directory)
         self.pages = NotebookPages(self._publish, self._somebody, self._running, getattr(shell, "starting_dir", ""))
         self.settled = SettledCards()
         self.editing = Editing(self)
@@ -109,7 +109,7 @@ class Notebook:
             return
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
         requests = {
-            "page": self._page,
+            **self.spills.handlers,
             "notebook": self.pages.on_message,
             "settled": self.settled.on_message,
             "panel": self.panel.on_message,
@@ -144,9 +144,6 @@ class Notebook:
         said = os.environ.get("JPY_SESSION_NAME") or self.shell.user_ns.get("__vsc_ipynb_file__")
         return said if isinstance(said, str) and os.path.isabs(said) else None
 
-    def _page(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return self.spills.page(asked.get("path"), asked.get("line"), asked.get("count"))
-
     @property
     def alive(self) -> bool:
         """Whether calls can be made: not closed, and the engine runs."""
@@ -157,6 +154,7 @@ class Notebook:
         for undo in self._undo:
             undo()
         self._undo = []
+        self.spills.close()
         self._pump = None
         self.routes = {}
 

@@ -1,0 +1,272 @@
+"""Searches in whole outputs: each in processes of its own, which can be ended at any time.
+
+ripgrep searches in time that grows with the text alone, whatever the expression, and what it reads is the text as a
+person sees it (``_plain.py``). The control channel's thread only asks how far a search is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from array import array
+from bisect import bisect_left, bisect_right
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from ...tools._ripgrep import find_rg
+from .folder import SpillFolder, trouble
+from .marks import Pattern
+
+MOST_HITS = 1_000_000
+"""Lines with hits that are kept; there a search ends."""
+TEXT_CHARS = 10_000
+"""Longest text or expression that is taken."""
+SEARCHES = 4
+"""Searches at a time; a new one ends the oldest."""
+LONELY_SECONDS = 60.0
+"""A search that nobody asks about for so long ends: its page was closed."""
+STUCK_SECONDS = 10.0
+"""An expression that makes no headway for so long is given up; with ripgrep that does not happen."""
+FIRST_SECONDS = 0.08
+"""How long the answer to a new search waits for a first hit or its end."""
+
+_PROGRAM = str(Path(__file__).with_name("_plain.py"))
+
+
+class SpillSearch:
+    """One search, under way or over.
+
+    Args:
+        file: what is searched; it is closed here.
+        pattern: what is looked for.
+
+    Attributes:
+        bytes: size of the file when it began.
+        scanned: bytes read so far.
+        error: why there is no result, in words for a person.
+        done: whether it is over.
+        full: whether it ended because there were too many hits.
+    """
+
+    def __init__(self, file: FileIO, pattern: Pattern) -> None:
+        self.pattern = pattern
+        self.bytes = os.fstat(file.fileno()).st_size
+        self.scanned = 0
+        self.error: str | None = None
+        self.done = False
+        self.full = False
+        self._lines = array("Q")
+        self._stopped = False
+        self._asked = self._moved = time.monotonic()
+        self._news = threading.Event()
+        with file:
+            self._processes = self._start(file)
+        threading.Thread(target=self._follow, name="opencode-spill-search", daemon=True).start()
+
+    def _start(self, file: FileIO) -> list[subprocess.Popen[bytes]]:
+        python = [sys.executable, "-I", "-S", "-X", "utf8", _PROGRAM]
+        rg = find_rg()
+        if rg is None:
+            words = [self.pattern.text, "regex" if self.pattern.regex else "plain"]
+            words.append("case" if self.pattern.case else "nocase")
+            return [_popen([*python, *words], file)]
+        reader = _popen(python, file)
+        assert reader.stdout is not None
+        try:
+            searcher = _popen([rg, *self.pattern.arguments(), "--line-number", "--max-columns=1", "-"], reader.stdout)
+        except OSError:
+            reader.kill()
+            reader.wait()
+            raise
+        finally:
+            reader.stdout.close()  # ripgrep has it now, and has to notice when the reader is gone
+        return [reader, searcher]
+
+    # ------------------------------------------------------------------ on the control channel's thread
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is something to tell, but not longer than `seconds`."""
+        self._news.wait(seconds)
+
+    def state(self, line: Any = None, direction: Any = 1) -> dict[str, Any]:
+        """How far it is, and the next line with a hit.
+
+        Args:
+            line: look from this line on, itself left out; 0 for the first one.
+            direction: 1 for what comes after it, -1 for what comes before.
+
+        Returns:
+            ``hits`` (lines with hits so far), ``scanned``, ``bytes``, ``done``, ``full``; with `line` also ``found``
+            (the line, or None) and ``place`` (which of the hits it is, from 1). Or ``error``.
+        """
+        self._asked = time.monotonic()
+        if self.error is not None:
+            return {"error": self.error}
+        hits = len(self._lines)
+        told: dict[str, Any] = {
+            "hits": hits, "scanned": self.scanned, "bytes": self.bytes, "done": self.done, "full": self.full,
+        }  # fmt: skip
+        if isinstance(line, int):
+            back = direction == -1
+            at = (
+                bisect_left(self._lines, line, 0, hits) - 1
+                if back
+                else bisect_right(self._lines, max(0, line), 0, hits)
+            )
+            there = 0 <= at < hits
+            told |= {"found": self._lines[at] if there else None, "place": at + 1 if there else None}
+        return told
+
+    def stop(self) -> None:
+        """End it; harmless when it is over."""
+        self._stopped = True
+        for process in self._processes:
+            with contextlib.suppress(OSError):
+                process.kill()
+
+    # ------------------------------------------------------------------ on its own thread
+
+    def _follow(self) -> None:
+        first, last = self._processes[0], self._processes[-1]
+        assert first.stderr is not None
+        assert last.stdout is not None
+        pending = {first.stderr.fileno(): b"", last.stdout.fileno(): b""}
+        with selectors.DefaultSelector() as selector:
+            for descriptor in pending:
+                selector.register(descriptor, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(0.5):
+                    data = os.read(key.fd, 65536)
+                    if not data:
+                        selector.unregister(key.fd)
+                        continue
+                    *words, pending[key.fd] = (pending[key.fd] + data).split(b"\n")
+                    if key.fd == last.stdout.fileno():
+                        self._take_hits(words)
+                    else:
+                        self._take_progress(words)
+                self._give_up()
+        self._end()
+
+    def _take_hits(self, lines: list[bytes]) -> None:
+        for line in lines:
+            number = line.partition(b":")[0]
+            if number.isdigit() and not self.full:
+                self._lines.append(int(number))
+                self.full = len(self._lines) >= MOST_HITS
+        self._moved = time.monotonic()
+        self._news.set()
+        if self.full:
+            self._kill()
+
+    def _take_progress(self, words: list[bytes]) -> None:
+        for word in words:
+            if word.startswith(b"!"):
+                self.error = word[1:].decode("utf-8", "replace")
+            elif word.isdigit() and int(word) > self.scanned:
+                self.scanned = int(word)
+                self._moved = time.monotonic()
+
+    def _give_up(self) -> None:
+        now = time.monotonic()
+        if now - self._asked > LONELY_SECONDS:
+            self.error = "The search was ended: nobody asked about it any more."
+        elif now - self._moved > STUCK_SECONDS:
+            self.error = f"The search was ended: it took over {STUCK_SECONDS:g} seconds for a small part of the text."
+        else:
+            return
+        self._kill()
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+
+    def _end(self) -> None:
+        codes: list[int] = []
+        for process in self._processes:
+            complaints = process.stderr.read() if process.stderr is not None and codes else b""
+            codes.append(process.wait())
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            if process.returncode == 2 and complaints and self.error is None:
+                self.error = complaints[:2000].decode("utf-8", "replace").strip()
+        if codes[-1] not in (0, 1) and self.error is None and not self.full and not self._stopped:
+            self.error = f"The search failed ({codes[-1]})."
+        self.done = True
+        self._news.set()
+
+
+def _popen(command: list[str], source: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+class SpillSearches:
+    """The searches of the viewers that are open.
+
+    Args:
+        folder: the workspace's ``tool-output`` folder.
+    """
+
+    def __init__(self, folder: SpillFolder) -> None:
+        self._folder = folder
+        self._searches: dict[str, SpillSearch] = {}
+
+    def request(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Begin a search, tell of one, or end one. Never raises.
+
+        Args:
+            asked: ``id`` (the viewer's name for the search); with ``text`` (and ``path``, ``regex``, ``case``) a search
+                begins, with ``stop`` it ends, else its state is told, with ``line`` and ``direction`` for the next hit.
+
+        Returns:
+            What `SpillSearch.state` says.
+        """
+        key = str(asked.get("id"))
+        if asked.get("stop"):
+            search = self._searches.pop(key, None)
+            if search is not None:
+                search.stop()
+            return {}
+        if "text" in asked:
+            error = self._begin(key, asked)
+            if error:
+                return error
+        search = self._searches.get(key)
+        if search is None:
+            return {"error": "This search is over; search again."}
+        return search.state(asked.get("line"), asked.get("direction"))
+
+    def _begin(self, key: str, asked: dict[str, Any]) -> dict[str, Any] | None:
+        text = asked["text"]
+        if not isinstance(text, str) or not text or len(text) > TEXT_CHARS or "\0" in text or "\n" in text:
+            return {"error": f"Give one line of text to search for, at most {TEXT_CHARS:,} characters."}
+        try:
+            file = self._folder.open(str(asked.get("path")))
+            search = SpillSearch(file, Pattern(text, regex=bool(asked.get("regex")), case=bool(asked.get("case"))))
+        except (OSError, ValueError) as error:
+            return trouble(error)
+        self._searches.pop(key, search).stop() if key in self._searches else None
+        self._searches[key] = search
+        while len(self._searches) > SEARCHES:
+            self._searches.pop(next(iter(self._searches))).stop()
+        search.wait(FIRST_SECONDS)
+        return None
+
+    def pattern(self, key: Any) -> Pattern | None:
+        """What the search `key` looks for; None if there is none."""
+        search = self._searches.get(str(key))
+        return search.pattern if search is not None and search.error is None else None
+
+    def close(self) -> None:
+        """End every search."""
+        for key in list(self._searches):
+            self._searches.pop(key).stop()
