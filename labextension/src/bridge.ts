@@ -4,7 +4,8 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { Again } from './again';
 import type { CardSpill } from './card/token';
-import { controlMessage, documentOf, kernelOf, openKernel, requestKernel, requestPage } from './kernel';
+import { openFile } from './files';
+import { controlMessage, documentOf, kernelOf, openKernel, requestKernel } from './kernel';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
 import { openSpill } from './spill';
 
@@ -32,9 +33,12 @@ export function createBridge(app: JupyterFrontEnd): ControlBridge {
     },
     open(card: Element, kernelId: string, spill: CardSpill): void {
       const document = documentOf(shell, card, kernelId);
-      openSpill(app, spill, (line, count) =>
-        requestPage(kernelOf(document), { kind: 'page', path: spill.path, line, count })
-      );
+      openSpill(app, spill, request => requestKernel(kernelOf(document), request));
+    },
+    openFile(card: Element, kernelId: string, path: string, line?: number): void {
+      const document = documentOf(shell, card, kernelId);
+      const own = (document as { context?: { localPath?: string } } | undefined)?.context?.localPath ?? '';
+      void openFile(app, kernelOf(document), own.split('/').slice(0, -1).join('/'), path, line);
     },
     canRun: card => again.place(card) !== undefined,
     runAgain: (card, source) => again.run(card, source)

@@ -4,8 +4,9 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
 import type { EditingRequest } from './editing/token';
-import type { ControlContent, PageReply, PageRequest, SettledRequest } from './messages';
+import type { ControlContent, ServedRequest, SettledRequest } from './messages';
 import type { Word } from './notebook/protocol';
+import type { SpillRequest } from './spill/source';
 
 /** The type of the messages that the kernel's side listens for. */
 export const MESSAGE_TYPE = 'opencode_jupyter';
@@ -15,7 +16,7 @@ const ANSWER_MS = 15_000;
 const AFTER_IDLE_MS = 2_000;
 
 /** What a kernel answers; its `kind` says who does. */
-export type ToAnswer = PageRequest | SettledRequest | Word | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
+export type ToAnswer = SpillRequest | SettledRequest | ServedRequest | Word | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
 
 type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
 type Connection = Kernel.IKernelConnection;
@@ -84,18 +85,13 @@ export function controlMessage(kernel: Connection, content: ControlContent): Ker
   return message as unknown as KernelMessage.IControlMessage;
 }
 
-/** Lines of a whole output, from the kernel. Rejected with words for a person when none answers. */
-export function requestPage(kernel: Connection | null, request: PageRequest): Promise<PageReply> {
-  return requestKernel(kernel, request) as Promise<PageReply>;
-}
-
 /** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */
 export function requestKernel(kernel: Connection | null, request: ToAnswer): Promise<unknown> {
   if (!kernel) {
     return Promise.reject(new Error('No kernel is running here.'));
   }
   return new Promise((resolve, reject) => {
-    const message = controlMessage(kernel, { comm_id: '', data: request as PageRequest });
+    const message = controlMessage(kernel, { comm_id: '', data: request });
     const future = kernel.sendControlMessage(message, true, false);
     const end = (error: string): void => {
       clearTimeout(timer);

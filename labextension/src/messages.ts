@@ -41,29 +41,10 @@ export interface Stop {
   callID: string;
 }
 
-/** Wants lines of a whole output that was cut. */
-export interface PageRequest {
-  kind: 'page';
+/** Wants to know where the server shows a file of the kernel's machine; the answer is `{path}`, null if nowhere. */
+export interface ServedRequest {
+  kind: 'served';
   path: string;
-  /** The first line, from 1; below 1: the last ones. */
-  line: number;
-  /** How many lines. */
-  count: number;
-}
-
-/** The kernel's answer to a {@link PageRequest}; `opencode_jupyter/jupyter/lab.py` describes it. */
-export interface PageReply {
-  first?: number;
-  lines?: string[];
-  /** Size of the file. */
-  bytes?: number;
-  /** Lines of the file; null: not counted to the end yet. */
-  total?: number | null;
-  more?: boolean;
-  /** The line is not found yet: so many bytes were looked through. Ask again. */
-  scanned?: number;
-  /** Why there are no lines. */
-  error?: string;
 }
 
 /** Wants what live cards became that this page shows no longer. */
@@ -83,7 +64,7 @@ export type ToKernel = Hello | Answer | Answers | Dismissal | Stop;
 export interface ControlContent {
   /** The widget's model, which is the comm's id too. */
   comm_id: string;
-  data: ToKernel | PageRequest;
+  data: ToKernel | { kind: string };
 }
 
 /** What the JupyterLab extension puts at `globalThis.__opencode_jupyter`. */

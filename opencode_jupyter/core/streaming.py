@@ -205,8 +205,10 @@ class Stream:
         with self._lock:
             self._waiting = False
             shown = self._spill.live(SHOWN)
+            path = self._spill.path
         if self._send is not None:
-            self._send(title, {"output": shown, **self._reported})
+            whole = {} if path is None else {"outputPath": path}
+            self._send(title, {"output": shown, **whole, **self._reported})
 
 
 def _metadata(whole: Spilled) -> dict[str, Any]:

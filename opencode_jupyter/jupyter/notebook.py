@@ -38,6 +38,7 @@ from .open_notebooks import NotebookPages
 from .panel import Panel
 from .presenting import Cards
 from .result import CellResult
+from .served import served_path
 from .settings import Settings
 from .settled import SettledCards
 from .spill import SpillRequests
@@ -110,6 +111,7 @@ class Notebook:
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
         requests = {
             **self.spills.handlers,
+            "served": served_path,
             "notebook": self.pages.on_message,
             "settled": self.settled.on_message,
             "panel": self.panel.on_message,

@@ -1,20 +1,44 @@
-"""The address under which a Jupyter server hands out a file, where it does."""
+"""Where a Jupyter server has a file of the kernel's machine, and the address under which it hands it out."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 
 def files_url(path: str) -> str | None:
     """The address of `path` on the Jupyter server that started this kernel, from the host's root (``/files/...``).
 
-    None where no server is known, or it would refuse: the file is outside the folder that it serves, or hidden (a
-    folder or name with a dot at its start, which servers hand out only when told to). jupyter_client gives a kernel
-    its server's process in ``JPY_PARENT_PID``; the server writes what it serves to ``jpserver-<pid>.json`` in
-    Jupyter's runtime folder.
+    None where no server is known, or it would refuse.
+    """
+    found = _place(path)
+    return None if found is None else f"{found[0].rstrip('/')}/files/{quote(found[1])}"
+
+
+def served_path(asked: dict[str, Any]) -> dict[str, Any]:
+    """Where the server has the file at ``path``, for a page that wants to open it.
+
+    Returns:
+        ``path``: from the folder that the server shows; None if it does not show it. Nothing where `path` is relative,
+        so that only the page can tell what it counts from.
+    """
+    path = asked.get("path")
+    if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
+        return {}
+    found = _place(path)
+    return {"path": None if found is None else found[1]}
+
+
+def _place(path: str) -> tuple[str, str] | None:
+    """The server's base address, and `path` from the folder that it shows.
+
+    None where no server is known, or it would refuse: the file is outside that folder, or hidden (a folder or name
+    with a dot at its start, which servers hand out only when told to). jupyter_client gives a kernel its server's
+    process in ``JPY_PARENT_PID``; the server writes what it serves to ``jpserver-<pid>.json`` in Jupyter's runtime
+    folder.
     """
     server = os.environ.get("JPY_PARENT_PID", "")
     if not server.isdigit():
@@ -29,4 +53,4 @@ def files_url(path: str) -> str | None:
         return None
     if any(name.startswith(".") for name in relative.parts):
         return None
-    return f"{base.rstrip('/')}/files/{quote(relative.as_posix())}"
+    return base, relative.as_posix()

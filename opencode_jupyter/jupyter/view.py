@@ -91,10 +91,10 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     ui.update(bodies_of(part, metadata, extras.base))
     if isinstance(diff, str) and diff and "diffs" not in ui:
         ui["diff"] = diff[:DIFF_CHARS]
+    spill = spill_of(metadata, state.output) if isinstance(state, Completed) else spill_so_far(metadata, state)
+    if spill is not None:
+        ui["spill"] = spill
     if isinstance(state, Completed):
-        spill = spill_of(metadata, state.output)
-        if spill is not None:
-            ui["spill"] = spill
         shown = shown_lines(part.tool, state.output)
         if shown is not None:
             ui["shown"] = shown
@@ -211,6 +211,18 @@ def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
     lines = metadata.get("lines")
     spill["lines"] = lines if isinstance(lines, int) else _count_lines(path, spill["bytes"])
     return spill
+
+
+def spill_so_far(metadata: dict[str, Any], state: Any) -> dict[str, Any] | None:
+    """Where the output of a call that goes on, or was stopped, is kept, if there is more than the card shows."""
+    path = metadata.get("outputPath")
+    if not isinstance(state, (Running, Failed)) or not isinstance(path, str):
+        return None
+    spill: dict[str, Any] = {"path": path, "line": 1, "lines": 0, "bytes": metadata.get("bytes", 0)}
+    if isinstance(state, Running):
+        spill["writing"] = True
+    url = files_url(path)
+    return spill if url is None else {**spill, "url": url}
 
 
 def shown_lines(tool: str, output: str) -> list[int] | None:

@@ -110,7 +110,10 @@ class _Live:
         self._show(self._sink.live(PREVIEW))
 
     def _show(self, output: str) -> None:
-        self._ctx.metadata(metadata={"output": output, "description": self._description})
+        metadata: dict[str, Any] = {"output": output, "description": self._description}
+        if self._sink.path is not None:
+            metadata["outputPath"] = self._sink.path
+        self._ctx.metadata(metadata=metadata)
 
     def close(self) -> None:
         """No more updates."""

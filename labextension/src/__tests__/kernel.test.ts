@@ -1,5 +1,5 @@
 import { CARD_MIME } from '../card';
-import { documentOf, requestPage } from '../kernel';
+import { documentOf, requestKernel } from '../kernel';
 import { watch } from '../lost';
 
 const REQUEST = { kind: 'page' as const, path: '/data/tool_1', line: 1, count: 400 };
@@ -25,7 +25,7 @@ afterEach(() => {
 
 test('the kernel’s reply is the page, also when it comes after the kernel is idle again', async () => {
   const future = new Future();
-  const page = requestPage(kernel(future), REQUEST);
+  const page = requestKernel(kernel(future), REQUEST);
   future.onIOPub({ header: { msg_type: 'status' }, content: { execution_state: 'idle' } });
   jest.advanceTimersByTime(500);
   future.onReply({ content: { first: 1, lines: ['x'] } });
@@ -35,13 +35,13 @@ test('the kernel’s reply is the page, also when it comes after the kernel is i
 });
 
 test('no kernel, no extension and no answer each have their words', async () => {
-  await expect(requestPage(null, REQUEST)).rejects.toThrow('No kernel is running');
+  await expect(requestKernel(null, REQUEST)).rejects.toThrow('No kernel is running');
   const unloaded = new Future();
-  const page = requestPage(kernel(unloaded), REQUEST);
+  const page = requestKernel(kernel(unloaded), REQUEST);
   unloaded.onIOPub({ header: { msg_type: 'status' }, content: { execution_state: 'idle' } });
   jest.advanceTimersByTime(2_000);
   await expect(page).rejects.toThrow('not loaded');
-  const silent = requestPage(kernel(new Future()), REQUEST);
+  const silent = requestKernel(kernel(new Future()), REQUEST);
   jest.advanceTimersByTime(15_000);
   await expect(silent).rejects.toThrow('does not answer');
 });

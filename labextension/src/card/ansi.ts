@@ -135,11 +135,10 @@ export interface Run {
   style: Style;
 }
 
-/** `text` as a terminal would leave it: what is written, and how. */
-export function ansiRuns(text: string): Run[] {
+/** `text`, begun in `style`, as a terminal would leave it; and the style that is on at its end. */
+function styled(text: string, style: Style): [Run[], Style] {
   const source = overwritten(text);
   const runs: Run[] = [];
-  let style: Style = {};
   let from = 0;
   const add = (to: number): void => {
     if (to > from) {
@@ -154,12 +153,26 @@ export function ansiRuns(text: string): Run[] {
     from = match.index + match[0].length;
   }
   add(source.length);
-  return runs;
+  return [runs, style];
+}
+
+/** `text` as a terminal would leave it: what is written, and how. */
+export function ansiRuns(text: string): Run[] {
+  return styled(text, {})[0];
 }
 
 /** `text` as nodes. */
 export function ansiNodes(text: string): Node[] {
   return ansiRuns(text).map(piece);
+}
+
+/** Lines that follow each other, each as nodes: a colour stays on until it is ended. `before` sets the first ones. */
+export function ansiLines(lines: string[], before = ''): Node[][] {
+  let [runs, style] = styled(before, {});
+  return lines.map(line => {
+    [runs, style] = styled(line, style);
+    return runs.map(piece);
+  });
 }
 
 /** `text` without colours, as it is shown. */

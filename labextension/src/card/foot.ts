@@ -12,8 +12,9 @@ const INPUT_CAP = 100_000;
 
 /** Draws where the whole of a cut output is into `host`, replacing what is there. */
 export function drawSpill(host: HTMLElement, spill: CardSpill, callbacks: CardCallbacks): void {
-  const name = trans.__('Open the whole output at line %1', spill.line);
-  const nodes: Node[] = [el('span', '', trans.__('%1; the rest is kept', extent(spill.lines, spill.bytes) || trans.__('Cut')))];
+  const name = spill.writing ? trans.__('Open the whole output so far') : trans.__('Open the whole output at line %1', spill.line);
+  const words = trans.__('%1; the rest is kept', extent(spill.lines, spill.bytes) || trans.__('Cut'));
+  const nodes: Node[] = [el('span', '', spill.writing ? trans.__('Only the end is shown here') : words)];
   const href = safeLink(spill.url);
   if (callbacks.open) {
     nodes.push(button(name, '', 'oc-link', () => callbacks.open?.(spill)));

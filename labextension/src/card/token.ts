@@ -198,6 +198,8 @@ export interface CardSpill {
   line: number;
   /** Address under which the server hands it out, where there is one. */
   url?: string;
+  /** It is still being written. */
+  writing?: boolean;
 }
 
 /** A file or picture that the tool returned. */

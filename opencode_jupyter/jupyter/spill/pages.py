@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from ...core.spill import being_written
 from .folder import SpillFolder, read_at, trouble
 from .lines import ChangedError, LineIndex, LineIndexes
-from .rows import LONGEST, Row, inside_line, row_start, rows_of, style_at
+from .rows import LONGEST, Row, inside_line, last_rows, row_start, rows_of, style_at
 
 PAGE_ROWS = 1_000
 """Most rows of one page."""
@@ -112,8 +112,9 @@ class SpillPages:
         wanted = min(PART_BYTES, max(1, count)) if _number(count) else PART_BYTES
 
         def answer(file: FileIO, found: os.stat_result, index: LineIndex) -> dict[str, Any]:
-            data = read_at(file, start, wanted)
-            return {"data": base64.b64encode(data).decode(), "end": start + len(data), "bytes": found.st_size}
+            at = min(start, found.st_size)
+            data = read_at(file, at, wanted)
+            return {"data": base64.b64encode(data).decode(), "end": at + len(data), "bytes": found.st_size}
 
         return self._answer(path, answer)
 
@@ -136,14 +137,14 @@ class SpillPages:
     ) -> dict[str, Any]:
         room = PAGE_BYTES + LONGEST
         data = read_at(file, start, room)
-        rows = rows_of(data, start, inside, last=len(data) < room)[:count]
+        rows = rows_of(data, start, inside, last=len(data) < room, most=count)
         while len(rows) > 1 and rows[-1].end - start > PAGE_BYTES:
             rows.pop()
         return self._reply(file, found, index, rows, start)
 
     def _backward(self, file: FileIO, found: os.stat_result, index: LineIndex, end: int, count: int) -> dict[str, Any]:
         start, inside = row_start(file, max(0, end - PAGE_BYTES)) if end > PAGE_BYTES else (0, False)
-        rows = rows_of(read_at(file, start, end - start), start, inside, last=True)[-count:]
+        rows = last_rows(read_at(file, start, end - start), start, inside, count)
         return self._reply(file, found, index, rows, end)
 
     def _reply(

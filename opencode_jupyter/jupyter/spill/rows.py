@@ -38,7 +38,7 @@ class Row:
     """Where the next row begins."""
 
 
-def rows_of(data: bytes, start: int, inside: bool, *, last: bool) -> list[Row]:
+def rows_of(data: bytes, start: int, inside: bool, *, last: bool, most: int | None = None) -> list[Row]:
     """`data`, which begins at the byte `start` of the file where a row begins, as rows.
 
     Args:
@@ -46,10 +46,11 @@ def rows_of(data: bytes, start: int, inside: bool, *, last: bool) -> list[Row]:
         start: where they are in the file.
         inside: whether a line goes on there.
         last: whether the last row is whole: nothing follows, or a row begins where `data` ends. Else it is left out.
+        most: at most so many rows, the first ones.
     """
     rows: list[Row] = []
     at = 0
-    while at < len(data):
+    while at < len(data) and (most is None or len(rows) < most):
         bound = _bound(start + at, inside) - start
         newline = data.find(b"\n", at, bound)
         if newline >= 0:
@@ -64,6 +65,16 @@ def rows_of(data: bytes, start: int, inside: bool, *, last: bool) -> list[Row]:
                 rows.append(Row(data[at:], start + at, inside, start + len(data)))
             break
     return rows
+
+
+def last_rows(data: bytes, start: int, inside: bool, most: int) -> list[Row]:
+    """The last rows of `data`, at most `most`; see `rows_of`. A row begins where `data` ends."""
+    at = len(data)
+    for _ in range(most + 1):
+        at = data.rfind(b"\n", 0, at)
+        if at < 0:
+            return rows_of(data, start, inside, last=True)[-most:]
+    return rows_of(data[at + 1 :], start + at + 1, False, last=True)[-most:]
 
 
 def row_start(file: FileIO, offset: int) -> tuple[int, bool]:

@@ -39,6 +39,8 @@ class LiveOutput:
             metadata["progress"] = {"message": message}
         if text:
             metadata["output"] = text
+        if self._sink.path is not None:
+            metadata["outputPath"] = self._sink.path
         if metadata != self._last:
             self._last = metadata
             self._ctx.metadata(metadata=metadata)

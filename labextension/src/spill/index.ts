@@ -3,11 +3,13 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Widget } from '@lumino/widgets';
 
-import { button, el } from './card/dom';
-import { visibleLine } from './card/format';
-import type { CardSpill } from './card/token';
-import { PageViewer } from './pages';
-import type { Fetch } from './pages';
+import { button, el } from '../card/dom';
+import { visibleLine } from '../card/format';
+import type { CardSpill } from '../card/token';
+import { trans } from '../i18n';
+import { Source } from './source';
+import type { Ask } from './source';
+import { Viewer } from './viewer';
 
 const TAB_ID = 'opencode-spill-';
 
@@ -15,7 +17,7 @@ const TAB_ID = 'opencode-spill-';
 class SpillTab extends Widget {
   constructor(
     spill: CardSpill,
-    private readonly viewer: PageViewer
+    readonly viewer: Viewer
   ) {
     super({ node: viewer.node });
     this.id = `${TAB_ID}${encodeURIComponent(spill.path)}`;
@@ -24,9 +26,9 @@ class SpillTab extends Widget {
     this.title.closable = true;
   }
 
-  /** Goes to the line once more, for a second click on the link. */
-  goTo(line: number): void {
-    void this.viewer.goTo(line);
+  dispose(): void {
+    this.viewer.dispose();
+    super.dispose();
   }
 
   protected onActivateRequest(): void {
@@ -42,43 +44,46 @@ function name({ path }: CardSpill): string {
   return visibleLine(path.split(/[\\/]/).pop() ?? 'output');
 }
 
-/** Shows `spill` from its line on. */
-export function openSpill(app: JupyterFrontEnd, spill: CardSpill, fetch: Fetch): void {
-  const viewer = new PageViewer(spill, fetch);
-  const tab = new SpillTab(spill, viewer);
+/** Shows `spill` from its line on; one that is still written, from its end. */
+export function openSpill(app: JupyterFrontEnd, spill: CardSpill, ask: Ask): void {
+  let viewer = new Viewer(spill, new Source(spill.path, ask));
   if (app.name !== 'JupyterLab') {
-    tab.dispose();
     openDialog(spill, viewer);
   } else {
-    const others = [...app.shell.widgets('main')].filter(widget => widget.id.startsWith(TAB_ID));
-    const open = others.find(widget => widget.id === tab.id) as SpillTab | undefined;
+    const tab = new SpillTab(spill, viewer);
+    const others = [...app.shell.widgets('main')].filter(widget => widget.id.startsWith(TAB_ID)) as SpillTab[];
+    const open = others.find(widget => widget.id === tab.id);
     if (open) {
       tab.dispose();
-      open.goTo(spill.line);
+      viewer = open.viewer;
     } else {
       // beside the notebook; a second one beside the first
       app.shell.add(tab, 'main', others.length ? { mode: 'tab-after', ref: others[0].id } : { mode: 'split-right' });
     }
     app.shell.activateById(tab.id);
-    if (open) {
-      return;
-    }
   }
-  void viewer.goTo(spill.line);
+  if (spill.writing) {
+    viewer.follow(true);
+  } else {
+    void viewer.goTo(spill.line);
+  }
 }
 
-function openDialog(spill: CardSpill, viewer: PageViewer): void {
+function openDialog(spill: CardSpill, viewer: Viewer): void {
   const dialog = el('dialog', 'oc-dialog');
-  dialog.setAttribute('aria-label', `Whole output ${name(spill)}`);
+  dialog.setAttribute('aria-label', trans.__('Whole output %1', name(spill)));
   // Jupyter's own keys stay away from what is typed here
   dialog.setAttribute('data-lm-suppress-shortcuts', '');
   const head = el('div', 'oc-dialog-head');
   head.append(
     el('span', '', name(spill)),
-    button('Close', '', 'oc-button', () => dialog.close())
+    button(trans.__('Close'), '', 'oc-button', () => dialog.close())
   );
   dialog.append(head, viewer.node);
-  dialog.addEventListener('close', () => dialog.remove());
+  dialog.addEventListener('close', () => {
+    viewer.dispose();
+    dialog.remove();
+  });
   document.body.append(dialog);
   dialog.showModal();
   viewer.focus();

@@ -1,0 +1,104 @@
+/** The viewer's buttons, and its words on where one is and what goes on. */
+
+import { button, el, setText } from '../card/dom';
+import { trans } from '../i18n';
+
+/** What the buttons do. */
+export interface Acts {
+  start(): void;
+  end(): void;
+  line(line: number): void;
+  /** Given up: back to the text. */
+  back(): void;
+  follow(): void;
+  wrap(): void;
+  colours(): void;
+  find(): void;
+  copy(): void;
+  download(): void;
+}
+
+export class Bar {
+  readonly node = el('div', 'oc-pages-bar');
+  readonly follow: HTMLButtonElement;
+  readonly wrap: HTMLButtonElement;
+  readonly colours: HTMLButtonElement;
+  readonly download: HTMLButtonElement;
+  private readonly field = el('input', 'oc-line');
+  private readonly place = el('span', 'oc-place');
+  private readonly state = el('span', 'oc-writing');
+  private readonly said = el('span', 'oc-said-now');
+
+  constructor(acts: Acts) {
+    const plain = (name: string, key: string, press: () => void): HTMLButtonElement => {
+      const made = button(name, '', 'oc-button', press);
+      made.setAttribute('aria-keyshortcuts', key);
+      return made;
+    };
+    const toggle = (name: string, on: boolean, press: () => void): HTMLButtonElement => {
+      const made = button(name, '', 'oc-button oc-toggle', press);
+      set(made, on);
+      return made;
+    };
+    const label = el('label', '', `${trans.__('Line')} `);
+    this.field.type = 'number';
+    this.field.min = '1';
+    this.field.addEventListener('keydown', event => {
+      event.stopPropagation();
+      if (event.key === 'Enter' && this.field.value) {
+        acts.line(Math.max(1, Math.floor(Number(this.field.value))));
+      } else if (event.key === 'Escape') {
+        event.preventDefault();
+        acts.back();
+      }
+    });
+    label.append(this.field);
+    this.follow = toggle(trans.__('Follow'), false, acts.follow);
+    this.follow.title = trans.__('Show what is written as it comes');
+    this.wrap = toggle(trans.__('Wrap'), false, acts.wrap);
+    this.colours = toggle(trans.__('Colours'), true, acts.colours);
+    this.download = button(trans.__('Download'), '', 'oc-button', acts.download);
+    this.state.setAttribute('role', 'status');
+    this.said.setAttribute('role', 'status');
+    this.node.append(
+      plain(trans.__('Start'), 'Home', acts.start),
+      plain(trans.__('End'), 'End', acts.end),
+      label,
+      plain(trans.__('Find'), 'Control+F', acts.find),
+      this.follow,
+      this.wrap,
+      this.colours,
+      button(trans.__('Copy'), '', 'oc-button', acts.copy),
+      this.download,
+      this.said,
+      this.state,
+      this.place
+    );
+  }
+
+  /** Puts the focus into the field for a line. */
+  askLine(): void {
+    this.field.focus();
+    this.field.select();
+  }
+
+  /** Where in the file the page is. */
+  where(words: string): void {
+    setText(this.place, words);
+  }
+
+  /** Whether the file is still being written. */
+  writing(words: string): void {
+    setText(this.state, words);
+  }
+
+  /** What came of something that the person did. */
+  say(words: string): void {
+    setText(this.said, words);
+  }
+}
+
+/** Sets a switch. */
+export function set(toggle: HTMLButtonElement, on: boolean): void {
+  toggle.setAttribute('aria-pressed', String(on));
+}

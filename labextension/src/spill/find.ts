@@ -1,0 +1,204 @@
+/** The search bar: the kernel searches, step by step; here it is asked how far it is, and the hits are gone through. */
+
+import { button, el, setText, show } from '../card/dom';
+import { trans } from '../i18n';
+import type { Found, Source } from './source';
+
+/** How often a search under way is asked for. */
+const LOOK_MS = 150;
+/** Past every line. */
+const LAST = Number.MAX_SAFE_INTEGER;
+
+/** What a search needs of its viewer. */
+export interface Host {
+  /** The line from which the next hit is looked for. */
+  line(): number;
+  /** Shows a line that has a hit. */
+  goTo(line: number): Promise<void>;
+  /** The bar was closed; its marks go. */
+  closed(): void;
+}
+
+const number = (n: number): string => n.toLocaleString('en-US');
+
+export class FindBar {
+  readonly node = el('div', 'oc-find');
+  /** The search whose hits are marked; nothing: none. */
+  id: string | undefined;
+  private readonly field = el('input', 'oc-word');
+  private readonly regex: HTMLButtonElement;
+  private readonly matchCase: HTMLButtonElement;
+  private readonly cancel: HTMLButtonElement;
+  private readonly words = el('span', 'oc-found');
+  /** The hit that is shown. */
+  private here = 0;
+  /** Counts what was asked for, so that something older is given up. */
+  private turn = 0;
+  private last = '';
+
+  constructor(
+    private readonly source: Source,
+    private readonly host: Host
+  ) {
+    this.node.setAttribute('role', 'search');
+    this.node.setAttribute('aria-label', trans.__('Search in the whole output'));
+    this.field.type = 'text';
+    this.field.spellcheck = false;
+    this.field.placeholder = trans.__('Find');
+    this.field.setAttribute('aria-label', trans.__('Find'));
+    this.field.addEventListener('keydown', event => this.key(event));
+    this.regex = this.toggle('.*', trans.__('Regular expression'));
+    this.matchCase = this.toggle('Aa', trans.__('Match case'));
+    const previous = button(trans.__('Previous hit'), '', 'oc-button', () => void this.go(-1));
+    const next = button(trans.__('Next hit'), '', 'oc-button', () => void this.go(1));
+    setText(previous, '↑');
+    setText(next, '↓');
+    this.cancel = button(trans.__('Cancel the search'), '', 'oc-button', () => this.stop());
+    setText(this.cancel, trans.__('Cancel'));
+    const close = button(trans.__('Close the search'), '', 'oc-button', () => this.close());
+    setText(close, '×');
+    this.words.setAttribute('role', 'status');
+    this.node.append(this.field, this.regex, this.matchCase, previous, next, this.words, this.cancel, close);
+    show(this.cancel, false);
+    show(this.node, false);
+  }
+
+  /** Opens the bar, with `text` in it if there is some. */
+  open(text = ''): void {
+    show(this.node, true);
+    if (text) {
+      this.field.value = text;
+    }
+    this.field.focus();
+    this.field.select();
+  }
+
+  get shown(): boolean {
+    return !this.node.hidden;
+  }
+
+  /** Ends the search and takes the bar away. */
+  close(): void {
+    this.end();
+    show(this.node, false);
+    setText(this.words, '');
+    this.host.closed();
+  }
+
+  /** Ends the search; what was found stays. */
+  stop(): void {
+    this.turn++;
+    show(this.cancel, false);
+    setText(this.words, trans.__('The search was cancelled.'));
+    this.end();
+  }
+
+  /** Ends the search on the kernel's side, too. */
+  end(): void {
+    this.turn++;
+    this.last = '';
+    const { id } = this;
+    this.id = undefined;
+    if (id) {
+      this.source.stop(id).catch(() => undefined); // a kernel that is gone searches no more
+    }
+  }
+
+  /** The next hit, or the one before; begins the search if it is another one than before. */
+  async go(direction: 1 | -1): Promise<void> {
+    const text = this.field.value;
+    const sought = { text, regex: pressed(this.regex), case: pressed(this.matchCase) };
+    const key = JSON.stringify(sought);
+    const fresh = key !== this.last;
+    if (!text) {
+      this.end();
+      setText(this.words, '');
+      return;
+    }
+    if (fresh) {
+      this.end();
+      this.last = key;
+      this.id = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+      this.here = Math.max(0, this.host.line() - 1);
+    }
+    const turn = ++this.turn;
+    const id = this.id as string;
+    try {
+      const state = fresh ? await this.source.search(id, sought, this.here) : await this.source.found(id, this.here, direction);
+      await this.follow(id, turn, state, direction);
+    } catch (error) {
+      if (turn === this.turn) {
+        show(this.cancel, false);
+        setText(this.words, error instanceof Error ? error.message : String(error));
+        this.last = '';
+        this.id = undefined;
+      }
+    }
+  }
+
+  /** Asks on until the search is over; goes to the hit as soon as there is one, around the end if there is none. */
+  private async follow(id: string, turn: number, state: Found, direction: 1 | -1): Promise<void> {
+    let wanted = true;
+    let place: number | null | undefined;
+    let around = false;
+    while (turn === this.turn) {
+      if (wanted && state.found == null && state.done && state.hits > 0 && !around) {
+        around = true;
+        this.here = direction > 0 ? 0 : LAST;
+        state = await this.source.found(id, this.here, direction);
+        continue;
+      }
+      if (wanted && state.found != null) {
+        wanted = false;
+        place = state.place;
+        this.here = state.found;
+        await this.host.goTo(state.found);
+      }
+      if (turn === this.turn) {
+        show(this.cancel, !state.done);
+        setText(this.words, say(state, place, around));
+      }
+      if (state.done) {
+        return;
+      }
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+      if (turn === this.turn) {
+        state = await this.source.found(id, this.here, direction);
+      }
+    }
+  }
+
+  private toggle(text: string, name: string): HTMLButtonElement {
+    const made = button(name, '', 'oc-button oc-toggle', () => {
+      made.setAttribute('aria-pressed', String(!pressed(made)));
+      this.field.focus();
+    });
+    setText(made, text);
+    made.title = name;
+    made.setAttribute('aria-pressed', 'false');
+    return made;
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.key === 'Enter' && !event.isComposing) {
+      event.preventDefault();
+      event.stopPropagation();
+      void this.go(event.shiftKey ? -1 : 1);
+    }
+  }
+}
+
+const pressed = (toggle: HTMLElement): boolean => toggle.getAttribute('aria-pressed') === 'true';
+
+function say({ hits, scanned, bytes, done, full }: Found, place: number | null | undefined, around: boolean): string {
+  const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
+  const far = trans.__('%1 % searched', percent);
+  if (!hits) {
+    return done ? trans.__('Not found') : far;
+  }
+  const lines = trans._n('%1 line', '%2 lines', hits, number(hits));
+  const which = place ? trans.__('%1 of %2', number(place), lines) : lines;
+  const from = around ? ` · ${trans.__('from the other end')}` : '';
+  const rest = full ? ` · ${trans.__('too many hits, the search stopped there')}` : done ? '' : ` · ${far}`;
+  return `${which}${rest}${from}`;
+}

@@ -1,0 +1,460 @@
+/** A viewer of a file of any size: the rows around one place are in the page, a rail of its own stands for all. */
+
+import { el } from '../card/dom';
+import { size } from '../card/format';
+import type { CardSpill } from '../card/token';
+import { trans } from '../i18n';
+import { preferences } from '../preferences';
+import { Bar, set } from './bar';
+import { clearMarks, drawRows, label } from './draw';
+import { FindBar } from './find';
+import { Rail } from './rail';
+import { Rows } from './rows';
+import { COPY_BYTES, DOWNLOAD_BYTES, fetchWhole, isServed, save } from './save';
+import { PAGE_ROWS, Source } from './source';
+import type { Extent, Page, Where } from './source';
+import { Trouble } from './trouble';
+
+/** Rows shown before the one that was asked for. */
+const BEFORE = 20;
+/** Closer than this to an end (pixels), more is fetched. */
+const NEAR = 1200;
+/** Between two looks at a file whose lines are being counted, and at one that is being written. */
+const COUNT_MS = 40;
+const WRITING_MS = 500;
+
+const digits = (n: number): string => n.toLocaleString('en-US');
+let viewers = 0;
+
+/** Shows the file of `spill`. */
+export class Viewer {
+  readonly node = el('div', 'oc-pages');
+  readonly rows = new Rows();
+  private readonly text = el('pre', 'oc-lines');
+  private readonly bar: Bar;
+  private readonly rail: Rail;
+  private readonly find: FindBar;
+  private readonly trouble: Trouble;
+  /** Counts what was asked for, so that an answer to something older is dropped. */
+  private asked = 0;
+  private growing = false;
+  private following = false;
+  private plain = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private disposed = false;
+  /** The line that is marked. */
+  private here = 0;
+  /** The share of the file that the rail was dragged to last. */
+  private dragged: number | undefined;
+  private dragging = false;
+  private lastTop = 0;
+  private downloading = false;
+
+  constructor(
+    private readonly spill: CardSpill,
+    private readonly source: Source
+  ) {
+    this.text.id = `oc-lines-${++viewers}`;
+    this.bar = new Bar({
+      start: () => void this.goTo(1),
+      end: () => void this.goTo(0),
+      line: line => void this.goTo(line).then(() => this.focus()),
+      back: () => this.focus(),
+      follow: () => this.follow(!this.following),
+      wrap: () => this.wrap(!this.text.classList.contains('oc-wrap')),
+      colours: () => void this.colours(),
+      find: () => this.openFind(),
+      copy: () => void this.copy(),
+      download: () => void this.download()
+    });
+    this.rail = new Rail(this.text.id, (share, done) => void this.drag(share, done));
+    this.find = new FindBar(source, {
+      line: () => this.here || (this.rows.number(this.topRow()) ?? 1),
+      goTo: line => this.goTo(line),
+      closed: () => {
+        clearMarks(this.text);
+        this.focus();
+      }
+    });
+    this.trouble = new Trouble(spill, () => void this.goTo(this.here || spill.line));
+    this.text.tabIndex = 0;
+    this.text.setAttribute('role', 'region');
+    this.text.setAttribute('aria-label', trans.__('Whole output'));
+    this.text.addEventListener('scroll', () => this.scrolled());
+    this.node.addEventListener('keydown', event => this.key(event));
+    const body = el('div', 'oc-pages-body');
+    body.append(this.text, this.rail.node);
+    this.node.append(this.bar.node, this.find.node, this.trouble.node, body);
+    this.wrap(preferences().wrapLines);
+  }
+
+  /** Shows the rows around `line`, which is marked; below 1: the last ones. */
+  async goTo(line: number): Promise<void> {
+    const page = await this.get(line < 1 ? {} : { line: Math.max(1, line - BEFORE) }, line);
+    if (!page) {
+      return;
+    }
+    this.here = Math.max(0, line);
+    this.replace(page);
+    if (line < 1) {
+      this.text.scrollTop = this.text.scrollHeight;
+    } else {
+      const marked = this.text.querySelector<HTMLElement>('.oc-here');
+      const hit = marked?.querySelector<HTMLElement>('.oc-hit');
+      this.text.scrollTop = Math.max(0, (marked?.offsetTop ?? 0) - 60);
+      this.text.scrollLeft = hit && hit.offsetLeft > this.text.clientWidth ? hit.offsetLeft - 80 : 0;
+    }
+    this.lastTop = this.text.scrollTop;
+    this.drawPlace();
+    this.beat();
+  }
+
+  /** Shows what is written as it comes, until the person scrolls up. */
+  follow(on: boolean): void {
+    this.following = on;
+    set(this.bar.follow, on);
+    if (on) {
+      void this.goTo(0);
+    }
+  }
+
+  /** Puts the focus where the arrow keys scroll. */
+  focus(): void {
+    this.text.focus({ preventScroll: true });
+  }
+
+  /** Ends what goes on. */
+  dispose(): void {
+    this.disposed = true;
+    this.asked++;
+    clearTimeout(this.timer);
+    this.find.end();
+  }
+
+  // ------------------------------------------------------------------ rows
+
+  /** A page; nothing if there is trouble or something else was asked for meanwhile. */
+  private async get(where: Where, line = 0): Promise<Page | undefined> {
+    const asked = ++this.asked;
+    try {
+      const page = await this.source.page(where, PAGE_ROWS, this.find.id, (scanned, bytes) => {
+        const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
+        if (asked === this.asked) {
+          this.bar.where(trans.__('looking for line %1: %2 %', digits(line), percent));
+        }
+        return asked === this.asked;
+      });
+      if (asked !== this.asked) {
+        return undefined;
+      }
+      this.trouble.clear();
+      return page;
+    } catch (error) {
+      if (asked === this.asked) {
+        this.fail(error);
+      }
+      return undefined;
+    }
+  }
+
+  private fail(error: unknown): void {
+    clearTimeout(this.timer);
+    this.following = false;
+    set(this.bar.follow, false);
+    this.bar.where('');
+    this.bar.writing('');
+    this.trouble.tell(error instanceof Error ? error.message : String(error));
+  }
+
+  private replace(page: Page): void {
+    this.rows.replace(page);
+    this.text.replaceChildren(...drawRows(page, this.plain));
+    if (!page.lines.length) {
+      this.text.append(el('span', 'oc-empty', trans.__('The file is empty.')));
+    }
+    this.number();
+  }
+
+  /** Adds rows after or before those that are there, and drops some from the other end. */
+  private async grow(direction: 1 | -1): Promise<void> {
+    const { rows, text } = this;
+    if (this.growing || this.dragging || (direction > 0 ? !rows.more : rows.start <= 0)) {
+      return;
+    }
+    this.growing = true;
+    try {
+      const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start });
+      if (!page || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
+        return;
+      }
+      const drawn = drawRows(page, this.plain);
+      const before = text.scrollHeight;
+      if (direction > 0) {
+        text.querySelector('.oc-empty')?.remove();
+        text.append(...drawn);
+        const height = text.scrollHeight;
+        for (let over = rows.append(page); over > 0; over--) {
+          text.firstElementChild?.remove();
+        }
+        text.scrollTop -= height - text.scrollHeight;
+      } else {
+        text.prepend(...drawn);
+        text.scrollTop += text.scrollHeight - before;
+        for (let over = rows.prepend(page); over > 0; over--) {
+          text.lastElementChild?.remove();
+        }
+      }
+      this.lastTop = text.scrollTop;
+      this.number();
+      this.drawPlace();
+    } finally {
+      this.growing = false;
+    }
+  }
+
+  /** Sets the rows' numbers, and the mark of the line that was asked for. */
+  private number(): void {
+    const labels = this.rows.labels();
+    const rows = [...this.text.querySelectorAll('.oc-row')];
+    label(rows, labels);
+    const here = String(this.here);
+    rows.forEach((row, index) => row.classList.toggle('oc-here', labels[index] === here));
+    this.text.style.setProperty('--oc-digits', `${Math.max(4, labels.reduce((most, { length }) => Math.max(most, length), 0))}ch`);
+  }
+
+  // ------------------------------------------------------------------ scrolling
+
+  private scrolled(): void {
+    const { scrollTop, scrollHeight, clientHeight } = this.text;
+    const below = scrollHeight - scrollTop - clientHeight;
+    if (this.following && scrollTop < this.lastTop && below > 4) {
+      this.following = false;
+      set(this.bar.follow, false);
+    }
+    this.lastTop = scrollTop;
+    if (below < NEAR) {
+      void this.grow(1);
+    }
+    if (scrollTop < NEAR) {
+      void this.grow(-1);
+    }
+    this.drawPlace();
+  }
+
+  /** The rail was dragged: the rows there, as soon as those of an earlier place have come. */
+  private async drag(share: number, done: boolean): Promise<void> {
+    this.dragged = share;
+    this.bar.where(trans.__('near line %1', digits(this.rows.guess(share * this.rows.extent.bytes))));
+    if (this.dragging) {
+      return;
+    }
+    this.dragging = true;
+    try {
+      while (this.dragged !== undefined && !this.disposed) {
+        const to: number = this.dragged;
+        this.dragged = undefined;
+        const page = await this.get(to >= 1 ? {} : { near: Math.floor(to * this.rows.extent.bytes) });
+        if (page) {
+          this.replace(page);
+          this.text.scrollTop = this.lastTop = to >= 1 ? this.text.scrollHeight : 0;
+          this.drawPlace();
+        }
+      }
+    } finally {
+      this.dragging = false;
+    }
+    if (done) {
+      this.scrolled();
+      this.beat();
+    }
+  }
+
+  /** The first row in view. */
+  private topRow(): number {
+    const rows = this.text.children;
+    const top = this.text.scrollTop;
+    let low = 0;
+    for (let high = rows.length - 1; low < high; ) {
+      const middle = (low + high) >> 1;
+      const row = rows[middle] as HTMLElement;
+      if (top > 0 && row.offsetTop + row.offsetHeight <= top) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return Math.min(low, Math.max(0, this.rows.rows.length - 1));
+  }
+
+  private drawPlace(): void {
+    const { rows, text } = this;
+    const { extent } = rows;
+    const bytes = Math.max(1, extent.bytes);
+    const from = rows.rows[this.topRow()]?.offset ?? 0;
+    // what is in view, by the share of the rows' height
+    const window = (rows.end - rows.start) * (text.scrollHeight ? Math.min(1, text.clientHeight / text.scrollHeight) : 1);
+    const number = rows.number(this.topRow());
+    const atEnd = !rows.more && text.scrollHeight - text.scrollTop - text.clientHeight < 2;
+    const line = number === null ? `~${digits(rows.guess(from))}` : digits(number);
+    const whole = extent.total === null ? size(extent.bytes) : `${trans._n('%1 line', '%2 lines', extent.total, digits(extent.total))}, ${size(extent.bytes)}`;
+    const counting = extent.total === null && extent.bytes ? ` · ${trans.__('lines counted to %1 %', Math.floor((100 * extent.counted) / bytes))}` : '';
+    const words = trans.__('line %1 of %2', line, whole) + counting;
+    this.rail.show(atEnd ? 1 - window / bytes : from / bytes, atEnd ? 1 : (from + window) / bytes, words);
+    if (!this.dragging) {
+      this.bar.where(words);
+    }
+  }
+
+  // ------------------------------------------------------------------ what changes by itself
+
+  /** Looks at the file once in a while: lines are counted to its end, new ones come. */
+  private beat(): void {
+    clearTimeout(this.timer);
+    const { extent } = this.rows;
+    if (this.disposed || (extent.total !== null && !extent.writing && !this.following)) {
+      this.told(extent);
+      return;
+    }
+    this.timer = setTimeout(() => void this.look(), extent.total === null ? COUNT_MS : WRITING_MS);
+  }
+
+  private async look(): Promise<void> {
+    const { rows } = this;
+    const asked = this.asked;
+    try {
+      const extent = await this.source.extent(rows.start);
+      if (this.disposed) {
+        return;
+      }
+      if (rows.extent.file && (extent.file !== rows.extent.file || extent.bytes < rows.extent.bytes)) {
+        this.bar.say(trans.__('The file was replaced or cut; this is what it is now.'));
+        rows.extent = extent;
+        await this.goTo(this.following ? 0 : this.here || 1);
+        return;
+      }
+      const wasWriting = rows.extent.writing;
+      rows.extent = extent;
+      rows.more = extent.bytes > rows.end;
+      if (rows.first === null && extent.number != null && asked === this.asked) {
+        rows.first = extent.number;
+        this.number();
+      }
+      if (this.following && rows.more && !this.growing) {
+        await this.grow(1);
+        this.text.scrollTop = this.text.scrollHeight;
+        this.lastTop = this.text.scrollTop;
+      }
+      if (this.following && wasWriting && !extent.writing && !rows.more) {
+        this.following = false;
+        set(this.bar.follow, false);
+        this.bar.say(trans.__('It is written to the end.'));
+      }
+      this.told(extent);
+      this.drawPlace();
+      this.beat();
+    } catch (error) {
+      this.disposed || this.fail(error);
+    }
+  }
+
+  private told({ writing }: Extent): void {
+    this.bar.writing(writing ? (this.following ? trans.__('still being written, following') : trans.__('still being written')) : '');
+  }
+
+  // ------------------------------------------------------------------ the bar and the keys
+
+  private wrap(on: boolean): void {
+    this.text.classList.toggle('oc-wrap', on);
+    set(this.bar.wrap, on);
+  }
+
+  private async colours(): Promise<void> {
+    this.plain = !this.plain;
+    set(this.bar.colours, !this.plain);
+    const top = this.text.scrollTop;
+    const page = await this.get({ at: this.rows.start });
+    if (page) {
+      this.replace(page);
+      this.text.scrollTop = top;
+      this.drawPlace();
+    }
+  }
+
+  private openFind(): void {
+    const selection = getSelection();
+    const chosen = selection && this.text.contains(selection.anchorNode) ? selection.toString() : '';
+    this.find.open(chosen.includes('\n') ? '' : chosen);
+  }
+
+  private async copy(): Promise<void> {
+    const selection = getSelection();
+    const chosen = selection && this.text.contains(selection.anchorNode) ? selection.toString() : '';
+    try {
+      const text = chosen || (await (await fetchWhole(this.source, COPY_BYTES, () => !this.disposed))?.text());
+      await navigator.clipboard.writeText(text ?? '');
+      this.bar.say(chosen ? trans.__('The selection is copied.') : trans.__('All of it is copied.'));
+    } catch (error) {
+      this.bar.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private async download(): Promise<void> {
+    if (this.downloading) {
+      this.downloading = false;
+      return;
+    }
+    const name = this.spill.path.split(/[\\/]/).pop() ?? 'output';
+    const { url } = this.spill;
+    this.downloading = true;
+    this.bar.download.textContent = trans.__('Cancel the download');
+    try {
+      if (url && (await isServed(url))) {
+        save(url, `${name}.txt`);
+        return;
+      }
+      const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
+        this.bar.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
+        return this.downloading && !this.disposed;
+      });
+      this.bar.say(whole ? '' : trans.__('The download was cancelled.'));
+      if (whole) {
+        const address = URL.createObjectURL(whole);
+        save(address, `${name}.txt`);
+        setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      }
+    } catch (error) {
+      this.bar.say(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.downloading = false;
+      this.bar.download.textContent = trans.__('Download');
+    }
+  }
+
+  private key(event: KeyboardEvent): void {
+    const command = event.ctrlKey || event.metaKey;
+    const typing = (event.target as HTMLElement).tagName === 'INPUT';
+    const acts: Record<string, (() => void) | undefined> = command
+      ? { f: () => this.openFind(), Home: () => void this.goTo(1), End: () => void this.goTo(0) }
+      : typing || event.altKey
+        ? {}
+        : {
+            g: () => this.bar.askLine(),
+            '/': () => this.openFind(),
+            n: () => this.find.shown && void this.find.go(1),
+            N: () => this.find.shown && void this.find.go(-1),
+            Home: () => void this.goTo(1),
+            End: () => void this.goTo(0)
+          };
+    let act = acts[event.key];
+    if (event.key === 'Escape' && this.find.shown) {
+      act = () => this.find.close();
+    } else if (event.key === 'F3' && this.find.shown) {
+      act = () => void this.find.go(event.shiftKey ? -1 : 1);
+    }
+    if (act) {
+      event.preventDefault();
+      event.stopPropagation();
+      act();
+    }
+  }
+}
