@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ._measure import Options, Row
 
-BENCHMARKS = ("call", "load", "search", "read", "spill", "codesearch", "tools500", "agent", "page")
+BENCHMARKS = ("call", "load", "search", "read", "spill", "viewer", "codesearch", "tools500", "agent", "page")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 

@@ -7,7 +7,7 @@ import type { CardSpill } from './card/token';
 import { openFile } from './files';
 import { controlMessage, documentOf, kernelOf, openKernel, requestKernel } from './kernel';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
-import { openSpill } from './spill';
+import { openSpill } from './viewer';
 
 /** The bridge that cards look for. */
 export function createBridge(app: JupyterFrontEnd): ControlBridge {

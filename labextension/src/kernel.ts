@@ -6,7 +6,7 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import type { EditingRequest } from './editing/token';
 import type { ControlContent, ServedRequest, SettledRequest } from './messages';
 import type { Word } from './notebook/protocol';
-import type { SpillRequest } from './spill/source';
+import type { SpillRequest } from './viewer/source';
 
 /** The type of the messages that the kernel's side listens for. */
 export const MESSAGE_TYPE = 'opencode_jupyter';

@@ -58,20 +58,33 @@ def test_opens_at_the_cut_and_pages_while_the_kernel_is_busy(browser: Browser) -
     expect(button(notebook.cards(1).first, f"at line {number}")).to_have_count(1)
     assert 500 < number < 2500
     expect(here).to_be_in_viewport()
+    assert here.locator(".oc-text span").first.evaluate("node => getComputedStyle(node).color") != here.evaluate(
+        "node => getComputedStyle(node).color"
+    ), "the red of the output is drawn"
     notebook.screenshot(f"spill-{browser.server.application}")
     button(pages, "End").click()
-    expect(pages.locator(".oc-row").last).to_have_text(re.compile(r"^30000row <b>30000</b>$"))
+    expect(pages.locator(".oc-row").last).to_have_text("row <b>30000</b>")
+    expect(pages.locator(".oc-n").last).to_have_attribute("data-n", "30000")
     expect(pages.locator(".oc-place")).to_contain_text("of 30,000 lines")
     expect(pages.locator(".oc-row").last).to_be_in_viewport()
-    pages.locator("input").fill("12345")
-    pages.locator("input").press("Enter")
-    expect(pages.locator(".oc-here")).to_have_text("12345row <b>12345</b>")
+    pages.locator(".oc-line").fill("12345")
+    pages.locator(".oc-line").press("Enter")
+    expect(pages.locator(".oc-here")).to_have_text("row <b>12345</b>")
+    expect(pages.locator(".oc-lines")).to_be_focused()
     pages.locator(".oc-lines").hover()
     for _ in range(12):
         notebook.page.mouse.wheel(0, 1500)
         notebook.page.wait_for_timeout(60)
-    numbers = [int(n) for n in pages.locator(".oc-n").all_inner_texts()]
+    numbers = [int(n) for n in pages.evaluate("node => [...node.querySelectorAll('.oc-n')].map(n => n.dataset.n)")]
     assert numbers[-1] > 12900 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    rail = pages.locator(".oc-rail").bounding_box()
+    assert rail is not None
+    notebook.page.mouse.move(rail["x"] + 5, rail["y"] + 3)
+    notebook.page.mouse.down()
+    notebook.page.mouse.move(rail["x"] + 5, rail["y"] + rail["height"] / 2, steps=6)
+    notebook.page.mouse.up()
+    expect(pages.locator(".oc-place")).to_have_text(re.compile(r"^line 1[45],\d{3} of 30,000 lines"))
+    search_by_keys(notebook, pages)
     leave(notebook)
     notebook.interrupt()
     notebook.wait_idle(2)
@@ -83,18 +96,90 @@ def test_opens_at_the_cut_and_pages_while_the_kernel_is_busy(browser: Browser) -
     notebook.close()
 
 
+def search_by_keys(notebook: Notebook, pages: Locator) -> None:
+    """Find lines while the kernel is busy, without the mouse; colours stay."""
+    keyboard = notebook.page.keyboard
+    pages.locator(".oc-lines").focus()
+    keyboard.press("Control+f")
+    expect(pages.get_by_role("textbox", name="Find")).to_be_focused()
+    keyboard.type("row <b>2999")
+    keyboard.press("Enter")
+    expect(pages.locator(".oc-here")).to_have_text("row <b>29990</b>")
+    expect(pages.locator(".oc-here .oc-hit")).to_have_text(["row", " <b>2999"])
+    expect(pages.locator(".oc-found")).to_have_text("2 of 11 lines")
+    notebook.screenshot(f"spill-search-{notebook.browser.server.application}")
+    keyboard.press("Shift+Enter")
+    expect(pages.locator(".oc-here")).to_have_text("row <b>2999</b>")
+    keyboard.press("Escape")
+    expect(pages.locator(".oc-hit")).to_have_count(0)
+    keyboard.press("g")
+    expect(pages.locator(".oc-line")).to_be_focused()
+    keyboard.press("Escape")
+    expect(pages.locator(".oc-lines")).to_be_focused()
+    keyboard.press("Home")
+    expect(pages.locator(".oc-row").first).to_have_text("row <b>1</b>")
+
+
+def test_a_running_command_is_followed(browser: Browser) -> None:
+    source = "%tool bash seq 1 20000; for i in $(seq 1 200); do echo late $i; sleep 0.1; done"
+    notebook = project(browser, "follow", source, config={})
+    notebook.run(1, wait=False)
+    button(notebook.cards(1).first, "Open the whole output so far").click()
+    pages = notebook.page.locator(".oc-pages:visible")
+    expect(pages.locator(".oc-writing")).to_have_text("still being written, following")
+    expect(pages.locator(".oc-row").last).to_have_text(re.compile(r"late \d+"))
+    before = pages.locator(".oc-row").last.inner_text()
+    expect(pages.locator(".oc-row").last).not_to_have_text(before)
+    expect(pages.locator(".oc-row").last).to_be_in_viewport()
+    pages.locator(".oc-lines").hover()
+    notebook.page.mouse.wheel(0, -400)
+    expect(pages.locator(".oc-writing")).to_have_text("still being written")
+    expect(button(pages, "Follow")).to_have_attribute("aria-pressed", "false")
+    button(pages, "Follow").click()
+    expect(pages.locator(".oc-writing")).to_have_text("still being written, following")
+    leave(notebook)
+    button(notebook.cards(1).first, "Stop").click()
+    notebook.wait_cards("stopped")
+    button(notebook.cards(1).first, "Open the whole output").click()
+    expect(notebook.page.locator(".oc-pages:visible .oc-row").first).to_have_text("1")
+    expect(notebook.page.locator(".oc-pages:visible .oc-writing")).to_have_text("")
+    assert notebook.errors == []
+    leave(notebook)
+    notebook.close()
+
+
+def test_files_open_at_their_line(browser: Browser) -> None:
+    if browser.server.application == "notebook":
+        pytest.skip("Notebook 7 opens files in a tab of the browser; its own command does that")
+    notebook = project(browser, "files", "%tool grep needle", "%tool read long.txt offset=40 limit=3", config={})
+    lines = [f"line {n}" for n in range(1, 301)]
+    lines[249] = "the needle"
+    notebook.path.with_name("long.txt").write_text("\n".join(lines))
+    notebook.run(1)
+    notebook.run(2)
+    tab = "[...window.jupyterapp.shell.widgets('main')].find(w => w.context?.path?.endsWith('long.txt'))"
+    for cell, line in ((1, 250), (2, 40)):
+        button(notebook.cards(cell).first, f"at line {line}").first.click()
+        notebook.page.wait_for_function(
+            f"line => {tab}?.content.editor.getCursorPosition().line === line", arg=line - 1
+        )
+    notebook.evaluate(f"() => {tab}.dispose()")
+    assert notebook.errors == []
+    notebook.close()
+
+
 def test_a_big_file_opens_at_a_far_line_at_once(browser: Browser) -> None:
     notebook = project(browser, "big", "%tool bash seq 1 26000000", config={})  # 206 MB
     notebook.run(1, timeout=90)
     pages = viewer(notebook, 1)
     expect(pages.locator(".oc-here")).to_be_visible()
-    pages.locator("input").fill("20000000")
+    pages.locator(".oc-line").fill("20000000")
     taken = notebook.evaluate(
         """async () => {
             const began = performance.now();
-            const field = document.querySelector('.oc-pages input');
+            const field = document.querySelector('.oc-pages .oc-line');
             field.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));
-            while (!document.querySelector('.oc-here')?.textContent.endsWith('20000000')) {
+            while (!document.querySelector('.oc-here')?.textContent === '20000000') {
                 await new Promise(requestAnimationFrame);
                 if (performance.now() - began > 20000) break;
             }

@@ -1,4 +1,4 @@
-"""What the viewer asks for, by the request's ``kind``: see ``labextension/src/spill/source.ts``."""
+"""What the viewer asks for, by the request's ``kind``: see ``labextension/src/viewer/source.ts``."""
 
 from __future__ import annotations
 

@@ -133,9 +133,9 @@ export class Viewer {
 
   // ------------------------------------------------------------------ rows
 
-  /** A page; nothing if there is trouble or something else was asked for meanwhile. */
-  private async get(where: Where, line = 0): Promise<Page | undefined> {
-    const asked = ++this.asked;
+  /** A page; nothing if there is trouble or something else was asked for meanwhile, which `more` rows never are. */
+  private async get(where: Where, line = 0, more = false): Promise<Page | undefined> {
+    const asked = more ? this.asked : ++this.asked;
     try {
       const page = await this.source.page(where, PAGE_ROWS, this.find.id, (scanned, bytes) => {
         const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
@@ -183,7 +183,7 @@ export class Viewer {
     }
     this.growing = true;
     try {
-      const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start });
+      const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start }, 0, true);
       if (!page || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
         return;
       }
@@ -244,6 +244,7 @@ export class Viewer {
   /** The rail was dragged: the rows there, as soon as those of an earlier place have come. */
   private async drag(share: number, done: boolean): Promise<void> {
     this.dragged = share;
+    this.here = 0;
     this.bar.where(trans.__('near line %1', digits(this.rows.guess(share * this.rows.extent.bytes))));
     if (this.dragging) {
       return;

@@ -1,10 +1,10 @@
-import { drawRows } from '../spill/draw';
-import { Rail } from '../spill/rail';
-import { KEPT_ROWS, Rows } from '../spill/rows';
-import { fetchWhole } from '../spill/save';
-import { PAGE_ROWS, Source } from '../spill/source';
-import type { Page, SpillRequest } from '../spill/source';
-import { Viewer } from '../spill/viewer';
+import { drawRows } from '../viewer/draw';
+import { Rail } from '../viewer/rail';
+import { KEPT_ROWS, Rows } from '../viewer/rows';
+import { fetchWhole } from '../viewer/save';
+import { PAGE_ROWS, Source } from '../viewer/source';
+import type { Page, SpillRequest } from '../viewer/source';
+import { Viewer } from '../viewer/viewer';
 
 const SPILL = { path: '/data/a b/tool_1', bytes: 50_000, lines: 5000, line: 1001 };
 const WIDTH = 10;
