@@ -103,9 +103,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
         wire.pop("attachments", None)
     if extras.asks is not None:
-        ui.update(extras.asks.to_json())
-        if "ask" in ui and ui["ask"]["permission"] not in NOT_OF_ARGUMENTS and wire["input"] == state.input:
-            ui["ask"]["editable"] = True  # what is cut can't be changed and sent back
+        ui.update(_asked(extras.asks, whole=wire["input"] == state.input))
     if extras.children:
         ui["children"] = extras.children
     if metadata:
@@ -142,6 +140,14 @@ def _decision(decision: Decision) -> dict[str, Any]:
     if len(decision.patterns) > 1 and len(decision.rules) == len(decision.patterns):
         shown["rules"] = [rule_json(rule) for rule in decision.rules]
     return shown
+
+
+def _asked(view: AskView, *, whole: bool) -> dict[str, dict[str, Any]]:
+    """What waits. The arguments may be changed if the card has the `whole` of them: what is cut can't be sent back."""
+    found = view.to_json()
+    if whole and "ask" in found and found["ask"]["permission"] not in NOT_OF_ARGUMENTS:
+        found["ask"]["editable"] = True
+    return found
 
 
 def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, nested: bool = False) -> dict[str, Any]:
