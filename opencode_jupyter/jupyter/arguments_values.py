@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..core.errors import InvalidArgumentsError
 from .arguments_schema import Field, Spec, kinds
+from .arguments_words import VARIABLE
 
 _SCALARS: dict[str, type[Any]] = {"integer": int, "number": float, "boolean": bool}
 _WRONG_TYPE = ("_type", "_parsing", "enum", "literal_error")
@@ -51,14 +52,21 @@ def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str,
         missing = [f for f in missing if f.name != "description"]
     if missing:
         raise InvalidArgumentsError(_missing(spec, missing), tool=spec.tool.id)
+    hint = _json_hint(spec, arguments, texts)
     if not spec.attributes:
+        if hint:
+            raise InvalidArgumentsError(f"{spec.tool.id}: {hint}\n{usage(spec)}", tool=spec.tool.id)
         return {name: _scalar(spec, name, value) if name in texts else value for name, value in arguments.items()}
     try:
         validated = spec.bound.validate(arguments)
     except InvalidArgumentsError as error:
-        if not isinstance(error.cause, ValidationError) or spec.bound.definition.format_validation_error is not None:
+        said = str(error)
+        if isinstance(error.cause, ValidationError) and spec.bound.definition.format_validation_error is None:
+            said = _problems(spec, error.cause)
+        elif not hint:
             raise
-        raise InvalidArgumentsError(_problems(spec, error.cause), tool=spec.tool.id, cause=error.cause) from error
+        more = f"\n{hint}" if hint else ""
+        raise InvalidArgumentsError(said + more, tool=spec.tool.id, cause=error.cause) from error
     out = dict(arguments)
     for name in texts & out.keys():
         value = getattr(validated, spec.attributes.get(name, name), None)
@@ -76,6 +84,20 @@ def _container(text: str) -> Any:
         return json.loads(stripped)
     except (json.JSONDecodeError, RecursionError):
         return None
+
+
+def _json_hint(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> str:
+    """How the first value is written that was typed as text where only JSON fits; "" if none was."""
+    for field in (f for f in spec.fields if f.name in texts):
+        value = arguments[field.name]
+        in_list = isinstance(value, list)
+        text = next((item for item in (value if in_list else [value]) if isinstance(item, str)), None)
+        wanted = kinds(field.schema.get("items") or {}) if in_list else kinds(field.schema)
+        if text is not None and wanted and wanted <= {"array", "object", "null"}:
+            sample = "[...]" if field.takes("array") else "{...}"
+            example = f"{field.name}:={text if VARIABLE.fullmatch(text) else sample}"
+            return f"{field.name}= gives text; := gives JSON or a variable as it is: {example}"
+    return ""
 
 
 def _scalar(spec: Spec, name: str, value: Any) -> Any:

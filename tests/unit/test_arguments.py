@@ -26,6 +26,12 @@ SEARCH = {
 }
 
 
+PLACE = {
+    "type": "object",
+    "properties": {"at": {"type": "object"}, "spots": {"type": "array", "items": {"type": "object"}}},
+}
+
+
 class Style(BaseModel):
     colour: Literal["red", "green"]
     width: float = 1.0
@@ -69,6 +75,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
             ws.registry.register(made)
         definition = {"description": "remote", "parameters": SEARCH, "execute": lambda a, c: "x"}
         ws.registry.register(Tool.define("search", definition))
+        ws.registry.register(Tool.define("place", {**definition, "parameters": PLACE}))
         yield ws
 
 
@@ -279,6 +286,13 @@ def test_fstrings_name_variables(read: Any) -> None:
         ("read a", "body\n", "no one field for the cell's body"),
         ("note", "body\n", "title, text"),
         ("read offset:=True a", None, "JSON wants true, not True"),
+        ("batch tool_calls={calls}", None, ":= gives JSON or a variable as it is: tool_calls:={calls}"),
+        ("batch {calls[0]}", None, "tool_calls:={calls[0]}"),
+        ('batch tool_calls=\'[{"tool": "glob",}]\'', None, "tool_calls:=[...]"),
+        ("todowrite todos=hello", None, "todos= gives text; := gives JSON or a variable as it is: todos:=[...]"),
+        ("plot data:=[1] style={look}", None, "style:={look}"),
+        ("place at={spot}", None, "at= gives text; := gives JSON or a variable as it is: at:={spot}"),
+        ("place at:={} spots={spots}", None, "spots:={spots}"),
         ("read offset:= a", None, "wants a JSON value"),
         ("read offset:=[1]x a", None, "ends before this"),
     ],
