@@ -137,7 +137,9 @@ def _notebook(bundles: list[dict[str, Any]]) -> nbformat.NotebookNode:
     cells = []
     for n, data in enumerate(bundles):
         output = nbformat.v4.new_output("display_data", data=data)
-        cells.append(nbformat.v4.new_code_cell(f"%tool read src/module_{n}.py", outputs=[output], execution_count=n + 1))
+        cells.append(
+            nbformat.v4.new_code_cell(f"%tool read src/module_{n}.py", outputs=[output], execution_count=n + 1)
+        )
     spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": spec})
 

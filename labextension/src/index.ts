@@ -7,6 +7,8 @@ import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/applica
 
 import { createBridge } from './bridge';
 import editing from './editing';
+import { spareCards } from './headings';
+import type { CellLike } from './headings';
 import panel from './lab';
 import { watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
@@ -23,6 +25,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel, context) => {
         void watch(panel as unknown as NotebookLike, context as unknown as ContextLike);
+        void context.ready.then(() => spareCards((panel as unknown as { content: { widgets: CellLike[] } }).content.widgets));
       }
     });
   }

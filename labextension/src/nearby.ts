@@ -5,8 +5,8 @@
 
 /** How far from what is seen something is drawn. */
 const MARGIN = '1200px 0px';
-/** So many in a burst are drawn at once: what a person has just run must not flicker. */
-const AT_ONCE = 10;
+/** So many in a burst are drawn at once: what a person has just run must not flicker (JupyterLab shows 50 outputs of a cell). */
+const AT_ONCE = 60;
 /** A burst ends when nothing came for so long, in milliseconds. */
 const PAUSE_MS = 500;
 /** How long drawing for a search may take before the page may do something else, in milliseconds. */

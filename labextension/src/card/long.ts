@@ -144,14 +144,14 @@ class LongBox {
     }
     const whole = document.createRange();
     let text = '';
-    for (const { piece, node } of this.chunks) {
+    for (const [at, { piece, node }] of this.chunks.entries()) {
       whole.selectNode(node);
       const begins = range.compareBoundaryPoints(Range.END_TO_START, whole) < 0;
       const ends = range.compareBoundaryPoints(Range.START_TO_END, whole) > 0;
       if (begins && ends) {
         const from: Place | undefined = node.contains(startContainer) ? [startContainer, startOffset] : undefined;
-        const last = node.contains(endContainer);
-        text += piece.text(from, last ? [endContainer, endOffset] : undefined) + (last || piece.open ? '' : '\n');
+        const last = node.contains(endContainer) || at === this.chunks.length - 1;
+        text += piece.text(from, node.contains(endContainer) ? [endContainer, endOffset] : undefined) + (last || piece.open ? '' : '\n');
       }
     }
     return text;

@@ -1,0 +1,23 @@
+import { CARD_MIME } from '../card/token';
+import { spareCards } from '../headings';
+import type { CellLike } from '../headings';
+
+class Cell {
+  constructor(readonly model: CellLike['model']) {}
+  getHeadings(): Promise<string[]> {
+    return Promise.resolve(['looked']);
+  }
+}
+
+const cell = (...bundles: Record<string, unknown>[]): Cell =>
+  new Cell({ type: 'code', outputs: { length: bundles.length, get: at => ({ data: bundles[at] }) } });
+
+test('a cell with nothing but cards is not searched for headings; any other is', async () => {
+  const card = { [CARD_MIME]: {}, 'text/html': '<b>x</b>' };
+  spareCards([new Cell({ type: 'markdown' }), cell(card)]);
+  spareCards([cell(card)]);
+  await expect(cell(card, card).getHeadings()).resolves.toEqual([]);
+  await expect(cell(card, { 'text/html': '<h1>x</h1>' }).getHeadings()).resolves.toEqual(['looked']);
+  await expect(cell().getHeadings()).resolves.toEqual(['looked']);
+  await expect(new Cell({ type: 'markdown' }).getHeadings()).resolves.toEqual(['looked']);
+});
