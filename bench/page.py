@@ -1,4 +1,4 @@
-"""Cards in a page: how long a notebook of 1,000 saved ones takes to open, and whether a busy live one leaves the page responsive.
+"""Cards in a page: how long 1,000 saved ones take to open, and whether a busy live one leaves the page responsive.
 
 JupyterLab from this environment and the Chromium of the browser tests; both notebooks have plain-text twins of the same
 size that are opened in the same run.
@@ -56,7 +56,8 @@ _LIVE = """async ([source, seconds, rate]) => {
         state: {status: 'running', input: {command: 'make'}, time: {start: Date.now()}},
         ui: {label: 'make', by: 'user', waited: 0, decisions: [], tail: ''}
     };
-    const model = {get: name => name === 'part' ? part : undefined, on: (name, call) => { heard[name] = call; }, off() {}, send() {}};
+    const on = (name, call) => { heard[name] = call; };
+    const model = {get: name => name === 'part' ? part : undefined, on, off() {}, send() {}};
     const el = document.createElement('div');
     document.body.append(el);
     card.render({model, el});
