@@ -17,7 +17,7 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-ROUTES = {"test_delivery", "test_interrupt", "test_protocol", "test_question", "test_stdin_and_policy"}
+ROUTES = {"test_delivery", "test_interrupt", "test_panel", "test_protocol", "test_question", "test_stdin_and_policy"}
 """Tests of what differs between releases of ipykernel; the others run on the oldest and the newest only."""
 
 

@@ -351,7 +351,7 @@ class Notebook:
         """The text of a cell's outputs, as shown."""
         return self.output(index).inner_text()
 
-    def wait_text(self, index: int, text: str | re.Pattern[str], timeout: float = 10.0) -> None:
+    def wait_text(self, index: int, text: str | re.Pattern[str], timeout: float = 20.0) -> None:
         """Wait until a cell's outputs show `text`."""
         expect(self.output(index)).to_contain_text(text, timeout=timeout * 1000)
 
@@ -362,7 +362,7 @@ class Notebook:
         area = self.page.locator(".jp-Notebook") if index is None else self.output(index)
         return area.locator(".oc-card")
 
-    def wait_cards(self, words: str | re.Pattern[str], count: int = 1, timeout: float = 10.0) -> Locator:
+    def wait_cards(self, words: str | re.Pattern[str], count: int = 1, timeout: float = 20.0) -> Locator:
         """Wait until `count` cards contain `words` (``waiting for you``, ``running``, ``completed``, ...)."""
         found = self.cards().filter(has_text=words)
         expect(found).to_have_count(count, timeout=timeout * 1000)

@@ -2,15 +2,13 @@
 
 import { Notification } from '@jupyterlab/apputils';
 
-import { visibleLine } from '../card/format';
 import { trans } from '../i18n';
 import { preferences } from '../preferences';
 import type { AskBook, Entry } from './book';
+import { words } from './words';
 
 /** How long a new ask may take to be drawn before it counts as out of sight. */
 const DRAWN_MS = 700;
-/** Longest text of a notification: JupyterLab cuts what is longer. */
-const MOST = 140;
 /** Clicks are not taken this long after a notification has appeared. */
 const GUARD_MS = 600;
 
@@ -20,24 +18,6 @@ export interface NotifyActions {
   show(entry: Entry): void;
   allow(entries: readonly Entry[]): void;
   reject(entries: readonly Entry[]): void;
-}
-
-/** The text of an ask's notification, and whether it says all that would be allowed. */
-export function words(entry: Entry): { text: string; whole: boolean } {
-  const { card } = entry;
-  const where = visibleLine(entry.name);
-  const ask = card?.ui.ask;
-  if (!ask) {
-    return { text: cut(trans.__('%1: a question waits for you', where)), whole: false };
-  }
-  const what = ask.command ?? ask.patterns.join(', ');
-  const text = trans.__('%1: %2 wants to %3: %4', where, visibleLine(card?.tool ?? ''), visibleLine(ask.permission), visibleLine(what));
-  const plain = !ask.diff && !ask.diffs?.length && ask.patterns.length === 1 && !/[\n\r]/.test(what);
-  return { text: cut(text), whole: plain && ask.permission !== 'trust' && text.length <= MOST };
-}
-
-function cut(text: string): string {
-  return text.length <= MOST ? text : `${text.slice(0, MOST - 1)}…`;
 }
 
 /** Notifies of what `book` gets; takes each back when it is answered or seen. */

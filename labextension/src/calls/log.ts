@@ -101,18 +101,28 @@ export function place(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Pla
   const below = new Map<string, CallRow[]>();
   for (const call of kept) {
     const key = call.parent && known.has(call.parent) && call.parent !== call.id ? call.parent : '';
-    below.set(key, [...(below.get(key) ?? []), call]);
+    const siblings = below.get(key);
+    if (siblings) {
+      siblings.push(call);
+    } else {
+      below.set(key, [call]);
+    }
   }
   const placed: Placed[] = [];
-  const walk = (key: string, depth: number): void => {
-    const here = below.get(key) ?? [];
-    below.delete(key); // a circle of parents ends here
-    for (const call of here) {
-      placed.push({ call, depth });
-      walk(call.id, depth + 1);
+  const done = new Set<string>();
+  const walk = (roots: readonly CallRow[]): void => {
+    const left = roots.map((call): Placed => ({ call, depth: 0 })).reverse();
+    for (let one = left.pop(); one; one = left.pop()) {
+      const { call, depth } = one;
+      if (!done.has(call.id)) {
+        done.add(call.id);
+        placed.push(one);
+        left.push(...(below.get(call.id) ?? []).map((inner): Placed => ({ call: inner, depth: depth + 1 })).reverse());
+      }
     }
   };
-  walk('', 0);
+  walk(below.get('') ?? []);
+  walk(kept); // a circle of parents begins at its oldest
   return placed;
 }
 
