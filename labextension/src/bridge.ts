@@ -4,7 +4,6 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { Again } from './again';
 import type { CardSpill } from './card/token';
-import { openFile } from './files';
 import { controlMessage, documentOf, kernelOf, openKernel, requestKernel } from './kernel';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
 import { openSpill } from './viewer';
@@ -38,7 +37,9 @@ export function createBridge(app: JupyterFrontEnd): ControlBridge {
     openFile(card: Element, kernelId: string, path: string, line?: number): void {
       const document = documentOf(shell, card, kernelId);
       const own = (document as { context?: { localPath?: string } } | undefined)?.context?.localPath ?? '';
-      void openFile(app, kernelOf(document), own.split('/').slice(0, -1).join('/'), path, line);
+      const folder = own.split('/').slice(0, -1).join('/');
+      // loaded when it is wanted: most pages never open a file
+      void import('./files').then(({ openFile }) => openFile(app, kernelOf(document), folder, path, line));
     },
     canRun: card => again.place(card) !== undefined,
     runAgain: (card, source) => again.run(card, source)
