@@ -46,8 +46,6 @@ export function linkPaths(card: HTMLElement, part: CardPart, callbacks: CardCall
     });
     link.textContent = text;
     link.title = label;
-    // in the heading of something that folds, opening the file is all that a click does
-    link.addEventListener('click', event => event.preventDefault());
     node.replaceChildren(link);
   }
 }

@@ -28,14 +28,11 @@ function kindWord(type: string): string {
 export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
   host.replaceChildren(
     ...diffs.map(({ path, type, diff, from, additions, deletions }) => {
-      const block = el('details', 'oc-filediff');
+      const file = el('div', 'oc-filediff');
+      const block = el('details');
       block.open = true;
       const head = el('summary');
-      const label = el('code', '', visibleLine(path));
-      if (type !== 'delete') {
-        markPath(label, path, firstChange(diff));
-      }
-      head.append(label);
+      head.append(el('code', '', visibleLine(path)));
       const words = from ? trans.__('moved from %1', visibleLine(from)) : kindWord(type);
       if (words) {
         head.append(' ', el('span', 'oc-why', words));
@@ -55,7 +52,14 @@ export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
         drawDiff(box.inner, diff);
         box.ready();
       }
-      return block;
+      file.append(block);
+      if (type !== 'delete') {
+        // beside the heading: a button inside of what folds is no button to a screen reader
+        const link = el('span', 'oc-fileopen', trans.__('open'));
+        markPath(link, path, firstChange(diff));
+        file.append(link);
+      }
+      return file;
     })
   );
 }

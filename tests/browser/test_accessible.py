@@ -1,0 +1,64 @@
+"""axe-core finds nothing serious in any card, panel or viewer, light or dark; motion is reduced where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Servers
+from tests.browser.scene import Scene, build
+from tests.support import browser as support
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+OURS = (".oc-card", ".oc-panel", ".oc-pages", ".oc-status")
+"""What we draw; the rest of the page is JupyterLab's."""
+CHECK = """async include => {
+    const found = include.filter(place => document.querySelector(place));
+    const { violations } = await axe.run({ include: found }, { resultTypes: ['violations'] });
+    return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) =>
+        `${id}: ${nodes.map(({ target, failureSummary }) => `${target.join(' ')}\\n  ${failureSummary}`).join('\\n')}`);
+}"""
+
+
+@pytest.fixture(scope="module")
+def scene(servers: Servers) -> Iterator[Scene]:
+    """A card of every state, the side panel and a whole output, with axe-core in the page."""
+    assert AXE.is_file(), "axe-core is missing: npm ci in labextension/ fetches it"
+    with support.browse(servers("lab")) as opened:
+        made = build(opened)
+        made.page.add_script_tag(path=AXE)
+        yield made
+        assert made.notebook.errors == []
+
+
+def faults(scene: Scene, *places: str) -> list[Any]:
+    """What axe-core calls serious or critical in these places."""
+    return list(scene.notebook.evaluate(CHECK, list(places)))
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_cards_panels_and_the_viewer(scene: Scene, theme: str) -> None:
+    scene.theme(theme)
+    found = faults(scene, *OURS)
+    for tab in scene.tabs():
+        scene.tab(tab)
+        found += faults(scene, ".oc-panel")
+    scene.viewer()
+    found += faults(scene, ".oc-pages")
+    scene.leave_viewer()
+    assert found == [], "\n\n".join(found)
+
+
+def test_nothing_moves_where_motion_is_to_be_reduced(scene: Scene) -> None:
+    moving = (
+        "() => document.getAnimations().filter(a => a.effect.target?.closest('.oc-card, .oc-panel, .oc-pages')).length"
+    )
+    assert scene.notebook.evaluate(moving) == 0
+    scene.page.emulate_media(reduced_motion="no-preference")
+    assert scene.notebook.evaluate(moving) > 0, "what runs turns elsewhere, so that the check above can fail"
+    scene.page.emulate_media(reduced_motion="reduce")
