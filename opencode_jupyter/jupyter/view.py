@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core._store_rows import encode
 from ..core.asking import NOT_OF_ARGUMENTS
 from ..core.permission import Decision
 from ..core.state import Completed, Failed, Running, ToolPart, now_ms
@@ -34,6 +35,8 @@ NESTED_LINES = 20
 VALUE_CHARS = 2_000
 """A longer value of the input is cut while the call runs; the settled card keeps what the model sees."""
 DIFF_CHARS = 200_000
+EDITABLE_CHARS = 100_000
+"""Longer arguments, as JSON, can't be changed in an ask."""
 COUNT_LINES_UP_TO = 64 * 1024 * 1024
 """Bytes; the lines of a bigger spill file are not counted."""
 
@@ -103,7 +106,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
         wire.pop("attachments", None)
     if extras.asks is not None:
-        ui.update(_asked(extras.asks, whole=wire["input"] == state.input))
+        ui.update(_asked(extras.asks, state.input, shown=wire["input"]))
     if extras.children:
         ui["children"] = extras.children
     if metadata:
@@ -142,11 +145,15 @@ def _decision(decision: Decision) -> dict[str, Any]:
     return shown
 
 
-def _asked(view: AskView, *, whole: bool) -> dict[str, dict[str, Any]]:
-    """What waits. The arguments may be changed if the card has the `whole` of them: what is cut can't be sent back."""
+def _asked(view: AskView, given: dict[str, Any], shown: Any) -> dict[str, dict[str, Any]]:
+    """What waits. The arguments may be changed where they are not too long; those that the card cuts go along whole."""
     found = view.to_json()
-    if whole and "ask" in found and found["ask"]["permission"] not in NOT_OF_ARGUMENTS:
-        found["ask"]["editable"] = True
+    ask = found.get("ask")
+    if ask is not None and ask["permission"] not in NOT_OF_ARGUMENTS:
+        if shown == given:
+            ask["editable"] = True
+        elif len(encode(given)) <= EDITABLE_CHARS:
+            ask.update(editable=True, input=given)
     return found
 
 

@@ -11,6 +11,8 @@ import pytest
 from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
+from opencode_jupyter.jupyter.view import Extras, card_part
+from opencode_jupyter.jupyter.view_asks import AskView, digest_of
 
 pytestmark = pytest.mark.anyio
 RULES = {"permission": {"bash": {"*": "ask", "rm *": "deny"}, "greet": "ask"}}
@@ -105,3 +107,19 @@ async def test_other_asks_of_the_session_go_on_waiting(tmp_path: Path) -> None:
         for request in ws.permissions.pending():
             ws.permissions.reply(request.id, "once")
         assert [r.output for r in await both] == ["hello Edsger", "hello Grace"]
+
+
+async def test_long_arguments_go_to_the_card_whole_so_that_they_can_be_changed(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, {"permission": {"edit": "ask"}}) as ws:
+        for size, whole in ((10, False), (50_000, True), (200_000, None)):
+            arguments = {"filePath": "a.txt", "content": "x" * size}
+            running = asyncio.ensure_future(ws.call("write", arguments))
+            [request] = await asked(ws)
+            assert request.tool is not None
+            part = ws.calls[request.tool["callID"]].part
+            shown = card_part(part, Extras(asks=AskView(request, digest_of(request))), live=True)
+            ask = shown["ui"]["ask"]
+            assert ask.get("editable", False) == (whole is not None)
+            assert ask.get("input") == (arguments if whole else None)
+            ws.permissions.reply(request.id, "once")
+            await running

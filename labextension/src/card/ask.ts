@@ -224,8 +224,13 @@ export class AskView extends Prompt {
     }
   }
 
+  /** The arguments, whole: the card's own may be cut. */
+  private get given(): Record<string, unknown> {
+    return this.ask.input ?? this.input;
+  }
+
   private get mayChange(): boolean {
-    return !!this.ask.editable && !!this.callbacks.revise && Object.keys(this.input).length > 0;
+    return !!this.ask.editable && !!this.callbacks.revise && Object.keys(this.given).length > 0;
   }
 
   private change(): void {
@@ -234,7 +239,7 @@ export class AskView extends Prompt {
       return;
     }
     if (!this.form) {
-      this.form = new ReviseForm(this.input, input => revise(this.ask, input), () => this.back());
+      this.form = new ReviseForm(this.given, input => revise(this.ask, input), () => this.back());
       this.controls.push(...this.form.controls);
       this.note.before(this.form.node);
     }

@@ -73,8 +73,10 @@ export interface CardAsk {
   rule?: CardRule;
   /** Where there are several patterns: the rule that decides each, in their order. */
   rules?: CardRule[];
-  /** Whether a person may change the call's arguments: its card has them whole. */
+  /** Whether a person may change the call's arguments. */
   editable?: boolean;
+  /** The arguments whole, where the card's own are cut. */
+  input?: Record<string, unknown>;
   /** When it was asked, in milliseconds since 1970 (the kernel's clock). */
   asked: number;
   /** Place among the asks that wait, counted from 1, and how many wait: `[2, 3]`. */
