@@ -4,18 +4,13 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { documents, kernelOf } from './kernel';
 import type { KernelDocument } from './kernel';
-
-const RUN = 'notebook:run-cell';
+import { insertCell } from './lab/insert';
+import type { CellsPanel } from './lab/insert';
 
 /** What is needed of a notebook's panel. */
 interface Panel extends KernelDocument {
   id: string;
-  content: {
-    widgets: readonly { node: HTMLElement; model: { trusted?: boolean } }[];
-    activeCellIndex: number;
-    deselectAll(): void;
-    model: { readOnly?: boolean; sharedModel: { insertCell(index: number, cell: { cell_type: 'code'; source: string }): unknown } } | null;
-  };
+  content: CellsPanel['content'] & { widgets: readonly { node: HTMLElement; model: { trusted?: boolean } }[] };
 }
 
 /** Where a card stands. */
@@ -51,13 +46,6 @@ export class Again {
       return;
     }
     const { panel, index, trusted } = spot;
-    const { content } = panel;
-    content.model?.sharedModel.insertCell(index + 1, { cell_type: 'code', source });
-    this.app.shell.activateById(panel.id);
-    content.deselectAll();
-    content.activeCellIndex = index + 1;
-    if (trusted) {
-      void this.app.commands.execute(RUN);
-    }
+    insertCell(this.app, panel, index + 1, source, trusted);
   }
 }

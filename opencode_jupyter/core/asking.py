@@ -39,6 +39,22 @@ NOT_OF_ARGUMENTS = frozenset({TRUST, "doom_loop"})
 REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
 
 
+def rules_for(workspace: Workspace, agent: Agent, session: Session, by: By) -> list[Rule]:
+    """The rules that a call is judged by, but for this session's approvals: the agent's, then the session's.
+
+    Args:
+        workspace: where the call is made.
+        agent: for whom.
+        session: the session it belongs to.
+        by: who makes it.
+    """
+    rules = agent.model_permission if by == "model" else agent.permission
+    own = workspace.rules
+    if own or session.permission or session.parent_id is not None:
+        return [*rules, *own, *rules_of(workspace, session)]
+    return rules
+
+
 class Asking:
     """The part of a `Call` that asks."""
 
@@ -68,11 +84,7 @@ class Asking:
     @property
     def ruleset(self) -> list[Rule]:
         """The rules this call is judged by: the agent's, then the session's."""
-        rules = self._agent.model_permission if self._by == "model" else self._agent.permission
-        own = self._workspace.rules
-        if own or self.session.permission or self.session.parent_id is not None:
-            return [*rules, *own, *rules_of(self._workspace, self.session)]
-        return rules
+        return rules_for(self._workspace, self._agent, self.session, self._by)
 
     async def ask_trust(self, permission: str, pattern: str, metadata: dict[str, Any]) -> Decision:
         """Ask a person before code of the project is loaded; no rule of a config file answers it (`core.trust`).
@@ -114,8 +126,9 @@ class Asking:
             )
         except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError, ArgumentsRevisedError):
             history = self._workspace.permissions.history
-            if history and history[-1].permission == permission:
-                self._decided(history[-1])
+            last = history[-1] if history else None
+            if last is not None and (last.permission, last.session_id) == (permission, part.session_id):
+                self._decided(last)
             raise
         finally:
             self.asked -= 1

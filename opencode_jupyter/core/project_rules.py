@@ -110,16 +110,24 @@ def forget(workspace: Workspace, rule: Rule) -> str | None:
     Raises:
         ToolError: it can't be taken out there; it says why.
     """
+    path = file_of(workspace, rule)
+    if path is None:
+        return None
+    if not remove_rule(path, rule.permission, rule.pattern, root=_root(workspace)):
+        raise ToolError(f'{rule.origin} has no such rule (any more) in its "permission"; edit it there')
+    workspace.reload_config()
+    return rule.origin
+
+
+def file_of(workspace: Workspace, rule: Rule) -> Path | None:
+    """The project's config file that a rule comes from, if it is one that can be rewritten."""
     root = _root(workspace)
     for source, _ in workspace.config.sources:
         path = Path(source)
         if not path.is_absolute() or not path.is_relative_to(root) or path.suffix not in (".json", ".jsonc"):
             continue
         if display(path, root, workspace.config.home) == rule.origin:
-            if not remove_rule(path, rule.permission, rule.pattern, root=root):
-                raise ToolError(f'{rule.origin} has no such rule (any more) in its "permission"; edit it there')
-            workspace.reload_config()
-            return rule.origin
+            return path
     return None
 
 

@@ -6,12 +6,14 @@ import json
 from html import escape
 from typing import TYPE_CHECKING
 
+from ..core.asking import rules_for
 from ..core.permission import EDIT_TOOLS
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
 from .tables import Table, cell
 
 if TYPE_CHECKING:
+    from ..core.call import By
     from ..core.permission import Rule
     from ..core.tool import Tool
     from ..core.workspace import Workspace
@@ -139,15 +141,14 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
     return Table(rows, ("tool", "description", "source", "now", "by"), notes=notes, empty="There are no tools.")
 
 
-def rules_in_force(workspace: Workspace, agent: str | None = None) -> list[Rule]:
-    """The rules that a call from a cell is judged by, but for this session's approvals."""
-    rules = [*workspace.agent(agent).permission, *workspace.rules]
-    return [*rules, *workspace.sessions.default.permission]
+def rules_in_force(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
+    """The rules that a call from a cell (`by` a person or a model) is judged by, but for this session's approvals."""
+    return list(rules_for(workspace, workspace.agent(agent), workspace.sessions.default, by))
 
 
-def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | None = None) -> Rule:
+def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | None = None, by: By = "user") -> Rule:
     """The rule that would decide this now, approvals included."""
-    return workspace.permissions.check(permission, [pattern], rules_in_force(workspace, agent))[0]
+    return workspace.permissions.check(permission, [pattern], rules_in_force(workspace, agent, by))[0]
 
 
 def permission_of(tool: str) -> str:

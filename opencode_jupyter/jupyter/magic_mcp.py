@@ -19,10 +19,11 @@ from .tables import Message, Table
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
+    from ..mcp import McpServers, ServerSpec
     from ..mcp.connection import Status
     from .notebook import Notebook
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 LINES = 50
 """Lines that ``%mcp logs`` shows if it is not told how many."""
@@ -122,7 +123,7 @@ def logs(request: Request) -> Message:
     name = request.name(usage)
     request.end(usage)
     limit = _number(count) if count is not None else LINES
-    lines = [visible(_COLOURS.sub("", line)) for line in request.servers.logs(name)]
+    lines = [visible(COLOURS.sub("", line)) for line in request.servers.logs(name)]
     if not lines:
         return Message(f"{name} has written nothing.")
     left = len(lines) - limit
@@ -159,15 +160,19 @@ def one(request: Request, name: str, status: Status, notes: tuple[str, ...] = ()
 
 def row(request: Request, name: str, status: Status) -> dict[str, Any]:
     """What a table says of one server."""
-    spec = request.spec(name)
-    trusted = "yours" if spec.own else "trusted" if request.servers.trusted(spec) else "not trusted"
+    return described(request.workspace, request.servers, request.spec(name), status)
+
+
+def described(workspace: Workspace, servers: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
+    """What people are told of one server."""
+    trusted = "yours" if spec.own else "trusted" if servers.trusted(spec) else "not trusted"
     return {
-        "server": name,
+        "server": spec.name,
         "status": status.state,
         "tools": status.tools if status.state == "connected" else None,
         "transport": ("stdio" if spec.local else spec.transport or "http or sse") if spec.local or spec.url else None,
         "target": status.target,
-        "source": shown_file(request.workspace, status.source or spec.source),
+        "source": shown_file(workspace, status.source or spec.source),
         "trust": trusted,
         "note": words_of(status),
     }

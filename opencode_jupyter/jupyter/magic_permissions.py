@@ -1,24 +1,27 @@
-"""``%permissions``: the rules in force with where each comes from, adding and revoking some, modes, trying one out.
-
-Rules typed here go behind the agent's (``Workspace.rules``), or with ``--project`` into the project's configuration.
-What a person allowed by a click, and what a mode sets, are approvals: they decide before other rules, but never
-against a rule that denies.
-"""
+"""``%permissions``: the rules in force with where each comes from, adding and revoking some, modes, trying one out."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
-from ..core.agents import NOTEBOOK, OPENCODE
 from ..core.errors import InvalidArgumentsError, ToolError
-from ..core.permission import ACTIONS, EDIT_TOOLS, Rule, expand
+from ..core.permission import ACTIONS, Rule, expand
 from ..core.permission.modes import BYPASS, MODES, mode_of, set_mode
 from .arguments_words import Word, words
-from .completion import PERMISSIONS, PERMISSIONS_COMMANDS
-from .help import permission_of, rule_now, rules_in_force
+from .completion import PERMISSIONS_COMMANDS
+from .help import rule_now
 from .magic_tools import HISTORY, count_of, unknown
+from .rule_changes import (
+    add_rules,
+    in_order,
+    known_permissions,
+    own_rules,
+    permission_named,
+    revoke_rule,
+    said,
+    save_rules,
+)
 from .tables import Message, Table, Warned
 
 if TYPE_CHECKING:
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
     from ..core.workspace import Workspace
     from .notebook import Notebook
 
-TYPED = "this session"
-"""Origin of the rules that are typed here."""
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
 _HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "by", "rule", "reply", "message")
 PROJECT = "--project"
@@ -46,25 +47,20 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
     if not found:
         return listed(workspace, agent)
     command, rest = found[0].text, found[1:]
-    if command in ACTIONS:
-        return notebook.on_engine(add, workspace, cast("Action", command), rest, line, agent)
-    if command == "revoke":
-        return notebook.on_engine(revoke, workspace, rest, line, agent)
-    if command == "mode":
-        return notebook.on_engine(mode, workspace, [w.text for w in rest])
+    if command in ACTIONS or command in ("revoke", "mode"):
+        try:
+            if command == "mode":
+                return notebook.on_engine(mode, workspace, [w.text for w in rest])
+            if command == "revoke":
+                return notebook.on_engine(revoke, workspace, rest, line, agent)
+            return notebook.on_engine(add, workspace, cast("Action", command), rest, line, agent)
+        finally:
+            notebook.panel.changed("rules")
     if command == "test":
         return try_out(workspace, rest, line, agent)
     if command == "history":
         return history(workspace, [w.text for w in rest])
     raise unknown("%permissions", command, PERMISSIONS_COMMANDS)
-
-
-def in_order(workspace: Workspace, agent: str | None = None) -> list[Rule]:
-    """Every rule in force, approvals last."""
-    approved = workspace.permissions.approved
-    # A typed rule that was put behind the approvals too is shown there, where it decides.
-    rules = [r for r in rules_in_force(workspace, agent) if not (r.origin == TYPED and r in approved)]
-    return [*rules, *approved]
 
 
 def listed(workspace: Workspace, agent: str | None = None) -> Table:
@@ -87,25 +83,15 @@ def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent
     """``%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project]``."""
     rest, line, project = _project_option(rest, line)
     if not rest:
-        said = f"%permissions {action} wants a permission: %permissions {action} bash 'git *'"
-        raise InvalidArgumentsError(f"{said}; permissions are {', '.join(_known(workspace))}.")
-    permission, note = _permission(workspace, rest[0].text)
+        usage = f"%permissions {action} wants a permission: %permissions {action} bash 'git *'"
+        raise InvalidArgumentsError(f"{usage}; permissions are {', '.join(known_permissions(workspace))}.")
+    permission, note = permission_named(workspace, rest[0].text)
     notes = [note] if note else []
     patterns = _patterns(permission, rest[1:], line)
     if project:
         return _save(workspace, permission, patterns, action, notes, agent)
-    rules = [Rule(permission, expand(p), action, TYPED) for p in patterns]
-    for rule in rules:
-        workspace.rules[:] = [r for r in workspace.rules if r != rule]
-        workspace.rules.append(rule)
-        if action != "deny" and workspace.permissions.approved:
-            # Approvals decide before typed rules, and what is typed later should win.
-            workspace.permissions.revoke(rule)
-            workspace.permissions.remember(rule)
-    for rule in rules:
-        now = rule_now(workspace, permission, rule.pattern, agent)
-        if now.action != action:
-            notes.append(f"{permission} {rule.pattern} is still decided by: {_said(now)}")
+    rules, more = add_rules(workspace, action, permission, patterns, agent)
+    notes += more
     rows = [{"n": _number(workspace, rule, agent), **rule.to_wire(), "origin": rule.origin} for rule in rules]
     return Table(rows, _COLUMNS, title="Added, until the kernel ends:", notes=notes)
 
@@ -113,32 +99,29 @@ def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent
 def _save(
     workspace: Workspace, permission: str, patterns: list[str], action: Action, notes: list[str], agent: str | None
 ) -> Table:
-    saved = workspace.save_rules(permission, patterns, action, agent=agent)
+    saved, more = save_rules(workspace, action, permission, patterns, agent)
     rules = in_order(workspace, agent)
     rows = []
     for pattern in map(expand, saved.patterns):
         wanted = Rule(permission, pattern, action)
         places = [n for n, rule in enumerate(rules, 1) if rule == wanted and rule.origin in saved.files]
         rows += [{"n": n, **wanted.to_wire(), "origin": rules[n - 1].origin} for n in places[-1:]]
-        now = rule_now(workspace, permission, pattern, agent)
-        if now.action != action and not any(_said(now) in said for said in saved.notes):
-            notes.append(f"{permission} {pattern} is still decided by: {_said(now)}")
     title = f"Saved in {', '.join(saved.files)}, for this and every later session in this project:"
-    return Table(rows, _COLUMNS, title=title, notes=[*notes, *saved.notes])
+    return Table(rows, _COLUMNS, title=title, notes=[*notes, *more])
 
 
 def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
     """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules, approvals, and by number the project's rules."""
     if not rest:
         raise InvalidArgumentsError("%permissions revoke wants a rule's number (see %permissions) or a permission.")
-    own = [*workspace.rules, *workspace.permissions.approved]
+    own = own_rules(workspace)
     first = rest[0].text
     if first.isascii() and first.isdigit():
         numbers = [int(word.text) for word in _all_numbers(rest)]
         chosen = [_by_number(workspace, number, agent) for number in numbers]
     else:
         numbers = []
-        permission, _ = _permission(workspace, first)
+        permission, _ = permission_named(workspace, first)
         patterns = [expand(p) for p in _patterns(permission, rest[1:], line)] if len(rest) > 1 else None
         chosen = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
         if not chosen:
@@ -150,33 +133,14 @@ def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None 
         for place, rule in enumerate(chosen):
             if (rule, rule.origin) in gone:
                 continue
-            if any(rule is r for r in own):
-                workspace.rules[:] = [r for r in workspace.rules if r != rule]
-                workspace.permissions.revoke(rule)
-            else:
-                notes.append(_forget(workspace, rule, numbers[place], agent))
+            note = revoke_rule(workspace, rule, own, numbers[place] if numbers else 0, agent)
+            notes += [note] if note else []
             gone[rule, rule.origin] = None
     except ToolError as error:
-        done = f" Revoked before that: {'; '.join(_said(r) for r, _ in gone)}." if gone else ""
+        done = f" Revoked before that: {'; '.join(said(r) for r, _ in gone)}." if gone else ""
         raise ToolError(f"{error}{done}") from None
     rows = [{**rule.to_wire(), "origin": origin} for rule, origin in gone]
     return Table(rows, _COLUMNS[1:], title="Revoked:", notes=notes)
-
-
-def _forget(workspace: Workspace, rule: Rule, number: int, agent: str | None) -> str:
-    """Take a rule of the project's configuration out of its file; a word about it."""
-    file = workspace.forget_rule(rule)
-    if file is None:
-        built_in = rule.origin in ("", OPENCODE, NOTEBOOK) or (
-            rule.origin.startswith("agent ") and "," not in rule.origin
-        )
-        edit = "Add" if built_in else f"Edit it in {rule.origin}, or add"
-        raise ToolError(
-            f"Rule {number} ({_said(rule)}) was not added here. {edit} a later rule: "
-            f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
-        )
-    now = rule_now(workspace, rule.permission, rule.pattern, agent)
-    return f"Removed from {file}. {rule.permission} {rule.pattern} is now decided by: {_said(now)}"
 
 
 def history(workspace: Workspace, rest: list[str]) -> Table:
@@ -189,7 +153,7 @@ def history(workspace: Workspace, rest: list[str]) -> Table:
             "patterns": list(decision.patterns),
             "action": decision.action,
             "by": decision.by,
-            "rule": "; ".join(dict.fromkeys(map(_said, decision.rules))),
+            "rule": "; ".join(dict.fromkeys(map(said, decision.rules))),
             "reply": decision.reply,
             "message": " ".join(filter(None, [decision.message, decision.note])) or None,
         }
@@ -229,7 +193,7 @@ def try_out(workspace: Workspace, rest: list[Word], line: str, agent: str | None
     """``%permissions test PERMISSION PATTERN``: which rule decides."""
     if len(rest) < 2:
         raise InvalidArgumentsError("%permissions test wants a permission and what for: %permissions test bash 'rm x'")
-    permission, note = _permission(workspace, rest[0].text)
+    permission, note = permission_named(workspace, rest[0].text)
     pattern = rest[1].text if len(rest) == 2 else line[rest[1].start :].strip()
     rule = rule_now(workspace, permission, pattern, agent)
     notes = [note] if note else []
@@ -256,30 +220,6 @@ def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
             raise InvalidArgumentsError("Several commands go in quotes, each: %permissions allow bash 'git *' 'ls *'")
         return [line[rest[0].start :].strip()]
     return [word.text if word.key is None else line[word.start : word.end] for word in rest]
-
-
-def _permission(workspace: Workspace, name: str) -> tuple[str, str]:
-    """The permission that is meant, and a word about it.
-
-    Raises:
-        InvalidArgumentsError: it looks like a slip of the keyboard.
-    """
-    if name in EDIT_TOOLS and name != "edit":
-        return "edit", f"{name} asks for edit, so the rule speaks of edit."
-    known = _known(workspace)
-    if name in known or any(c in name for c in "*?"):
-        return name, ""
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-    if near:
-        raise InvalidArgumentsError(f"There is no permission {name}. Did you mean {near[0]}?")
-    return name, f"No tool here is known to ask for {name}."
-
-
-def _known(workspace: Workspace) -> list[str]:
-    asked = [d.permission for d in list(workspace.permissions.history)]
-    spoken = [rule.permission for rule in in_order(workspace)]
-    names = [*PERMISSIONS, *map(permission_of, workspace.registry.names()), *asked, *spoken]
-    return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
 
 
 def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]:
@@ -314,8 +254,3 @@ def _revocable(own: list[Rule]) -> str:
     if not own:
         return "None was added here, and nothing was allowed for the session."
     return "Added here: " + "; ".join(dict.fromkeys(f"{r.permission} {r.pattern} {r.action}" for r in own)) + "."
-
-
-def _said(rule: Rule) -> str:
-    origin = f" ({rule.origin})" if rule.origin else ""
-    return f"{rule.permission} {rule.pattern} {rule.action}{origin}"

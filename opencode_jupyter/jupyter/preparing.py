@@ -11,6 +11,7 @@ import contextlib
 import logging
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.call import Call
@@ -69,12 +70,14 @@ def ready_all(notebook: Notebook) -> None:
     ready(notebook, "")
 
 
-def in_background(notebook: Notebook) -> None:
-    """Begin to have all tools ready that need nobody's word, unless that is being done."""
+def in_background(notebook: Notebook, then: Callable[[], None] | None = None) -> None:
+    """Begin to have all tools ready that need nobody's word, unless that is being done; `then` is called at its end."""
     running = _background.get(notebook)
     try:
         if (running is None or running.done()) and unsettled(notebook, None):
-            _background[notebook] = _prepared(notebook, None)
+            begun = _background[notebook] = _prepared(notebook, None)
+            if then is not None:
+                begun.add_done_callback(lambda _: then())
     except Exception:  # a config file that can't be read; the next call says so
         log.debug("tools can't be prepared", exc_info=True)
 

@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 CHANGED = "mcp.tools.changed"
 """Event: a server's tools are not what they were (reference: core.md 22)."""
+STATUS = "mcp.status.changed"
+"""Event: a server is not as it was."""
 FRESH = 1.0
 """Seconds in which the files of other programs are not looked at again."""
 END = 2.7
@@ -401,11 +403,14 @@ class McpServers:
 
     def _changed(self, connection: Connection, tools: bool) -> None:
         """A connection has another status, or other tools."""
-        if not tools or self._closing:
+        if self._closing:
+            return
+        name = connection.spec.name
+        self._workspace.publish(STATUS, lambda: {"server": name})
+        if not tools:
             return
         self._forget_grants(connection)
         self._rebuild()
-        name = connection.spec.name
         self._workspace.publish(CHANGED, lambda: {"server": name})
 
     def _rebuild(self) -> None:

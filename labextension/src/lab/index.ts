@@ -9,12 +9,15 @@ import { consoleIcon } from '@jupyterlab/ui-components';
 import { makeAsks } from '../asks';
 import { makeCalls } from '../calls/section';
 import { trans } from '../i18n';
+import { makeRules } from '../rules/section';
+import { makeServers } from '../servers/section';
+import { makeTools } from '../tools/section';
 import { hubOf } from './hub';
 import { ToolPanel } from './panel';
 import type { MakeSection } from './section';
 
 /** The sections after the asks, in the order of their tabs. */
-const SECTIONS: readonly MakeSection[] = [makeCalls];
+const SECTIONS: readonly MakeSection[] = [makeCalls, makeTools, makeRules, makeServers];
 /** The panel's command. */
 export const SHOW_PANEL = 'opencode-jupyter:show-panel';
 

@@ -12,16 +12,18 @@ import concurrent.futures
 import contextlib
 import inspect
 import logging
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import ToolError
-from . import asks, calls
+from . import asks, calls, rules, servers, tools
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 KIND = "panel"
 SOON = 0.1
@@ -30,7 +32,13 @@ PATIENCE = 2.0
 """Seconds that a request may wait for the engine, which a tool may keep busy."""
 
 Handler = Callable[["Panel", dict[str, Any]], dict[str, Any]]
-HANDLERS: dict[str, Handler] = {**asks.HANDLERS, **calls.HANDLERS}
+HANDLERS: dict[str, Handler] = {
+    **asks.HANDLERS,
+    **calls.HANDLERS,
+    **tools.HANDLERS,
+    **rules.HANDLERS,
+    **servers.HANDLERS,
+}
 """By the request's ``what``. Each module of this package has its own, and names them here."""
 URGENT = frozenset({"asks"})
 ASKING = ("permission.asked", "permission.replied", "question.asked", "question.replied", "question.rejected")
@@ -55,7 +63,7 @@ class Panel:
         self._topics: set[str] = set()
         self._told = False
         self._unsubscribe: list[Callable[[], None]] = []
-        self._watched: set[str] = set()
+        self._watched: set[tuple[str, str]] = set()
 
     def connect(self) -> None:
         """Begin to tell pages of what waits, and make this kernel known to those that are there."""
@@ -77,9 +85,9 @@ class Panel:
 
         For what costs something to listen to: a handler calls it when a page asks the first time.
         """
-        if event in self._watched:
+        if (event, topic) in self._watched:
             return
-        self._watched.add(event)
+        self._watched.add((event, topic))
         self._unsubscribe.append(self.notebook.workspace.bus.subscribe(event, lambda _: self.changed(topic)))
 
     def changed(self, *topics: str) -> None:
@@ -127,11 +135,32 @@ class Panel:
             outcome = fn(*args)
             return await outcome if inspect.isawaitable(outcome) else outcome
 
-        future = self.notebook.engine.submit(work())
-        try:
-            return future.result(patience)
-        except concurrent.futures.TimeoutError:
-            if future.done():
-                raise
-            future.cancel()
-            raise TimeoutError from None
+        return _in_time(self.notebook.engine.submit(work()), patience)
+
+    def within(self, fn: Callable[..., T], *args: Any, patience: float = PATIENCE) -> T:
+        """What `fn` gives on a thread of its own: for what may block, such as a tool that is slow to describe itself.
+
+        Raises:
+            TimeoutError: it took longer than `patience` seconds; it is given up, not ended.
+        """
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args))
+                except BaseException as error:
+                    future.set_exception(error)
+
+        threading.Thread(target=run, name="opencode-panel", daemon=True).start()
+        return _in_time(future, patience)
+
+
+def _in_time(future: concurrent.futures.Future[T], patience: float) -> T:
+    try:
+        return future.result(patience)
+    except concurrent.futures.TimeoutError:
+        if future.done():
+            raise
+        future.cancel()
+        raise TimeoutError from None

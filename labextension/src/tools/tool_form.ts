@@ -1,0 +1,111 @@
+/** One tool: what it is, a form for its arguments, and the cell that is made of them. */
+
+import type { OpenKernel } from '../lab/hub';
+import { insertCell, takesCells } from '../lab/insert';
+import { button, el, setText, show } from '../card/dom';
+import { visible } from '../card/format';
+import { trans } from '../i18n';
+import { wordsOf } from '../lab/choose';
+import type { Surroundings } from '../lab/section';
+import { toolLine } from '../line';
+import { Fields } from './form';
+import { fieldsOf } from './schema';
+import { read } from './values';
+import type { Problem } from './values';
+
+/** Answer to `tool`. */
+export interface ToolReply {
+  name: string;
+  schema: unknown;
+  description: string;
+}
+
+/** Characters of the description that are shown unasked. */
+const SHORT = 200;
+
+export class ToolForm {
+  readonly node = el('form', 'oc-tool');
+  readonly title = el('h3', 'oc-tool-name');
+  private readonly fields: Fields;
+  private readonly shape: ReturnType<typeof fieldsOf>;
+  private readonly said = el('p', 'oc-panel-said');
+
+  /**
+   * @param kernel - where the tool is; undefined when it is gone.
+   */
+  constructor(
+    private readonly around: Pick<Surroundings, 'app' | 'hub'>,
+    private readonly kernel: () => OpenKernel | undefined,
+    private readonly tool: ToolReply
+  ) {
+    this.node.noValidate = true;
+    this.node.addEventListener('submit', event => event.preventDefault());
+    this.title.textContent = tool.name;
+    this.title.tabIndex = -1;
+    this.shape = fieldsOf(tool.schema);
+    this.fields = new Fields(this.shape);
+    this.said.setAttribute('role', 'status');
+    const buttons = el('div', 'oc-tool-buttons');
+    const run = button(trans.__('Run'), '', 'oc-panel-button', () => void this.make(true));
+    run.title = trans.__('In a new cell below the active one');
+    buttons.append(button(trans.__('Insert line'), '', 'oc-panel-button', () => void this.make(false)), run);
+    const none = el('p', 'oc-panel-empty', trans.__('It takes no arguments.'));
+    show(none, !this.shape.length);
+    this.node.append(this.title, ...this.about(), this.fields.node, none, buttons, this.said);
+  }
+
+  private about(): HTMLElement[] {
+    const text = visible(this.tool.description.trim());
+    if (text.length <= SHORT) {
+      return [el('p', 'oc-tool-about', text)];
+    }
+    const fold = el('details', 'oc-tool-about');
+    fold.append(el('summary', '', trans.__('What a model is told of it')), el('pre', 'oc-tool-text', text));
+    return [fold];
+  }
+
+  /** Puts the call into a new cell; `run`: and runs it. */
+  private async make(run: boolean): Promise<void> {
+    const { input, problems } = read(this.shape, this.fields.typed());
+    if (this.wrong(problems)) {
+      return;
+    }
+    const source = toolLine(this.tool.name, input);
+    const kernel = this.kernel();
+    if (source === undefined) {
+      this.say(trans.__('These arguments can’t be written as a line; call the tool from Python.'));
+      return;
+    }
+    if (!kernel || !takesCells(kernel.document)) {
+      this.say(trans.__('There is no notebook that a cell can be put into.'));
+      return;
+    }
+    try {
+      const { name } = this.tool;
+      const request = { what: 'tool_check', name, source, input };
+      const { errors } = await this.around.hub.request<{ errors: Problem[] }>(kernel.id, request);
+      if (this.wrong(errors)) {
+        return;
+      }
+    } catch (error) {
+      this.say(wordsOf(error));
+      return;
+    }
+    const { document } = kernel;
+    if (takesCells(document)) {
+      insertCell(this.around.app, document, document.content.activeCellIndex + 1, source, run);
+      this.say(run ? trans.__('Runs in a new cell.') : trans.__('Put into a new cell.'));
+    }
+  }
+
+  private wrong(problems: readonly Problem[]): boolean {
+    const others = this.fields.tell(problems);
+    const words = others.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message));
+    this.say(problems.length ? [...words, trans.__('Nothing was made of it yet.')].join(' ') : '');
+    return problems.length > 0;
+  }
+
+  private say(words: string): void {
+    setText(this.said, words);
+  }
+}

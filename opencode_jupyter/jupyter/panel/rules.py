@@ -1,0 +1,271 @@
+"""The rules of this kernel, for the panel: in force with their origin, changed by a person there, tried out.
+
+What is changed here is a person's own act: the origin of a rule and the history say that it came from the panel.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from ...core.errors import InvalidArgumentsError, ToolError
+from ...core.permission import ACTIONS, Rule
+from ...core.permission.modes import MODES, mode_of, of_mode, set_mode
+from ...core.project_rules import file_of
+from ..arguments_schema import spec_of
+from ..help import rule_now
+from ..rule_changes import (
+    PANEL,
+    add_rules,
+    in_order,
+    known_permissions,
+    note_change,
+    own_rules,
+    permission_named,
+    revoke_rule,
+    save_rules,
+)
+
+if TYPE_CHECKING:
+    from ...core.call import By
+    from ...core.permission import Decision
+    from ...core.permission.rules import Action
+    from .service import Panel
+
+LONGEST = 10_000
+"""Characters of a pattern or a command."""
+
+
+def rules(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """The rules in the order in which they decide (the last that fits does); ``agent``, and ``by``: whose calls.
+
+    Returns:
+        ``rules``: of each ``n``, ``permission``, ``pattern``, ``action``, ``origin``, ``kind`` (``session``,
+        ``project``: these can be taken back; ``mode``; "" for all others) and ``approval`` (never undoes a deny).
+        ``mode``, ``modes`` (what each means), ``agent``, ``agents``, ``permissions``.
+    """
+    panel.watch("permission.replied", "rules")
+    answer: dict[str, Any] = panel.on_engine(_rules, panel, _agent(panel, asked), _by(asked))
+    return answer
+
+
+def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
+    workspace = panel.notebook.workspace
+    own = own_rules(workspace)
+    approvals = len(workspace.permissions.approved)
+    found = in_order(workspace, agent, by)
+    told = []
+    for n, rule in enumerate(found, 1):
+        if of_mode(rule):
+            kind = "mode"
+        elif any(rule is one for one in own):
+            kind = "session"
+        else:
+            kind = "project" if file_of(workspace, rule) is not None else ""
+        approval = n > len(found) - approvals
+        told.append({"n": n, **rule.to_wire(), "origin": rule.origin, "kind": kind, "approval": approval})
+    return {
+        "rules": told,
+        "mode": mode_of(workspace),
+        "modes": {name: one.said for name, one in MODES.items()},
+        "agent": workspace.agent(agent).name,
+        "agents": [name for name, one in workspace.agents.items() if not one.hidden],
+        "permissions": known_permissions(workspace),
+    }
+
+
+def add(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Add a rule: ``permission``, ``pattern``, ``action``, ``project`` (whether in its configuration), ``agent``.
+
+    Returns:
+        ``notes``: words for the person.
+
+    Raises:
+        ToolError: it is none, or could not be saved; it says why.
+    """
+    action = asked.get("action")
+    if action not in ACTIONS:
+        raise InvalidArgumentsError(f"A rule says {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}.")
+    name, pattern = _text(asked, "permission"), _text(asked, "pattern") or "*"
+    if not name:
+        raise InvalidArgumentsError("A rule wants a permission, such as bash or edit.")
+    notes = panel.on_engine(
+        _add, panel, cast("Action", action), name, pattern, asked.get("project") is True, _agent(panel, asked)
+    )
+    panel.changed("rules")
+    return {"notes": notes}
+
+
+def _add(panel: Panel, action: Action, name: str, pattern: str, project: bool, agent: str | None) -> list[str]:
+    workspace = panel.notebook.workspace
+    permission, note = permission_named(workspace, name)
+    if project:
+        saved, notes = save_rules(workspace, action, permission, [pattern], agent)
+        where = ", ".join(saved.files)
+        notes = [f"Saved in {where}.", *notes]
+        changed = [Rule(permission, one, action, where) for one in saved.patterns]
+    else:
+        changed, notes = add_rules(workspace, action, permission, [pattern], agent, PANEL)
+        where = "this session"
+    note_change(workspace, changed, f"rule added in the panel, for {where}")
+    return [one for one in (note, *notes) if one]
+
+
+def revoke(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Take the rule ``n`` back, which must be the one that ``rule`` shows (the list may have changed meanwhile).
+
+    Returns:
+        ``notes``: words for the person.
+
+    Raises:
+        ToolError: the rule is another one now, or can't be taken back here.
+    """
+    number, shown = asked.get("n"), asked.get("rule")
+    if not isinstance(number, int) or not isinstance(shown, dict):
+        raise ToolError("Which rule?")
+    notes = panel.on_engine(_revoke, panel, number, shown, _agent(panel, asked), _by(asked))
+    panel.changed("rules")
+    return {"notes": notes}
+
+
+def _revoke(panel: Panel, number: int, shown: dict[str, Any], agent: str | None, by: By) -> list[str]:
+    workspace = panel.notebook.workspace
+    found = in_order(workspace, agent, by)
+    rule = found[number - 1] if 1 <= number <= len(found) else None
+    if rule is None or {**rule.to_wire(), "origin": rule.origin} != {key: shown.get(key) for key in _SHOWN}:
+        raise ToolError("The rules have changed meanwhile; look again.")
+    if of_mode(rule):
+        raise ToolError(f"This rule is of the {rule.origin}; choose another mode.")
+    note = revoke_rule(workspace, rule, own_rules(workspace), number, agent)
+    note_change(workspace, [rule], "rule revoked in the panel")
+    return [note] if note else []
+
+
+_SHOWN = ("permission", "pattern", "action", "origin")
+
+
+def mode(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Put the ``mode`` into force for every session of this kernel: ``{"before"}``.
+
+    Raises:
+        ToolError: there is none of that name, or it is not allowed.
+    """
+    name = _text(asked, "mode")
+    before = panel.on_engine(_mode, panel, name)
+    panel.changed("rules")
+    return {"before": before}
+
+
+def _mode(panel: Panel, name: str) -> str:
+    workspace = panel.notebook.workspace
+    old = [rule for rule in own_rules(workspace) if of_mode(rule)]
+    before = set_mode(workspace, None, name)
+    if before != name:
+        # the default mode has no rules: then those of the other, which it takes away
+        brought = [rule for rule in own_rules(workspace) if of_mode(rule)] or old
+        for action in dict.fromkeys(rule.action for rule in brought):
+            same = [rule for rule in brought if rule.action == action]
+            for permission in dict.fromkeys(rule.permission for rule in same):
+                note_change(workspace, [r for r in same if r.permission == permission], f"mode {name}, in the panel")
+    return before
+
+
+def test(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """What would happen to ``text`` under ``name`` (a tool or a permission), done ``by`` a person or a model.
+
+    Of a tool with a JSON object, and of one that takes a command or code, a call is made that asks and does nothing
+    (``%tool --dry-run``); anything else is a pattern of a permission. The same functions judge it as judge calls.
+
+    Returns:
+        ``verdict`` (``allow``, ``ask`` or ``deny``), ``how`` (``call`` or ``pattern``), ``rows``: of each
+        ``permission`` and ``pattern`` the ``action`` and the ``rule`` that decides.
+
+    Raises:
+        ToolError: there is no such tool or permission, or no such call could be made.
+    """
+    name, text = _text(asked, "name"), _text(asked, "text")
+    if not name:
+        raise InvalidArgumentsError("Name a tool or a permission, such as bash.")
+    agent, by = _agent(panel, asked), _by(asked)
+    workspace = panel.notebook.workspace
+    arguments = panel.within(_arguments, panel, name, text)
+    if arguments is not None:
+        decisions: list[Decision] = panel.on_engine(_dry_run, panel, name, arguments, agent, by)
+        rows = [
+            _row(one.permission, pattern, rule)
+            for one in decisions
+            for pattern, rule in zip(one.patterns, one.rules, strict=False)
+        ]
+        return {"how": "call", "verdict": _verdict(rows), "rows": rows}
+    permission, note = permission_named(workspace, name)
+    pattern = text or "*"
+    row = _row(permission, pattern, rule_now(workspace, permission, pattern, agent, by))
+    return {"how": "pattern", "verdict": row["action"], "rows": [row], "note": note}
+
+
+def _arguments(panel: Panel, name: str, text: str) -> dict[str, Any] | None:
+    """The arguments of the call that is meant; None where a pattern is."""
+    registry = panel.notebook.workspace.registry
+    tool = registry.get(name)
+    if tool is None:
+        return None
+    if text.lstrip().startswith("{"):
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InvalidArgumentsError(f"These arguments are no JSON object: {error}") from None
+        return given if isinstance(given, dict) else None
+    spec = spec_of(tool, registry)
+    if not spec.raw or not text or spec.body is None:
+        return None
+    arguments = {spec.body.name: text}
+    if spec.find("description") is not None:
+        arguments["description"] = "tried out"
+    return arguments
+
+
+async def _dry_run(panel: Panel, name: str, arguments: dict[str, Any], agent: str | None, by: By) -> list[Decision]:
+    return await panel.notebook.workspace.dry_run(name, arguments, agent=agent, by=by)
+
+
+def _row(permission: str, pattern: str, rule: Rule) -> dict[str, Any]:
+    return {
+        "permission": permission,
+        "pattern": pattern,
+        "action": rule.action,
+        "rule": {**rule.to_wire(), "origin": rule.origin},
+    }
+
+
+def _verdict(rows: list[dict[str, Any]]) -> str:
+    actions = {row["action"] for row in rows}
+    return "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
+
+
+def _agent(panel: Panel, asked: dict[str, Any]) -> str | None:
+    name = asked.get("agent")
+    if not isinstance(name, str) or not name:
+        return None
+    panel.notebook.workspace.agent(name)  # raises where there is none
+    return name
+
+
+def _by(asked: dict[str, Any]) -> By:
+    return "model" if asked.get("by") == "model" else "user"
+
+
+def _text(asked: dict[str, Any], key: str) -> str:
+    value = asked.get(key)
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) > LONGEST:
+        raise InvalidArgumentsError(f"That is too long: {len(text):,} characters; {LONGEST:,} are taken here.")
+    return text
+
+
+HANDLERS: dict[str, Any] = {
+    "rules": rules,
+    "rule_add": add,
+    "rule_revoke": revoke,
+    "rule_mode": mode,
+    "rule_test": test,
+}

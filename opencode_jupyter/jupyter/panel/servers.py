@@ -1,0 +1,247 @@
+"""The MCP servers of this kernel, for the panel: how each is, what it wrote last, and connecting, ending, signing in.
+
+What takes long is begun here and never waited for: its end is kept as a word for the person, and pages are told that
+something has changed. No answer holds a secret: command lines and logs come without them, and tokens never leave the
+store. A sign-in's address is told while it is under way, for the person to open.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import weakref
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ...core.errors import ToolError
+from ...text.visible import visible
+
+if TYPE_CHECKING:
+    from ...mcp import McpServers, ServerSpec
+    from ...mcp.connection import Status
+    from ...mcp.logins import Login, Logins
+    from .service import Panel
+
+log = logging.getLogger(__name__)
+
+LINES = 20
+"""Lines of a server's log that are told."""
+LINE = 500
+"""Characters of each."""
+SCHEMES = ("http", "https")
+
+
+class _Begun:
+    """What a page had begun in one kernel: the words about how it ended, by server."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, str] = {}
+        self.busy: dict[str, str] = {}
+        """What is being done with a server."""
+
+
+_begun: weakref.WeakKeyDictionary[Panel, _Begun] = weakref.WeakKeyDictionary()
+
+
+def servers(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """All servers.
+
+    Returns:
+        ``servers``: of each what ``%mcp`` shows, ``log`` (the last lines), ``busy`` (what is being done), ``said`` (how
+        the last action ended), ``signsIn`` (whether it takes logins) and, while one is under way, ``login``: its
+        ``url`` (None while it is not known yet), ``host``, ``comesBack`` (whether the browser's answer reaches this
+        kernel by itself).
+    """
+    panel.watch("mcp.tools.changed", "servers")
+    panel.watch("mcp.status.changed", "servers")
+    there = _servers(panel)
+    status = there.status()
+    return {"servers": [_one(panel, there, spec, status[name]) for name, spec in there.specs().items()]}
+
+
+def _one(panel: Panel, there: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
+    from ..magic_mcp import COLOURS, described  # here: it needs the notebook, which needs this package
+
+    begun = _begun_of(panel)
+    told = described(panel.notebook.workspace, there, spec, status)
+    told["note"] = _clean(spec, told["note"])
+    lines = there.logs(spec.name)[-LINES:]
+    told["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]
+    told["busy"] = begun.busy.get(spec.name, "")
+    told["said"] = _clean(spec, begun.words.get(spec.name, ""))
+    told["signsIn"] = bool(spec.url) and spec.oauth is not False
+    login = _under_way(panel, spec.name)
+    told["login"] = _login(login) if login is not None else None
+    return told
+
+
+def connect(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Begin to connect the server ``name``, anew if it is connected."""
+    there, spec = _named(panel, asked)
+
+    async def work() -> str:
+        status = await there.connect(spec.name)
+        return "" if status.state == "connected" else status.error
+
+    return _begin(panel, spec.name, "connecting", work())
+
+
+def disconnect(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Begin to end the server ``name``; it stays down until it is connected."""
+    there, spec = _named(panel, asked)
+
+    async def work() -> str:
+        await there.disconnect(spec.name)
+        return ""
+
+    return _begin(panel, spec.name, "disconnecting", work())
+
+
+def sign_in(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Begin a login at the server ``name``; its address is told by `servers` when it is known, and it then connects.
+
+    Raises:
+        ToolError: the server is not trusted yet.
+    """
+    there, spec = _named(panel, asked)
+    if not there.trusted(spec):
+        raise ToolError(f"The MCP server {spec.name} is not trusted yet; run %tools trust")
+
+    async def work() -> str:
+        async def then() -> Status:
+            return await there.connect(spec.name)
+
+        login = await _logins(panel).begin(spec, then)
+        if await login.known() and urlsplit(login.url).scheme not in SCHEMES:
+            await login.cancel()
+            raise ToolError(f"{spec.name} names an address for the login that no browser should open")
+        panel.changed("servers")
+        return await login.done()
+
+    return _begin(panel, spec.name, "signing in", work())
+
+
+def give_code(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Give the ``address`` that the browser ended at to the login of the server ``name``, where it can't come back.
+
+    Raises:
+        ToolError: no login is under way, or the address is none of this login.
+    """
+    _, spec = _named(panel, asked)
+    login = _under_way(panel, spec.name)
+    if login is None:
+        raise ToolError(f"No login at {spec.name} is under way; begin one with Sign in.")
+    panel.on_engine(login.redirect.give, str(asked.get("address") or "").strip())
+    return {}
+
+
+def cancel(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Give up the login at the server ``name``."""
+    _, spec = _named(panel, asked)
+
+    async def work() -> None:
+        await _logins(panel).give_up(spec.name)
+
+    panel.on_engine(work)
+    panel.changed("servers")
+    return {}
+
+
+def sign_out(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Begin to forget the login at the server ``name``, and end the server if it is connected."""
+    there, spec = _named(panel, asked)
+
+    async def work() -> str:
+        gone = await _logins(panel).forget(spec.name)
+        if gone and there.status()[spec.name].state == "connected":
+            await there.disconnect(spec.name)
+        if not gone:
+            return f"Nothing was kept of a login at {spec.name}."
+        return f"The login at {spec.name} is forgotten here. The service may list it still, where it can be ended too."
+
+    return _begin(panel, spec.name, "signing out", work())
+
+
+def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) -> dict[str, Any]:
+    begun = _begun_of(panel)
+    begun.words.pop(name, None)
+    begun.busy[name] = doing
+
+    async def run() -> None:
+        try:
+            words = await work
+        except ToolError as error:
+            words = str(error)
+        except Exception as error:  # the person must hear of it
+            log.exception("%s the MCP server %s failed", doing, name)
+            words = f"{type(error).__name__}: {error}"
+        finally:
+            if begun.busy.get(name) == doing:
+                del begun.busy[name]
+            panel.changed("servers", "tools")
+        if words:
+            begun.words[name] = words
+
+    panel.notebook.engine.submit(run())
+    panel.changed("servers")
+    return {}
+
+
+def _login(login: Login) -> dict[str, Any]:
+    parts = urlsplit(login.url)
+    url = login.url if parts.scheme in SCHEMES else None
+    in_the_open = parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1")
+    return {
+        "url": url,
+        "host": parts.hostname or "",
+        "comesBack": login.redirect.listening,
+        "unencrypted": bool(url) and in_the_open,
+    }
+
+
+def _under_way(panel: Panel, name: str) -> Login | None:
+    if "opencode_jupyter.mcp.logins" not in sys.modules:  # it takes long to import, and nobody has begun one yet
+        return None
+    return _logins(panel).get(name)
+
+
+def _logins(panel: Panel) -> Logins:
+    from ...mcp.logins import Logins
+
+    return panel.notebook.workspace.service(Logins)
+
+
+def _servers(panel: Panel) -> McpServers:
+    from ...mcp import McpServers
+
+    return panel.notebook.workspace.service(McpServers)
+
+
+def _named(panel: Panel, asked: dict[str, Any]) -> tuple[McpServers, ServerSpec]:
+    there, name = _servers(panel), str(asked.get("name"))
+    spec = there.specs().get(name)
+    if spec is None:
+        raise ToolError(f"There is no MCP server {name} (any more).")
+    return there, spec
+
+
+def _begun_of(panel: Panel) -> _Begun:
+    return _begun.setdefault(panel, _Begun())
+
+
+def _clean(spec: ServerSpec, text: str) -> str:
+    for secret in spec.secrets:
+        text = text.replace(secret, "***")
+    return visible(" ".join(text.split()))
+
+
+HANDLERS: dict[str, Any] = {
+    "servers": servers,
+    "server_connect": connect,
+    "server_disconnect": disconnect,
+    "server_sign_in": sign_in,
+    "server_code": give_code,
+    "server_cancel": cancel,
+    "server_sign_out": sign_out,
+}

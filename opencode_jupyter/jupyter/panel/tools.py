@@ -1,0 +1,182 @@
+"""The tools of this kernel, for the panel: what there is, what calls would meet, what one takes, whether a line fits."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ...core.context import InitContext
+from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
+from ..arguments import parse
+from ..arguments_schema import spec_of
+from ..help import permission_of, rules_in_force, source_of, summary
+from ..preparing import in_background
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.call import By
+    from ...core.permission import Rule
+    from ...core.tool import Bound, Tool
+    from .service import Panel
+
+SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+"""Endings of tool files in JavaScript and TypeScript."""
+WORDS = 300
+"""Characters of a summary or a reason."""
+DESCRIPTION = 20_000
+"""Characters of a description."""
+BY: tuple[By, ...] = ("user", "model")
+_MAGIC = "%tool "
+
+
+def tools(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """All tools, and what a call of each would meet as the rules stand; ``agent``: whose rules.
+
+    What is not loaded yet is loaded in the background, as for ``%tools``, and told when it is there.
+
+    Returns:
+        ``tools``: of each ``name``, ``source``, ``kind`` (`kind_of`), ``summary``, and under ``user`` and ``model`` the
+        ``action`` and the ``rule``. ``missing``: ``name``, ``source`` and ``reason`` of those that can't be called.
+    """
+    panel.watch("permission.replied", "rules")
+    panel.watch("mcp.tools.changed", "tools")
+    _prepare(panel)
+    workspace = panel.notebook.workspace
+    agent = asked.get("agent") or None
+    rules = {by: rules_in_force(workspace, agent, by) for by in BY}
+    found = []
+    for name in workspace.registry.names():
+        tool = workspace.registry.get(name)
+        if tool is not None and name != "invalid":
+            told: dict[str, Any] = {"name": name, "source": source_of(tool), "kind": kind_of(tool)}
+            told["summary"] = summary(tool)[:WORDS]
+            for by in BY:
+                told[by] = _judged(panel, permission_of(name), rules[by])
+            found.append(told)
+    missing = [
+        {"name": one.id, "source": one.source, "reason": one.reason[:WORDS]} for one in workspace.registry.unavailable()
+    ]
+    return {"tools": found, "missing": missing}
+
+
+def tool(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """One tool, by ``name``: ``schema`` (JSON schema of its arguments), ``description``, ``body``, ``raw``.
+
+    Raises:
+        ToolError: there is none of that name, or it does not describe itself in time.
+    """
+    found = _named(panel, asked)
+    bound = found.static or panel.on_engine(_bound, panel, found)
+    return {
+        "name": found.id,
+        "schema": bound.parameters,
+        "description": bound.description[:DESCRIPTION],
+        "body": found.body or None,
+        "raw": found.body in ("command", "code") or found.id == "bash",
+    }
+
+
+def check(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+    """Whether ``source``, a ``%tool`` line or cell, makes the call of ``name`` with exactly the arguments ``input``.
+
+    Returns:
+        ``errors``: what is wrong with the arguments, each a ``message`` and, where it is known, the ``path`` to it;
+        empty if nothing is.
+
+    Raises:
+        ToolError: the line makes another call.
+    """
+    found = _named(panel, asked)
+    given, source = asked.get("input"), asked.get("source")
+    if not isinstance(given, dict) or not isinstance(source, str):
+        raise ToolError("The arguments must be one JSON object, and the line a text")
+    try:
+        same = panel.within(_reads_back, panel, found, source, given)
+    except InvalidArgumentsError as error:
+        return {"errors": _errors(error)}
+    if not same:
+        raise ToolError("These arguments can't be written as a line that means the same; call the tool from Python")
+    return {"errors": []}
+
+
+def kind_of(tool: Tool) -> str:
+    """Where a tool comes from: ``builtin``, ``cell``, ``mcp``, ``javascript``, ``file`` or ``package``."""
+    if tool.builtin:
+        return "builtin"
+    source = tool.source or ""
+    if source == "__main__":
+        return "cell"
+    if source == "mcp" or source.startswith("mcp:"):
+        return "mcp"
+    if source.endswith(SCRIPTS):
+        return "javascript"
+    return "file" if source.endswith(".py") else "package"
+
+
+def _judged(panel: Panel, permission: str, rules: Sequence[Rule]) -> dict[str, str]:
+    (rule,) = panel.notebook.workspace.permissions.check(permission, ["*"], rules)
+    origin = f" ({rule.origin})" if rule.origin else ""
+    return {"action": rule.action, "rule": f"{rule.permission} {rule.pattern}{origin}"}
+
+
+def _prepare(panel: Panel) -> None:
+    """Have what is not loaded yet loaded, on another thread; tell pages if that brought something."""
+    registry = panel.notebook.workspace.registry
+
+    def known() -> tuple[Any, ...]:
+        return registry.names(), [(one.id, one.reason) for one in registry.unavailable()]
+
+    def work() -> None:
+        before = known()
+        in_background(panel.notebook, lambda: panel.changed("tools") if known() != before else None)
+
+    threading.Thread(target=work, name="opencode-panel", daemon=True).start()
+
+
+def _named(panel: Panel, asked: dict[str, Any]) -> Tool:
+    name = str(asked.get("name"))
+    registry = panel.notebook.workspace.registry
+    found = registry.get(name)
+    if found is None:
+        raise UnknownToolError(name, registry.names(), registry.why_not(name))
+    return found
+
+
+async def _bound(panel: Panel, tool: Tool) -> Bound:
+    workspace = panel.notebook.workspace
+    return await tool.init(InitContext(workspace.agent(), workspace))
+
+
+def _reads_back(panel: Panel, tool: Tool, source: str, given: dict[str, Any]) -> bool:
+    registry = panel.notebook.workspace.registry
+    spec = spec_of(tool, registry)
+    if spec.raw and "description" not in given and spec.find("description"):
+        spec.bound.validate({**given, "description": ""})
+    else:
+        spec.bound.validate(given)
+    cell = None
+    line = source
+    if source.startswith("%" + _MAGIC):
+        line, _, body = source[1:].partition("\n")
+        cell = body if body.endswith("\n") else body + "\n"
+    if not line.startswith(_MAGIC) or (cell is None and "\n" in line):
+        return False
+    try:
+        request = parse(line.removeprefix(_MAGIC), cell, registry, {})
+    except ToolError:  # the arguments fit the tool, so it is the line that can't be read
+        return False
+    if spec.raw and "description" not in given:
+        request.arguments.pop("description", None)
+    return request.tool == tool.id and not request.help and request.arguments == given
+
+
+def _errors(error: InvalidArgumentsError) -> list[dict[str, Any]]:
+    cause: Any = error.cause
+    if cause is not None and hasattr(cause, "errors"):  # pydantic's
+        return [{"path": [*one["loc"]], "message": str(one["msg"])} for one in cause.errors(include_url=False)]
+    path = getattr(cause, "absolute_path", None)  # jsonschema's
+    return [{"path": list(path or ()), "message": str(getattr(cause, "message", error))}]
+
+
+HANDLERS: dict[str, Any] = {"tools": tools, "tool": tool, "tool_check": check}

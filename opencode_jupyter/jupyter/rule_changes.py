@@ -1,0 +1,173 @@
+"""The rules in force, adding some and taking some back: what ``%permissions`` and the panel of permissions share.
+
+Rules added for the session go behind the agent's (``Workspace.rules``), or for the project into its configuration. What
+a person allowed by a click, and what a mode sets, are approvals: they decide before other rules, but never against a
+rule that denies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from ..core.agents import NOTEBOOK, OPENCODE
+from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.permission import EDIT_TOOLS, Decision, Rule, expand
+from .completion import PERMISSIONS
+from .help import permission_of, rule_now, rules_in_force
+
+if TYPE_CHECKING:
+    from ..core.call import By
+    from ..core.permission.rules import Action
+    from ..core.project_rules import SavedRules
+    from ..core.workspace import Workspace
+
+TYPED = "this session"
+"""Origin of the rules that are typed in a cell, and of what is allowed by a click on an ask."""
+PANEL = "this session, from the panel"
+"""Origin of the rules that a person adds in the panel."""
+
+
+def in_order(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
+    """Every rule in force, approvals last."""
+    approved = workspace.permissions.approved
+    # A rule of the session that was put behind the approvals too is shown there, where it decides.
+    rules = [r for r in rules_in_force(workspace, agent, by) if not (r.origin in (TYPED, PANEL) and r in approved)]
+    return [*rules, *approved]
+
+
+def add_rules(
+    workspace: Workspace,
+    action: Action,
+    permission: str,
+    patterns: Sequence[str],
+    agent: str | None = None,
+    origin: str = TYPED,
+) -> tuple[list[Rule], list[str]]:
+    """Add rules that hold until the kernel ends.
+
+    Returns:
+        The rules, and words about those that another rule still decides.
+    """
+    rules = [Rule(permission, expand(p), action, origin) for p in patterns]
+    for rule in rules:
+        workspace.rules[:] = [r for r in workspace.rules if r != rule]
+        workspace.rules.append(rule)
+        if action != "deny" and workspace.permissions.approved:
+            # Approvals decide before rules of the session, and what is added later should win.
+            workspace.permissions.revoke(rule)
+            workspace.permissions.remember(rule)
+    notes = []
+    for rule in rules:
+        now = rule_now(workspace, permission, rule.pattern, agent)
+        if now.action != action:
+            notes.append(f"{permission} {rule.pattern} is still decided by: {said(now)}")
+    return rules, notes
+
+
+def save_rules(
+    workspace: Workspace, action: Action, permission: str, patterns: Sequence[str], agent: str | None = None
+) -> tuple[SavedRules, list[str]]:
+    """Add rules to the project's configuration.
+
+    Returns:
+        What was saved, and words about what another rule still decides.
+
+    Raises:
+        ToolError: none could be saved.
+    """
+    saved = workspace.save_rules(permission, patterns, action, agent=agent)
+    notes = []
+    for pattern in map(expand, saved.patterns):
+        now = rule_now(workspace, permission, pattern, agent)
+        if now.action != action and not any(said(now) in one for one in saved.notes):
+            notes.append(f"{permission} {pattern} is still decided by: {said(now)}")
+    return saved, [*notes, *saved.notes]
+
+
+def own_rules(workspace: Workspace) -> list[Rule]:
+    """The rules of this session that can be taken back: added ones, and approvals."""
+    return [*workspace.rules, *workspace.permissions.approved]
+
+
+def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: int, agent: str | None = None) -> str:
+    """Take a rule back: one of the session, or one of the project's configuration, out of its file.
+
+    Args:
+        workspace: whose.
+        rule: one that `in_order` gave.
+        own: what `own_rules` gave at that time.
+        number: its place there, for the words of an error.
+        agent: for whom to tell what decides now.
+
+    Returns:
+        A word about a rule that was taken out of a file; "" for one of the session.
+
+    Raises:
+        ToolError: it is not of this session nor of the project's files; it says what to do.
+    """
+    if any(rule is r for r in own):
+        workspace.rules[:] = [r for r in workspace.rules if r != rule]
+        workspace.permissions.revoke(rule)
+        return ""
+    file = workspace.forget_rule(rule)
+    if file is None:
+        built_in = rule.origin in ("", OPENCODE, NOTEBOOK) or (
+            rule.origin.startswith("agent ") and "," not in rule.origin
+        )
+        edit = "Add" if built_in else f"Edit it in {rule.origin}, or add"
+        raise ToolError(
+            f"Rule {number} ({said(rule)}) was not added here. {edit} a later rule: "
+            f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
+        )
+    now = rule_now(workspace, rule.permission, rule.pattern, agent)
+    return f"Removed from {file}. {rule.permission} {rule.pattern} is now decided by: {said(now)}"
+
+
+def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
+    """The permission that is meant, and a word about it.
+
+    Raises:
+        InvalidArgumentsError: it looks like a slip of the keyboard.
+    """
+    if name in EDIT_TOOLS and name != "edit":
+        return "edit", f"{name} asks for edit, so the rule speaks of edit."
+    known = known_permissions(workspace)
+    if name in known or any(c in name for c in "*?"):
+        return name, ""
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    if near:
+        raise InvalidArgumentsError(f"There is no permission {name}. Did you mean {near[0]}?")
+    return name, f"No tool here is known to ask for {name}."
+
+
+def known_permissions(workspace: Workspace) -> list[str]:
+    """The permissions that tools here ask for, rules speak of, or that were asked for."""
+    asked = [d.permission for d in list(workspace.permissions.history)]
+    spoken = [rule.permission for rule in in_order(workspace)]
+    names = [*PERMISSIONS, *map(permission_of, workspace.registry.names()), *asked, *spoken]
+    return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
+
+
+def note_change(workspace: Workspace, rules: Sequence[Rule], what: str) -> None:
+    """Keep in the history that a person changed rules in the panel.
+
+    Args:
+        workspace: whose.
+        rules: what was added or taken back, all of one permission and action.
+        what: what happened, in words.
+    """
+    if rules:
+        first = rules[0]
+        patterns = [rule.pattern for rule in rules]
+        now = time.time_ns() // 1_000_000
+        noted = Decision(first.permission, patterns, first.action, list(rules), by="panel", message=what, time=now)
+        workspace.permissions.history.append(noted)
+
+
+def said(rule: Rule) -> str:
+    """A rule with its origin, in one line."""
+    origin = f" ({rule.origin})" if rule.origin else ""
+    return f"{rule.permission} {rule.pattern} {rule.action}{origin}"

@@ -1,0 +1,180 @@
+"""What the panels of tools and permissions ask a kernel: the answers of its magics, and changes by a person."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter import Tool
+from tests.support.shells import Shell, shell
+
+SHAPES = """
+from opencode_jupyter import tool
+@tool
+def shapes(name: str, count: int = 3, words: list[str] | None = None) -> str:
+    "Takes several."
+    return name
+"""
+
+
+@pytest.fixture
+def ip(tmp_path: Path) -> Iterator[Shell]:
+    (tmp_path / "work" / ".git").mkdir(parents=True)
+    with shell(tmp_path) as made:
+        made.run("%tools")
+        yield made
+
+
+def ask(ip: Shell, what: str, **fields: Any) -> dict[str, Any]:
+    answer = ip.notebook.panel.on_message({"what": what, **fields})
+    json.dumps(answer)  # it goes into a message
+    return answer
+
+
+def ours(answer: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(r["permission"], r["pattern"], r["action"], r["kind"]) for r in answer["rules"] if r["kind"]]
+
+
+def test_tools_are_told_as_the_magic_lists_them(ip: Shell) -> None:
+    ip.run(SHAPES)
+    ip.run("%permissions deny shapes")
+    told = {one["name"]: one for one in ask(ip, "tools")["tools"]}
+    listed = {row["tool"]: row for row in ip.run("%tools list").records}
+    assert set(told) == set(listed) - {"invalid"}
+    for name, one in told.items():
+        assert (one["user"]["action"], one["source"]) == (listed[name]["now"], listed[name]["source"])
+    assert (told["read"]["kind"], told["shapes"]["kind"]) == ("builtin", "cell")
+    assert (told["bash"]["user"]["action"], told["bash"]["model"]["action"]) == ("allow", "ask")
+    assert told["shapes"]["model"]["action"] == "deny" and "this session" in told["shapes"]["user"]["rule"]
+    assert told["shapes"]["summary"] == "Takes several."
+
+
+def test_five_hundred_tools_are_told_quickly(ip: Shell) -> None:
+    for n in range(500):
+        definition = {"description": "One.", "parameters": {}, "execute": lambda a, c: "x"}
+        ip.notebook.workspace.registry.register(Tool.define(f"many_{n}", definition))
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        assert len(ask(ip, "tools")["tools"]) > 500
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.25
+
+
+def test_one_tool_and_whether_a_line_means_its_arguments(ip: Shell) -> None:
+    ip.run(SHAPES)
+    told = ask(ip, "tool", name="shapes")
+    assert list(told["schema"]["properties"]) == ["name", "count", "words"]
+    assert "There is no tool" in (wrong := ask(ip, "tool", name="shape"))["error"] or "shapes" in wrong["error"]
+
+    def check(source: str, **given: Any) -> dict[str, Any]:
+        return ask(ip, "tool_check", name="shapes", source=source, input=given)
+
+    assert check("%tool shapes name=a count:=2", name="a", count=2) == {"errors": []}
+    assert check("%tool shapes name=a --timeout 3", name="a") == {"errors": []}
+    assert "means the same" in check("%tool shapes name=a", name="b")["error"]
+    assert "means the same" in check("%tool read name=a", name="a")["error"]
+    assert "means the same" in check("!rm x", name="a")["error"]
+    assert "means the same" in check("%tool shapes name=a\n!rm x", name="a")["error"]
+    paths = [one["path"] for one in check("%tool shapes", count="x", words=[1])["errors"]]
+    assert ["name"] in paths and ["count"] in paths and ["words", 0] in [path[:1] + path[-1:] for path in paths]
+    cell = {"name": "bash", "source": "%%tool bash\nls\nls -la", "input": {"command": "ls\nls -la"}}
+    assert ask(ip, "tool_check", **cell) == {"errors": []}
+
+
+def test_a_rule_of_the_session_comes_and_goes(ip: Shell) -> None:
+    assert ask(ip, "rule_add", permission="bash", pattern="git *", action="deny") == {"notes": []}
+    answer = ask(ip, "rules")
+    assert ours(answer) == [("bash", "git *", "deny", "session")]
+    assert answer["rules"][-1]["origin"] == "this session, from the panel"
+    assert [row["n"] for row in ip.run("%permissions").records] == [rule["n"] for rule in answer["rules"]]
+    with pytest.raises(Exception, match="git"):
+        ip.run("%tool bash git status")
+    rule = answer["rules"][-1]
+    assert "changed meanwhile" in ask(ip, "rule_revoke", n=rule["n"] - 1, rule=rule)["error"]
+    assert ask(ip, "rule_revoke", n=rule["n"], rule=rule) == {"notes": []}
+    assert ours(ask(ip, "rules")) == []
+    assert "changed meanwhile" in ask(ip, "rule_revoke", n=rule["n"], rule=rule)["error"]
+    said = [(row["by"], row["message"]) for row in ip.run("%permissions history").records if row["by"] == "panel"]
+    assert said == [
+        ("panel", "rule revoked in the panel"),
+        ("panel", "rule added in the panel, for this session"),
+    ]
+
+
+def test_a_rule_of_the_project_is_written_and_taken_out(ip: Shell) -> None:
+    saved = ask(ip, "rule_add", permission="bash", pattern="rm *", action="deny", project=True)
+    assert saved == {"notes": ["Saved in opencode.json."]}
+    file = Path("opencode.json")
+    assert '"rm *": "deny"' in file.read_text()
+    answer = ask(ip, "rules", by="model")
+    found = [rule for rule in answer["rules"] if rule["pattern"] == "rm *"]
+    assert [(rule["kind"], rule["origin"]) for rule in found] == [("project", "opencode.json")]
+    notes = ask(ip, "rule_revoke", n=found[0]["n"], rule=found[0], by="model")["notes"]
+    assert "Removed from opencode.json" in notes[0]
+    assert "rm" not in file.read_text()
+
+
+def test_rules_that_are_none(ip: Shell) -> None:
+    assert "Did you mean bash" in ask(ip, "rule_add", permission="bahs", pattern="*", action="allow")["error"]
+    assert "allow, deny or ask" in ask(ip, "rule_add", permission="bash", action="maybe")["error"]
+    assert "wants a permission" in ask(ip, "rule_add", permission=" ", action="allow")["error"]
+    assert "too long" in ask(ip, "rule_add", permission="bash", pattern="x" * 20_000, action="allow")["error"]
+    builtin = ask(ip, "rules")["rules"][0]
+    assert "was not added here" in ask(ip, "rule_revoke", n=1, rule=builtin)["error"]
+    assert "no agent" in ask(ip, "rules", agent="nobody")["error"]
+    assert "no mode" in ask(ip, "rule_mode", mode="fast")["error"]
+    assert "Mode bypass is off" in ask(ip, "rule_mode", mode="bypass")["error"]
+
+
+def test_the_mode(ip: Shell) -> None:
+    assert ask(ip, "rule_mode", mode="plan") == {"before": "default"}
+    answer = ask(ip, "rules")
+    assert answer["mode"] == "plan" and {kind for *_, kind in ours(answer)} == {"mode"}
+    rule = next(rule for rule in answer["rules"] if rule["kind"] == "mode")
+    assert "choose another mode" in ask(ip, "rule_revoke", n=rule["n"], rule=rule)["error"]
+    assert ask(ip, "rule_test", name="write", text="a.txt")["verdict"] == "deny"
+    assert ask(ip, "rule_mode", mode="default") == {"before": "plan"}
+    said = [row["message"] for row in ip.run("%permissions history").records if row["by"] == "panel"]
+    assert said[0] == "mode default, in the panel" and said[-1] == "mode plan, in the panel"
+
+
+def test_what_would_happen_is_what_happens(ip: Shell) -> None:
+    ask(ip, "rule_add", permission="bash", pattern="git *", action="allow")
+    ask(ip, "rule_add", permission="bash", pattern="touch *", action="deny")
+    told = ask(ip, "rule_test", name="bash", text="git --version && touch made", by="model")
+    assert (told["how"], told["verdict"]) == ("call", "deny")
+    assert [(row["pattern"], row["action"]) for row in told["rows"]] == [
+        ("git --version", "allow"),
+        ("touch made", "deny"),
+    ]
+    assert told["rows"][1]["rule"]["origin"] == "this session, from the panel"
+    assert [r["action"] for r in ip.run("%tool --dry-run bash git --version && touch made").records] == [
+        "allow",
+        "deny",
+    ]
+    assert ask(ip, "rule_test", name="bash", text="pwd", by="user")["verdict"] == "allow"
+    assert ask(ip, "rule_test", name="bash", text="pwd", by="model")["verdict"] == "ask"
+    write = json.dumps({"filePath": "x.txt", "content": "a"})
+    assert ask(ip, "rule_test", name="write", text=write, by="model")["rows"][0]["pattern"] == "x.txt"
+    assert not Path("x.txt").exists() and not Path("made").exists()
+    assert ask(ip, "rule_test", name="edit", text="*.py")["how"] == "pattern"
+    assert "no JSON object" in ask(ip, "rule_test", name="write", text="{")["error"]
+    assert "filePath" in ask(ip, "rule_test", name="write", text="{}")["error"]
+    assert "Name a tool" in ask(ip, "rule_test", name="", text="x")["error"]
+    assert "Did you mean bash" in ask(ip, "rule_test", name="bahs", text="x")["error"]
+
+
+def test_a_click_on_an_ask_shows_as_a_rule_of_the_session(ip: Shell) -> None:
+    from opencode_jupyter.core.permission import Rule
+
+    ip.notebook.workspace.permissions.remember(Rule("bash", "ls *", "allow", "this session"))
+    rule = ask(ip, "rules")["rules"][-1]
+    assert (rule["kind"], rule["approval"]) == ("session", True)
+    assert ask(ip, "rule_revoke", n=rule["n"], rule=rule) == {"notes": []}
+    assert ip.notebook.workspace.permissions.approved == []
