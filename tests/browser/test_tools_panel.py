@@ -26,8 +26,8 @@ SHAPES = '''
 from typing import Literal
 from opencode_jupyter import tool
 @tool
-def shapes(name: str, count: int = 3, kind: Literal["a", "b"] = "a", exact: bool = False, words: list[str] | None = None,
-           free: dict[str, int] | None = None) -> str:
+def shapes(name: str, count: int = 3, kind: Literal["a", "b"] = "a", exact: bool = False,
+           words: list[str] | None = None, free: dict[str, int] | None = None) -> str:
     """Takes everything.
 
     Args:

@@ -117,7 +117,7 @@ def test_a_rule_of_the_project_is_written_and_taken_out(ip: Shell) -> None:
     assert [(rule["kind"], rule["origin"]) for rule in found] == [("project", "opencode.json")]
     notes = ask(ip, "rule_revoke", n=found[0]["n"], rule=found[0], by="model")["notes"]
     assert "Removed from opencode.json" in notes[0]
-    assert "rm" not in file.read_text()
+    assert "rm *" not in file.read_text()
 
 
 def test_rules_that_are_none(ip: Shell) -> None:

@@ -1,4 +1,4 @@
-"""The tools of this kernel, for the panel: what there is, what calls would meet, what one takes, whether a line fits."""
+"""The tools of this kernel, for the panel: what there is, what calls meet, what one takes, whether a line fits."""
 
 from __future__ import annotations
 
