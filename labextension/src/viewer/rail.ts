@@ -6,7 +6,7 @@ import { trans } from '../i18n';
 const LEAST_THUMB = 24;
 
 /** Where in the file a person wants to be: a share of it, from 0 to 1. */
-export type Wanted = (share: number, done: boolean) => void;
+export type Wanted = (share: number) => void;
 
 export class Rail {
   readonly node = el('div', 'oc-rail');
@@ -28,7 +28,7 @@ export class Rail {
     this.node.setAttribute('aria-valuemax', '100');
     this.node.append(this.thumb);
     this.node.addEventListener('pointerdown', event => this.press(event));
-    this.node.addEventListener('pointermove', event => this.move(event, false));
+    this.node.addEventListener('pointermove', event => this.move(event));
     this.node.addEventListener('pointerup', event => this.release(event));
     this.node.addEventListener('pointercancel', event => this.release(event));
     this.show(0, 1, '');
@@ -72,15 +72,15 @@ export class Rail {
     const top = parseFloat(this.thumb.style.top) || 0;
     this.held = at >= top && at <= top + this.height ? at - top : this.height / 2;
     this.node.setPointerCapture?.(event.pointerId);
-    this.move(event, false);
+    this.move(event);
   }
 
   private release(event: PointerEvent): void {
-    this.move(event, true);
+    this.move(event);
     this.held = undefined;
   }
 
-  private move(event: PointerEvent, done: boolean): void {
+  private move(event: PointerEvent): void {
     if (this.held === undefined) {
       return;
     }
@@ -89,6 +89,6 @@ export class Rail {
     const travel = room > 0 ? Math.min(1, Math.max(0, top / room)) : 0;
     const share = travel * (1 - (this.to - this.from));
     this.draw(share);
-    this.wanted(travel >= 1 ? 1 : share, done);
+    this.wanted(travel >= 1 ? 1 : share);
   }
 }

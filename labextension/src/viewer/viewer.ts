@@ -67,7 +67,7 @@ export class Viewer {
       copy: () => void this.copy(),
       download: () => void this.download()
     });
-    this.rail = new Rail(this.text.id, (share, done) => void this.drag(share, done));
+    this.rail = new Rail(this.text.id, share => void this.drag(share));
     this.find = new FindBar(source, {
       line: () => this.here || (this.rows.number(this.topRow()) ?? 1),
       goTo: line => this.goTo(line),
@@ -106,6 +106,7 @@ export class Viewer {
     }
     this.lastTop = this.text.scrollTop;
     this.drawPlace();
+    this.fill();
     this.beat();
   }
 
@@ -182,6 +183,8 @@ export class Viewer {
       return;
     }
     this.growing = true;
+    const { asked } = this;
+    let grown = false;
     try {
       const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start }, 0, true);
       if (!page || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
@@ -207,8 +210,12 @@ export class Viewer {
       this.lastTop = text.scrollTop;
       this.number();
       this.drawPlace();
+      grown = true;
     } finally {
       this.growing = false;
+    }
+    if (grown || asked !== this.asked) {
+      this.fill();
     }
   }
 
@@ -232,17 +239,30 @@ export class Viewer {
       set(this.bar.follow, false);
     }
     this.lastTop = scrollTop;
-    if (below < NEAR) {
+    this.growNear();
+    this.drawPlace();
+  }
+
+  /** Fetches more where an end of the rows is near what is in view. */
+  private growNear(): void {
+    const { scrollTop, scrollHeight, clientHeight } = this.text;
+    if (scrollHeight - scrollTop - clientHeight < NEAR) {
       void this.grow(1);
     }
     if (scrollTop < NEAR) {
       void this.grow(-1);
     }
-    this.drawPlace();
+  }
+
+  /** The same without a scroll: few rows may not fill what is seen, so that nothing can be scrolled. */
+  private fill(): void {
+    if (this.text.clientHeight > 0) {
+      this.growNear();
+    }
   }
 
   /** The rail was dragged: the rows there, as soon as those of an earlier place have come. */
-  private async drag(share: number, done: boolean): Promise<void> {
+  private async drag(share: number): Promise<void> {
     this.dragged = share;
     this.here = 0;
     this.bar.where(trans.__('near line %1', digits(this.rows.guess(share * this.rows.extent.bytes))));
@@ -250,22 +270,24 @@ export class Viewer {
       return;
     }
     this.dragging = true;
+    let shown = false;
     try {
       while (this.dragged !== undefined && !this.disposed) {
         const to: number = this.dragged;
         this.dragged = undefined;
         const page = await this.get(to >= 1 ? {} : { near: Math.floor(to * this.rows.extent.bytes) });
+        shown = page !== undefined;
         if (page) {
           this.replace(page);
           this.text.scrollTop = this.lastTop = to >= 1 ? this.text.scrollHeight : 0;
-          this.drawPlace();
         }
       }
     } finally {
       this.dragging = false;
     }
-    if (done) {
-      this.scrolled();
+    if (shown) {
+      this.drawPlace();
+      this.fill();
       this.beat();
     }
   }
