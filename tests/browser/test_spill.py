@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PART = "application/vnd.opencode.toolpart.v1+json"
 LOST = "the kernel ended before the call did"
-BUSY = "import time\nprint('busy')\ntime.sleep(20)"
+BUSY = "import time\nprint('busy')\ntime.sleep(120)"
 
 
 def viewer(notebook: Notebook, index: int) -> Locator:
@@ -85,6 +85,7 @@ def test_opens_at_the_cut_and_pages_while_the_kernel_is_busy(browser: Browser) -
     notebook.page.mouse.up()
     expect(pages.locator(".oc-place")).to_have_text(re.compile(r"^line 1[45],\d{3} of 30,000 lines"))
     search_by_keys(notebook, pages)
+    take_along(notebook, pages)
     leave(notebook)
     notebook.interrupt()
     notebook.wait_idle(2)
@@ -120,9 +121,30 @@ def search_by_keys(notebook: Notebook, pages: Locator) -> None:
     expect(pages.locator(".oc-row").first).to_have_text("row <b>1</b>")
 
 
+def take_along(notebook: Notebook, pages: Locator) -> None:
+    """Copy what is chosen, copy all, download all: through the kernel, which is busy; with the escapes."""
+    whole = "".join(f"\033[31mrow\033[0m <b>{n}</b>\n" for n in range(1, 30_001))
+    notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    pages.locator(".oc-row").nth(1).click(click_count=3)
+    button(pages, "Copy").click()
+    expect(pages.locator(".oc-said-now")).to_have_text("The selection is copied.")
+    assert notebook.evaluate("() => navigator.clipboard.readText()").strip() == "row <b>2</b>"
+    notebook.evaluate("() => getSelection().removeAllRanges()")
+    button(pages, "Copy").click()
+    expect(pages.locator(".oc-said-now")).to_have_text("All of it is copied.")
+    assert notebook.evaluate("() => navigator.clipboard.readText()") == whole
+    with notebook.page.expect_download() as download:
+        button(pages, "Download").click()
+    assert re.fullmatch(r"tool_\w+\.txt", download.value.suggested_filename)
+    assert download.value.path().read_text() == whole
+    expect(button(pages, "Download")).to_have_text("Download")
+
+
 def test_a_running_command_is_followed(browser: Browser) -> None:
     source = "%tool bash seq 1 20000; for i in $(seq 1 200); do echo late $i; sleep 0.1; done"
-    notebook = project(browser, "follow", source, config={})
+    notebook = project(browser, "follow", source, "%tool bash seq 7000001 7005000", config={})
+    if browser.server.application == "lab":  # elsewhere a viewer is a dialog, one at a time
+        notebook.run(2)
     notebook.run(1, wait=False)
     button(notebook.cards(1).first, "Open the whole output so far").click()
     pages = notebook.page.locator(".oc-pages:visible")
@@ -137,6 +159,8 @@ def test_a_running_command_is_followed(browser: Browser) -> None:
     expect(button(pages, "Follow")).to_have_attribute("aria-pressed", "false")
     button(pages, "Follow").click()
     expect(pages.locator(".oc-writing")).to_have_text("still being written, following")
+    if browser.server.application == "lab":
+        beside_another(notebook)
     leave(notebook)
     button(notebook.cards(1).first, "Stop").click()
     notebook.wait_cards("stopped")
@@ -146,6 +170,30 @@ def test_a_running_command_is_followed(browser: Browser) -> None:
     assert notebook.errors == []
     leave(notebook)
     notebook.close()
+
+
+def beside_another(notebook: Notebook) -> None:
+    """A second viewer, beside the one that follows: each keeps its place, its search and what it follows."""
+    button(notebook.cards(2).first, "Open the whole output").click()
+    tabs = notebook.page.locator(".lm-TabBar-tab").filter(has_text=re.compile(r"^tool_"))
+    expect(tabs).to_have_count(2)
+    pages = notebook.page.locator(".oc-pages:visible")
+    expect(pages.locator(".oc-here")).to_have_text(re.compile(r"^700\d{4}$"))
+    button(pages, "Find").click()
+    notebook.page.keyboard.type("7004567")
+    notebook.page.keyboard.press("Enter")
+    expect(pages.locator(".oc-here .oc-hit")).to_have_text("7004567")
+    tabs.first.click()
+    expect(pages.locator(".oc-row").last).to_have_text(re.compile(r"^late \d+"))
+    expect(pages.locator(".oc-row").last).to_be_in_viewport()
+    before = pages.locator(".oc-row").last.inner_text()
+    expect(pages.locator(".oc-row").last).not_to_have_text(before)
+    expect(pages.locator(".oc-writing")).to_have_text("still being written, following")
+    expect(pages.locator(".oc-find")).to_be_hidden()
+    tabs.last.click()
+    expect(pages.locator(".oc-here")).to_have_text("7004567")
+    expect(pages.locator(".oc-here")).to_be_in_viewport()
+    expect(pages.locator(".oc-found")).to_have_text("1 of 1 line")
 
 
 def test_files_open_at_their_line(browser: Browser) -> None:
@@ -158,10 +206,15 @@ def test_files_open_at_their_line(browser: Browser) -> None:
     notebook.run(1)
     notebook.run(2)
     tab = "[...window.jupyterapp.shell.widgets('main')].find(w => w.context?.path?.endsWith('long.txt'))"
-    for cell, line in ((1, 250), (2, 40)):
+    for cell, line, text in ((1, 250, "the needle"), (2, 40, "line 40")):
         button(notebook.cards(cell).first, f"at line {line}").first.click()
         notebook.page.wait_for_function(
             f"line => {tab}?.content.editor.getCursorPosition().line === line", arg=line - 1
+        )
+        expect(notebook.page.locator(".jp-FileEditor").get_by_text(text, exact=True)).to_be_in_viewport()
+        notebook.evaluate(
+            "() => { const { shell } = window.jupyterapp;"
+            " shell.activateById([...shell.widgets('main')].find(w => w.context?.path?.endsWith('.ipynb')).id); }"
         )
     notebook.evaluate(f"() => {tab}.dispose()")
     assert notebook.errors == []

@@ -181,6 +181,8 @@ test('the rail shows any place at once', async () => {
   const near = file.asked.filter(request => request.near !== undefined).map(request => request.near as number);
   expect(near.length).toBeLessThan(3);
   expect(near.at(-1)).toBeGreaterThan(near[0]);
+  // still held, but the rows of the last place are there
+  expect(one('.oc-place').textContent).toMatch(/^line ~?3,\d{3} of /);
   point('pointermove', 1000);
   point('pointerup', 1000);
   await settle();
@@ -246,6 +248,25 @@ test('follows what is written, until the person scrolls up or it ends', async ()
   await jest.advanceTimersByTimeAsync(600);
   expect(one('.oc-writing').textContent).toBe('');
   expect(one('.oc-said-now').textContent).toBe('It is written to the end.');
+});
+
+test('its place is kept while it is hidden, and a line that is found meanwhile is shown afterwards', async () => {
+  await viewer.goTo(1001);
+  const text = one('.oc-lines');
+  text.scrollTop = 700;
+  viewer.hide();
+  text.scrollTop = 0; // what a browser does
+  text.dispatchEvent(new Event('scroll'));
+  await settle();
+  expect(file.asked.filter(({ kind }) => kind === 'page')).toHaveLength(1);
+  viewer.show();
+  expect(text.scrollTop).toBe(700);
+  viewer.hide();
+  await viewer.goTo(3000);
+  const marked = one('.oc-here');
+  Object.defineProperty(marked, 'offsetTop', { value: 960 });
+  viewer.show();
+  expect([marked.textContent, text.scrollTop]).toEqual(['<b>3000</b>', 900]);
 });
 
 test('a file that was cut meanwhile is shown anew, an empty one says so, one that is gone too', async () => {

@@ -35,6 +35,14 @@ class SpillTab extends Widget {
     this.viewer.focus();
   }
 
+  protected onBeforeHide(): void {
+    this.viewer.hide();
+  }
+
+  protected onAfterShow(): void {
+    this.viewer.show();
+  }
+
   protected onCloseRequest(): void {
     this.dispose();
   }

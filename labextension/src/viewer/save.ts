@@ -1,6 +1,8 @@
 /** The whole file for a person to take along: as a download or on the clipboard. */
 
+import { setText } from '../card/dom';
 import { size } from '../card/format';
+import type { CardSpill } from '../card/token';
 import { trans } from '../i18n';
 import type { Source } from './source';
 
@@ -32,7 +34,7 @@ export async function fetchWhole(source: Source, most: number, progress: (share:
 }
 
 /** Whether the server hands out `url`. */
-export async function isServed(url: string): Promise<boolean> {
+async function isServed(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { method: 'HEAD' })).ok;
   } catch {
@@ -41,11 +43,61 @@ export async function isServed(url: string): Promise<boolean> {
 }
 
 /** Has the browser save what is at `url` as `name`. */
-export function save(url: string, name: string): void {
+function save(url: string, name: string): void {
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   document.body.append(link);
   link.click();
   link.remove();
+}
+
+/** The download of a viewer's file, and its button: from the server if that hands the file out, else through the kernel. */
+export class Download {
+  private going = false;
+
+  constructor(
+    private readonly spill: CardSpill,
+    private readonly source: Source,
+    private readonly button: HTMLButtonElement,
+    private readonly say: (words: string) => void
+  ) {}
+
+  /** Begins it, or cancels the one that goes on. */
+  async press(): Promise<void> {
+    if (this.going) {
+      this.cancel();
+      return;
+    }
+    const { path, url } = this.spill;
+    const name = `${path.split(/[\\/]/).pop() ?? 'output'}.txt`;
+    this.going = true;
+    setText(this.button, trans.__('Cancel the download'));
+    try {
+      if (url && (await isServed(url))) {
+        save(url, name);
+        return;
+      }
+      const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
+        this.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
+        return this.going;
+      });
+      this.say(whole ? '' : trans.__('The download was cancelled.'));
+      if (whole) {
+        const address = URL.createObjectURL(whole);
+        save(address, name);
+        setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      }
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.going = false;
+      setText(this.button, trans.__('Download'));
+    }
+  }
+
+  /** Ends what goes on. */
+  cancel(): void {
+    this.going = false;
+  }
 }

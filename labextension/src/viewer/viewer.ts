@@ -10,7 +10,7 @@ import { clearMarks, drawRows, label } from './draw';
 import { FindBar } from './find';
 import { Rail } from './rail';
 import { Rows } from './rows';
-import { COPY_BYTES, DOWNLOAD_BYTES, fetchWhole, isServed, save } from './save';
+import { COPY_BYTES, Download, fetchWhole } from './save';
 import { PAGE_ROWS, Source } from './source';
 import type { Extent, Page, Where } from './source';
 import { Trouble } from './trouble';
@@ -48,10 +48,12 @@ export class Viewer {
   private dragged: number | undefined;
   private dragging = false;
   private lastTop = 0;
-  private downloading = false;
+  private readonly download: Download;
+  /** While it is hidden: how far it was scrolled, or that the marked line is to be shown; else nothing. */
+  private away: number | 'here' | undefined;
 
   constructor(
-    private readonly spill: CardSpill,
+    spill: CardSpill,
     private readonly source: Source
   ) {
     this.text.id = `oc-lines-${++viewers}`;
@@ -65,8 +67,9 @@ export class Viewer {
       colours: () => void this.colours(),
       find: () => this.openFind(),
       copy: () => void this.copy(),
-      download: () => void this.download()
+      download: () => void this.download.press()
     });
+    this.download = new Download(spill, source, this.bar.download, words => this.bar.say(words));
     this.rail = new Rail(this.text.id, share => void this.drag(share));
     this.find = new FindBar(source, {
       line: () => this.here || (this.rows.number(this.topRow()) ?? 1),
@@ -96,7 +99,17 @@ export class Viewer {
     }
     this.here = Math.max(0, line);
     this.replace(page);
-    if (line < 1) {
+    this.reveal();
+    this.beat();
+  }
+
+  /** Scrolls to the marked line; to the end if there is none. */
+  private reveal(): void {
+    if (this.away !== undefined) {
+      this.away = 'here';
+      return;
+    }
+    if (!this.here) {
       this.text.scrollTop = this.text.scrollHeight;
     } else {
       const marked = this.text.querySelector<HTMLElement>('.oc-here');
@@ -107,7 +120,25 @@ export class Viewer {
     this.lastTop = this.text.scrollTop;
     this.drawPlace();
     this.fill();
-    this.beat();
+  }
+
+  /** To be called before it is hidden: a browser forgets then how far it is scrolled. */
+  hide(): void {
+    this.away ??= this.text.scrollTop;
+  }
+
+  /** To be called when it is seen again. */
+  show(): void {
+    const { away } = this;
+    this.away = undefined;
+    if (away === 'here') {
+      this.reveal();
+    } else if (away !== undefined) {
+      this.text.scrollTop = this.following ? this.text.scrollHeight : away;
+      this.lastTop = this.text.scrollTop;
+      this.drawPlace();
+      this.fill();
+    }
   }
 
   /** Shows what is written as it comes, until the person scrolls up. */
@@ -130,6 +161,7 @@ export class Viewer {
     this.asked++;
     clearTimeout(this.timer);
     this.find.end();
+    this.download.cancel();
   }
 
   // ------------------------------------------------------------------ rows
@@ -187,7 +219,8 @@ export class Viewer {
     let grown = false;
     try {
       const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start }, 0, true);
-      if (!page || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
+      // where nothing is laid out, the place can't be kept; what is followed is at its end anyway
+      if (!page || (this.away !== undefined && !this.following) || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
         return;
       }
       const drawn = drawRows(page, this.plain);
@@ -232,6 +265,9 @@ export class Viewer {
   // ------------------------------------------------------------------ scrolling
 
   private scrolled(): void {
+    if (this.away !== undefined) {
+      return;
+    }
     const { scrollTop, scrollHeight, clientHeight } = this.text;
     const below = scrollHeight - scrollTop - clientHeight;
     if (this.following && scrollTop < this.lastTop && below > 4) {
@@ -418,38 +454,6 @@ export class Viewer {
       this.bar.say(chosen ? trans.__('The selection is copied.') : trans.__('All of it is copied.'));
     } catch (error) {
       this.bar.say(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  private async download(): Promise<void> {
-    if (this.downloading) {
-      this.downloading = false;
-      return;
-    }
-    const name = this.spill.path.split(/[\\/]/).pop() ?? 'output';
-    const { url } = this.spill;
-    this.downloading = true;
-    this.bar.download.textContent = trans.__('Cancel the download');
-    try {
-      if (url && (await isServed(url))) {
-        save(url, `${name}.txt`);
-        return;
-      }
-      const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
-        this.bar.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
-        return this.downloading && !this.disposed;
-      });
-      this.bar.say(whole ? '' : trans.__('The download was cancelled.'));
-      if (whole) {
-        const address = URL.createObjectURL(whole);
-        save(address, `${name}.txt`);
-        setTimeout(() => URL.revokeObjectURL(address), 60_000);
-      }
-    } catch (error) {
-      this.bar.say(error instanceof Error ? error.message : String(error));
-    } finally {
-      this.downloading = false;
-      this.bar.download.textContent = trans.__('Download');
     }
   }
 
