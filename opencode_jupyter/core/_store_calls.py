@@ -57,10 +57,15 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
         "start": start,
         "end": end,
         "waited": round((waited or 0) * 1000),
-        "waits": _waits(decisions),
+        "waits": _waits(decisions) or _answered(tool, end, waited),
         "agent": agent,
         "by": by,
     }
+
+
+def _answered(tool: str, end: int | None, waited: float | None) -> list[list[int]]:
+    """The wait of a question, of which no decision tells: it ends with the answer, and the call with it."""
+    return [[round(end - waited * 1000), end]] if tool == "question" and end and waited else []
 
 
 def _waits(decisions: str) -> list[list[int]]:

@@ -197,8 +197,13 @@ def test_two_tabs_show_one_ask_and_the_first_answer_counts(browser: Browser, ope
     other = browser.open(notebook.name, kernel=False)
     theirs, ours = panel(other.page), panel(notebook.page)
     expect(theirs.locator(".oc-asks-item")).to_have_count(1)
+    asking(other, 1)
     button(ours, "Deny").first.click()
     expect(theirs).to_contain_text("Nothing waits for you")
+    # who was second sees in the card that it is decided, and how
+    other.wait_cards("denied by you")
+    expect(button(other.cards(1), ALLOW_ONCE)).to_have_count(0)
+    other.screenshot("two-tabs-second")
     notebook.wait_idle(1)
     notebook.wait_cards("denied by you")
     other.leave()

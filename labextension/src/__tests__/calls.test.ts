@@ -49,6 +49,9 @@ describe('the log', () => {
     expect(worked(call('a', { start: NOW - 50, end: null }), NOW)).toBe(50);
     expect(worked(call('a', { start: 10, end: 20, waited: 30 }), NOW)).toBe(0); // clocks that disagree
     expect(worked(call('a', { start: 10, end: null, state: 'error' }), NOW)).toBe(0); // its kernel died
+    const asks = call('a', { start: 10, end: null, waits: [[15, 25], [60, null]], waited: 10 });
+    expect([stateOf(asks), worked(asks, NOW), tone(asks)]).toEqual(['waiting', 40, 'run']);
+    expect(stateOf({ ...asks, state: 'error', outcome: '' })).toBe('error');
   });
 
   test('filters by each field and by words, whatever their case', () => {

@@ -14,8 +14,8 @@ export interface CallRow {
   end: number | null;
   /** Milliseconds that it waited for a person. */
   waited: number;
-  /** Begin and end of each wait. */
-  waits: [number, number][];
+  /** Begin and end of each wait; the end of one that goes on is null. */
+  waits: [number, number | null][];
   agent: string;
   by: string;
 }
@@ -46,19 +46,25 @@ export interface Placed {
   depth: number;
 }
 
-/** What a call came to, in one word: its outcome where it has one, else its state. */
-export function stateOf(call: CallRow): string {
-  return call.outcome || call.state;
-}
-
 /** Whether it has not ended. */
 export function open(call: CallRow): boolean {
   return call.state === 'pending' || call.state === 'running';
 }
 
+/** Since when it waits for a person; undefined: it does not. */
+export function waiting(call: CallRow): number | undefined {
+  return open(call) ? call.waits.find(([, to]) => to === null)?.[0] : undefined;
+}
+
+/** What a call came to, in one word: its outcome where it has one, else its state. */
+export function stateOf(call: CallRow): string {
+  return call.outcome || (waiting(call) === undefined ? call.state : 'waiting');
+}
+
 /** Milliseconds that it worked or works: from start to end without its waits for a person. */
 export function worked(call: CallRow, now: number): number {
-  return Math.max(0, (call.end ?? (open(call) ? now : call.start)) - call.start - call.waited);
+  const end = waiting(call) ?? call.end ?? (open(call) ? now : call.start);
+  return Math.max(0, end - call.start - call.waited);
 }
 
 /** The calls of one kernel. */

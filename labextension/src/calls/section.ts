@@ -179,5 +179,5 @@ class CallsSection {
 /** Makes the section. */
 export const makeCalls: MakeSection = (around: Surroundings): Section => {
   const section = new CallsSection(around);
-  return { id: 'calls', title: trans.__('Calls'), node: section.node, topics: ['calls'], update: () => section.update() };
+  return { id: 'calls', title: trans.__('Calls'), node: section.node, topics: ['calls', 'asks'], update: () => section.update() };
 };

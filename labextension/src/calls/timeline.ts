@@ -114,7 +114,7 @@ export class Timeline {
     setText(name, `${visibleLine(call.tool)} ${visibleLine(call.title)}`);
     setText(state, call.state === 'completed' ? duration(worked(call, this.now)) : stateOf(call));
     const end = call.end ?? (open(call) ? this.now : call.start);
-    const bars = [this.bar('oc-time-bar', call.start, end), ...call.waits.map(([from, to]) => this.bar('oc-time-wait', from, to))];
+    const bars = [this.bar('oc-time-bar', call.start, end), ...call.waits.map(([from, to]) => this.bar('oc-time-wait', from, to ?? end))];
     track.replaceChildren(...bars);
   }
 

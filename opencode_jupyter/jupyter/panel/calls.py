@@ -18,7 +18,8 @@ def calls(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     """The calls and their sessions; ``since`` is what the last answer gave, 0 for all.
 
     Returns:
-        ``calls``, ``since``, ``sessions`` (titles by id), ``now`` (the kernel's clock in Unix milliseconds).
+        ``calls`` (as `core._store_calls` has them; a wait that goes on has no end),
+        ``since``, ``sessions`` (titles by id), ``now`` (the kernel's clock in Unix milliseconds).
     """
     since = asked.get("since")
     # from now on: until somebody looks, calls must not cost what telling of them costs
@@ -32,12 +33,25 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
     if workspace.store is None:
         raise ToolError("This workspace keeps no history of calls (it was opened without a store).")
     found = await workspace.store.own_calls(since, MOST)
+    waiting = _waiting(panel)
+    for call in found["calls"]:
+        call["waits"] += waiting.get(call["id"], [])
     wanted = {call["session"] for call in found["calls"]}
     titles = {}
     for session_id in wanted:
         info = await workspace.store.session(session_id)
         titles[session_id] = {"title": (info or {}).get("title") or "", "parent": (info or {}).get("parentID")}
     return {**found, "sessions": titles, "now": time.time_ns() // 1_000_000}
+
+
+def _waiting(panel: Panel) -> dict[str, list[tuple[int, None]]]:
+    """Since when calls wait for a person now, by their parts' ids: waits without an end."""
+    found: dict[str, list[tuple[int, None]]] = {}
+    for ask in panel.notebook.broker.pending():
+        call = panel.notebook.workspace.calls.get(ask.call_id)
+        if call is not None:
+            found.setdefault(call.part.id, []).append((ask.request.asked, None))
+    return found
 
 
 HANDLERS = {"calls": calls}
