@@ -53,7 +53,7 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
         "tool": tool,
         "state": status,
         "outcome": outcome,
-        "title": title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
+        "title": title or (_words(given)[:TITLE_LIMIT] if given else ""),
         "start": start,
         "end": end,
         "waited": round((waited or 0) * 1000),
@@ -61,6 +61,12 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
         "agent": agent,
         "by": by,
     }
+
+
+def _words(given: dict[str, Any]) -> str:
+    """What names a call without a title: the first text it was given, else all it was given."""
+    text = next((value for value in given.values() if isinstance(value, str) and value), None)
+    return text or json.dumps(given, ensure_ascii=False)
 
 
 def _answered(tool: str, end: int | None, waited: float | None) -> list[list[int]]:

@@ -189,11 +189,11 @@ def test_a_reloaded_page_has_the_ask_and_a_restart_ends_it(browser: Browser, ope
 
 @lab_only
 def test_two_tabs_show_one_ask_and_the_first_answer_counts(browser: Browser, opened: list[Notebook]) -> None:
-    notebook = project(browser, "two-tabs", IN_DEF)
+    notebook = project(browser, "two-tabs", "%tool bash echo from-a-tab")
     opened.append(notebook)
-    notebook.save()
     notebook.run(1, wait=False)
     asking(notebook, 1)
+    notebook.save()  # the other tab has the card from the file
     other = browser.open(notebook.name, kernel=False)
     theirs, ours = panel(other.page), panel(notebook.page)
     expect(theirs.locator(".oc-asks-item")).to_have_count(1)

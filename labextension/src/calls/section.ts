@@ -144,7 +144,8 @@ class CallsSection {
     for (const node of [this.said, this.timeline.node, this.totals.node, this.tools]) {
       show(node, all.length > 0);
     }
-    const waited = calls.reduce((sum, call) => sum + call.waited, 0);
+    // the wait of a call is part of the wait of the one it was made in
+    const waited = placed.reduce((sum, { call, depth }) => sum + (depth ? 0 : call.waited), 0);
     const words = trans._n('%1 call', '%1 calls', calls.length);
     const of = calls.length < all.length ? ` ${trans.__('of %1', all.length)}` : '';
     setText(this.said, words + of + (waited ? trans.__(', waited %1 for you', duration(waited)) : ''));
