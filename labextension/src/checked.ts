@@ -117,7 +117,7 @@ const answered = shape(
 const decision = shape(
   {
     permission: line, patterns: list(line), action: oneOf('allow', 'deny'), reply: oneOf('once', 'always', 'reject'),
-    by: line, rule, rules: list(rule), message: line, note: line
+    by: line, rule, rules: list(rule), message: line, note: line, revised: flag
   },
   [],
   { permission: '', patterns: [], action: 'deny', by: '' }

@@ -205,6 +205,8 @@ def _rule(rule: dict[str, Any]) -> str:
 def _decision(decision: dict[str, Any]) -> str:
     by = str(decision.get("by") or "")
     by = "you" if by in _PERSON else visible_line(by)
+    if decision.get("revised"):
+        return f"arguments changed by {by}"
     message = f": “{visible_line(str(decision['message']))}”" if decision.get("message") else ""
     if decision.get("note"):
         message += f" ({visible_line(str(decision['note'])).rstrip('.')})"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..core._store_rows import encode
 from ..core.asking import NOT_OF_ARGUMENTS
 from ..core.permission import Decision
+from ..core.permission.service import REVISED
 from ..core.state import Completed, Failed, Running, ToolPart, now_ms
 from .labels import label_of
 from .mime import cut
@@ -133,7 +134,9 @@ def _decision(decision: Decision) -> dict[str, Any]:
     }
     if decision.reply is not None:
         shown["reply"] = decision.reply
-    if decision.message:
+    if decision.message == REVISED:
+        shown["revised"] = True
+    elif decision.message:
         shown["message"] = decision.message
     if decision.note:
         shown["note"] = decision.note

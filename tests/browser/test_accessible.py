@@ -1,4 +1,4 @@
-"""axe-core finds nothing serious in any card, panel or viewer, light or dark; motion is reduced where that is wanted."""
+"""axe-core finds nothing serious in any card, panel or viewer, light or dark; motion is reduced where it is wanted."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
+from opencode_jupyter.jupyter.mime import decision_words
 from opencode_jupyter.jupyter.view import Extras, card_part
 from opencode_jupyter.jupyter.view_asks import AskView, digest_of
 
@@ -55,6 +56,7 @@ async def test_the_call_asks_anew_and_runs_with_the_new_arguments(tmp_path: Path
         assert call.part.state.input == {"name": "Grace", "times": 2}
         said = [(d.action, d.message) for d in call.part.decisions]
         assert said == [("deny", "asked again with other arguments"), ("allow", None)]
+        assert decision_words(card_part(call.part)) == ["arguments changed by you", "allowed once by reply"]
         assert not await call.revise(first.id, {"name": "x"})  # decided long ago
 
 

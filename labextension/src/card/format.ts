@@ -118,6 +118,9 @@ const PERSON = ['you', 'user', 'card', 'control', 'tap', 'widget', 'prompt', 'pe
 /** A decision in words: `allowed once by you`, `rule edit *: allow from opencode.json`. */
 export function decisionWords(decision: CardDecision): string {
   const by = PERSON.includes(decision.by) ? trans.__('you') : visibleLine(decision.by);
+  if (decision.revised) {
+    return trans.__('arguments changed by %1', by);
+  }
   const note = decision.note ? ` (${visibleLine(decision.note).replace(/\.$/, '')})` : '';
   const word = (decision.message ? `: “${visibleLine(decision.message)}”` : '') + note;
   const denied = decision.action === 'deny';

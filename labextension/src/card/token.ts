@@ -174,6 +174,8 @@ export interface CardDecision {
   rules?: CardRule[];
   /** The person's word to the model. */
   message?: string;
+  /** It was no answer: the person changed the call's arguments, and it asked anew. */
+  revised?: boolean;
   /** What else came of it, such as the file that a rule was saved in. */
   note?: string;
 }
