@@ -57,6 +57,9 @@ export class Bar {
     this.follow.title = trans.__('Show what is written as it comes');
     this.wrap = toggle(trans.__('Wrap'), false, acts.wrap);
     this.colours = toggle(trans.__('Colours'), true, acts.colours);
+    const copy = button(trans.__('Copy'), '', 'oc-button', acts.copy);
+    // in a dialog, a press on a button takes away what is chosen in the text
+    copy.addEventListener('mousedown', event => event.preventDefault());
     this.download = button(trans.__('Download'), '', 'oc-button', acts.download);
     this.state.setAttribute('role', 'status');
     this.said.setAttribute('role', 'status');
@@ -68,7 +71,7 @@ export class Bar {
       this.follow,
       this.wrap,
       this.colours,
-      button(trans.__('Copy'), '', 'oc-button', acts.copy),
+      copy,
       this.download,
       this.said,
       this.state,
