@@ -4,6 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
 import type { EditingRequest } from './editing/token';
+import { trans } from './i18n';
 import type { ControlContent, ServedRequest, SettledRequest } from './messages';
 import type { Word } from './notebook/protocol';
 import type { SpillRequest } from './viewer/source';
@@ -101,7 +102,7 @@ export function requestKernel(kernel: Connection | null, request: ToAnswer): Pro
         reject(new Error(error));
       }
     };
-    let timer = setTimeout(() => end('The kernel does not answer.'), ANSWER_MS);
+    let timer = setTimeout(() => end(trans.__('The kernel does not answer.')), ANSWER_MS);
     future.onReply = reply => {
       resolve(reply.content);
       end('');
@@ -109,7 +110,7 @@ export function requestKernel(kernel: Connection | null, request: ToAnswer): Pro
     future.onIOPub = ({ header, content }) => {
       if (header.msg_type === 'status' && (content as { execution_state?: string }).execution_state === 'idle') {
         clearTimeout(timer);
-        timer = setTimeout(() => end('The extension is not loaded in this kernel.'), AFTER_IDLE_MS);
+        timer = setTimeout(() => end(trans.__('The extension is not loaded in this kernel.')), AFTER_IDLE_MS);
       }
     };
   });

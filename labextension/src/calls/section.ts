@@ -2,7 +2,7 @@
 
 import { goTo } from '../asks/locate';
 import { button, el, setText, show } from '../card/dom';
-import { duration, visibleLine } from '../card/format';
+import { duration, outcomeWord, visibleLine } from '../card/format';
 import { trans } from '../i18n';
 import type { MakeSection, Section, Surroundings } from '../lab/section';
 import { Axis } from './axis';
@@ -130,7 +130,7 @@ class CallsSection {
     const now = Date.now() + log.skew;
     const all = [...log.calls.values()];
     offer(this.selects.tool, values(all, ({ tool }) => tool));
-    offer(this.selects.state, values(all, stateOf));
+    offer(this.selects.state, values(all, stateOf), outcomeWord);
     offer(this.selects.agent, values(all, ({ agent }) => agent));
     offer(
       this.selects.session,

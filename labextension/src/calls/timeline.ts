@@ -1,7 +1,7 @@
 /** The bars: one line for each call, of which only those in view are in the page. */
 
 import { el, setText } from '../card/dom';
-import { duration, visibleLine } from '../card/format';
+import { duration, outcomeWord, visibleLine } from '../card/format';
 import { trans } from '../i18n';
 import type { Axis } from './axis';
 import type { CallRow, Placed } from './log';
@@ -22,7 +22,7 @@ export function tone(call: CallRow): string {
 export function sentence(call: CallRow, now: number): string {
   const waited = call.waited ? trans.__(', waited %1', duration(call.waited)) : '';
   const at = new Date(call.start).toLocaleTimeString();
-  return trans.__('%1 %2: %3, %4%5, began %6', visibleLine(call.tool), visibleLine(call.title), stateOf(call), duration(worked(call, now)), waited, at);
+  return trans.__('%1 %2: %3, %4%5, began %6', visibleLine(call.tool), visibleLine(call.title), outcomeWord(stateOf(call)), duration(worked(call, now)), waited, at);
 }
 
 /** The list of bars. */
@@ -107,12 +107,11 @@ export class Timeline {
     row.dataset.id = call.id;
     row.dataset.at = String(at);
     row.dataset.tone = tone(call);
-    const said = sentence(call, this.now);
-    row.setAttribute('aria-label', said);
-    row.title = said;
+    // its name is what it shows; the sentence is read after it
+    row.title = sentence(call, this.now);
     name.style.paddingLeft = `${Math.min(depth, 6) * 0.8}em`;
     setText(name, `${visibleLine(call.tool)} ${visibleLine(call.title)}`);
-    setText(state, call.state === 'completed' ? duration(worked(call, this.now)) : stateOf(call));
+    setText(state, call.state === 'completed' ? duration(worked(call, this.now)) : outcomeWord(stateOf(call)));
     const end = call.end ?? (open(call) ? this.now : call.start);
     const bars = [this.bar('oc-time-bar', call.start, end), ...call.waits.map(([from, to]) => this.bar('oc-time-wait', from, to ?? end))];
     track.replaceChildren(...bars);

@@ -30,14 +30,20 @@ export function show(node: HTMLElement, on: boolean): void {
   }
 }
 
+/** A key's hint. The style sheet writes it, since a button's name has to hold all of the button's text. */
+export function keyHint(key: string): HTMLElement {
+  const hint = el('kbd');
+  hint.dataset.key = key;
+  hint.setAttribute('aria-hidden', 'true');
+  return hint;
+}
+
 /** A button with its key's hint; the hint is no part of its accessible name. */
 export function button(name: string, key: string, className: string, press: () => void): HTMLButtonElement {
   const node = el('button', className, name);
   node.type = 'button';
   if (key) {
-    const hint = el('kbd', '', key);
-    hint.setAttribute('aria-hidden', 'true');
-    node.append(' ', hint);
+    node.append(' ', keyHint(key));
     node.setAttribute('aria-keyshortcuts', key);
   }
   node.setAttribute('aria-label', name);

@@ -186,9 +186,15 @@ export function waitingSince(part: CardPart): number | undefined {
   return since.length ? Math.min(...since) : undefined;
 }
 
-/** The kernel's word for how a call ended, as a person reads it. */
-function outcomeWord(outcome: string): string {
+/** The kernel's word for the state of a call or for how it ended, as a person reads it. */
+export function outcomeWord(outcome: string): string {
   switch (outcome) {
+    case 'pending':
+      return trans.__('pending');
+    case 'running':
+      return trans.__('running');
+    case 'completed':
+      return trans.__('completed');
     case 'failed':
       return trans.__('failed');
     case 'denied by a rule':

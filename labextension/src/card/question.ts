@@ -1,7 +1,7 @@
 /** The part of a card that asks questions: options to choose, one's own words, Answer and Dismiss. */
 
 import { trans } from '../i18n';
-import { button, el, hasFocus, setText } from './dom';
+import { button, el, hasFocus, keyHint, setText } from './dom';
 import { visible, visibleLine } from './format';
 import { Prompt } from './prompt';
 import type { CardCallbacks, CardQuestion, CardQuestions } from './token';
@@ -179,8 +179,7 @@ class Block {
     const words = el('span');
     words.append(el('span', 'oc-label', visible(label)));
     if (this.active && index < 9) {
-      const hint = el('kbd', '', String(index + 1));
-      hint.setAttribute('aria-hidden', 'true');
+      const hint = keyHint(String(index + 1));
       words.append(' ', hint);
     }
     if (description) {
