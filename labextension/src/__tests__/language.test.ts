@@ -30,7 +30,10 @@ const ALLOWED = new Set<string>([
   // a style, the kind of a widget, a word in the console
   'underline line-through',
   'OpenCode tools',
-  'control channel'
+  'control channel',
+  // an example of a command, a link's relation
+  'git push',
+  'noopener noreferrer'
 ]);
 
 /** All our sources. */
