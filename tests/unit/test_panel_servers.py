@@ -1,0 +1,126 @@
+"""The panel of MCP servers: driven without waiting, its end nudged; logging in by an address; no secret in any answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_jupyter.jupyter.panel import Panel
+from tests.support.auth_server import auth_server, browse
+from tests.support.mcp import local
+from tests.support.mcp_remote import mcp_remote
+from tests.support.shells import Shell, shell
+
+TOKEN = "very-secret-token-1"
+
+
+class Page:
+    """A page that asks the kernel and hears its nudges."""
+
+    def __init__(self, ip: Shell) -> None:
+        self.nudges: list[dict[str, Any]] = []
+        self.panel = Panel(ip.notebook, lambda content: self.nudges.append(content) is None, lambda: True)
+        self.answers = ""
+
+    def ask(self, what: str, **fields: Any) -> dict[str, Any]:
+        began = time.monotonic()
+        answer = self.panel.on_message({"what": what, **fields})
+        assert time.monotonic() - began < 5, what  # the control channel is never held up
+        self.answers += json.dumps(answer)
+        return answer
+
+    def server(self, name: str) -> dict[str, Any]:
+        return next(one for one in self.ask("servers")["servers"] if one["server"] == name)
+
+    def wait(self, name: str, **wanted: Any) -> dict[str, Any]:
+        """Ask whenever a nudge has come, as pages do, until the server is as wanted."""
+        deadline, seen = time.monotonic() + 30, -1
+        while True:
+            if len(self.nudges) != seen:
+                seen = len(self.nudges)
+                found = self.server(name)
+                if all(found[key] == value for key, value in wanted.items()):
+                    return found
+            assert time.monotonic() < deadline, (wanted, found)
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path))
+    with shell(tmp_path) as made:
+        made.run("%tools")
+        yield made
+
+
+@pytest.fixture
+def page(ip: Shell) -> Iterator[Page]:
+    made = Page(ip)
+    yield made
+    made.panel.disconnect()
+
+
+def test_a_program_is_started_and_ended(ip: Shell, page: Page) -> None:
+    assert page.ask("servers") == {"servers": []}
+    ip.run(f"%mcp add demo --env API_TOKEN={TOKEN} -- {' '.join(local('demo.py')['command'])}")
+    assert page.server("demo")["tools"] == 8
+    assert page.ask("server_disconnect", name="demo") == {}
+    page.wait("demo", status="disabled", busy="")
+    assert page.ask("server_connect", name="demo") == {}
+    found = page.wait("demo", status="connected", busy="")
+    assert (found["tools"], found["said"], found["signsIn"]) == (8, "", False)
+    assert "no MCP server" in page.ask("server_connect", name="other")["error"]
+    assert TOKEN not in page.answers
+
+
+def test_a_program_that_fails_says_why(ip: Shell, page: Page) -> None:
+    code = f"import sys; sys.stderr.write('broken {TOKEN}'); sys.exit(3)"
+    ip.run(f"%mcp add bad --env API_TOKEN={TOKEN} -- python -c \"{code}\"")
+    page.ask("server_connect", name="bad")
+    found = page.wait("bad", status="failed", busy="")
+    assert found["said"] and "broken ***" in "\n".join(found["log"])
+    assert TOKEN not in page.answers
+
+
+def test_a_projects_server_is_not_started_before_it_is_trusted(ip: Shell, page: Page) -> None:
+    Path("opencode.json").write_text(json.dumps({"mcp": {"theirs": {"type": "local", "command": ["sleep", "1"]}}}))
+    ip.run("%tools reload")
+    page.ask("server_connect", name="theirs")
+    found = page.wait("theirs", busy="", trust="not trusted")
+    assert "run %tools trust" in found["said"]
+    assert "not trusted yet" in page.ask("server_sign_in", name="theirs")["error"]
+
+
+def test_signing_in_and_out(ip: Shell, page: Page) -> None:
+    with auth_server() as authorization, mcp_remote(authorization) as url:
+        ip.run(f"%mcp add far {url}")
+        assert page.server("far")["status"] == "needs_auth"
+        assert "No login" in page.ask("server_code", name="far", address="x")["error"]
+        assert page.ask("server_sign_in", name="far") == {}
+        page.wait("far", busy="signing in")
+        deadline = time.monotonic() + 20
+        while not ((login := page.server("far")["login"]) and login["url"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert login["url"].startswith(f"{authorization.url}/as/authorize?")
+        assert (login["host"], login["comesBack"], login["unencrypted"]) == ("127.0.0.1", True, False)
+        assert "no code in it" in page.ask("server_code", name="far", address="http://x/")["error"]
+        back = browse(login["url"], follow=False)
+        assert page.ask("server_code", name="far", address=back) == {}
+        found = page.wait("far", status="connected", busy="", login=None)
+        assert (found["said"], found["tools"]) == ("Logged in at far.", 1)
+        assert page.ask("server_sign_out", name="far") == {}
+        found = page.wait("far", busy="", status="disabled")
+        assert "forgotten here" in found["said"]
+        page.ask("server_sign_in", name="far")
+        page.wait("far", busy="signing in")
+        assert page.ask("server_cancel", name="far") == {}
+        assert "given up" in page.wait("far", busy="", login=None)["said"]
+        given = [*authorization.access, *authorization.refresh]
+        assert given and not any(token in page.answers for token in given)
