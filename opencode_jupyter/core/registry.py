@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+CHANGED = "tools.changed"
+"""Event: a tool came, went or was replaced."""
 HOLD = 0.002
 """Seconds in which calls by code or a model go by the last look at sources that have nothing to give."""
 
@@ -167,7 +169,9 @@ class Registry:
             if source.rank > Rank.REGISTERED:
                 custom += source.tools()
         self._custom = custom
-        self._by_id = {t.id: t for t in (*self._builtins, *custom)}
+        before, self._by_id = self._by_id, {t.id: t for t in (*self._builtins, *custom)}
+        if self._by_id != before:
+            self._workspace.publish(CHANGED, dict)
 
     def settled(self, wanted: str | None = None) -> bool:
         """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up.

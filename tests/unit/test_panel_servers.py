@@ -1,4 +1,4 @@
-"""The panel of MCP servers: driven without waiting, its end nudged; logging in by an address; no secret in any answer."""
+"""The panel of MCP servers: driven without waiting, its end nudged; logging in by an address; no secret told."""
 
 from __future__ import annotations
 
@@ -79,9 +79,20 @@ def test_a_program_is_started_and_ended(ip: Shell, page: Page) -> None:
     assert TOKEN not in page.answers
 
 
+def test_a_tool_of_a_cell_nudges(ip: Shell, page: Page) -> None:
+    page.ask("tools")
+    time.sleep(0.3)
+    page.nudges.clear()
+    ip.run("from opencode_jupyter import tool\n@tool\ndef fresh() -> str:\n    'New.'\n    return ''")
+    deadline = time.monotonic() + 10
+    while not any("tools" in nudge["topics"] for nudge in page.nudges):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_a_program_that_fails_says_why(ip: Shell, page: Page) -> None:
     code = f"import sys; sys.stderr.write('broken {TOKEN}'); sys.exit(3)"
-    ip.run(f"%mcp add bad --env API_TOKEN={TOKEN} -- python -c \"{code}\"")
+    ip.run(f'%mcp add bad --env API_TOKEN={TOKEN} -- python -c "{code}"')
     page.ask("server_connect", name="bad")
     found = page.wait("bad", status="failed", busy="")
     assert found["said"] and "broken ***" in "\n".join(found["log"])

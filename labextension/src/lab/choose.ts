@@ -19,6 +19,8 @@ export function offer(node: HTMLSelectElement, found: readonly (readonly [value:
 /** A field with its name in front. */
 export function labelled(name: string, field: HTMLElement): HTMLLabelElement {
   const label = el('label', 'oc-panel-label');
+  // else the name would be told with all that there is to choose
+  field.setAttribute('aria-label', name);
   label.append(el('span', '', name), field);
   return label;
 }

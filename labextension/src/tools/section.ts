@@ -11,6 +11,9 @@ import type { Judged, ToolRow, ToolsReply } from './filter';
 import { ToolForm } from './tool_form';
 import type { ToolReply } from './tool_form';
 
+/** A kernel that did not answer is asked again after so long, while the list is seen. */
+const AGAIN_MS = 2_000;
+
 const kindWords = (kind: string): string =>
   ({
     builtin: trans.__('built in'),
@@ -82,6 +85,7 @@ class ToolsSection {
   private shown = '';
   private opened = '';
   private top = 0;
+  private again: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly around: Surroundings) {
     this.chooser = new Chooser(around.hub, () => {
@@ -120,6 +124,9 @@ class ToolsSection {
         this.found = rowsOf(reply);
       } catch (error) {
         trouble = wordsOf(error);
+        // a kernel that was too busy to answer nudges nobody when it is no more
+        clearTimeout(this.again);
+        this.again = setTimeout(() => this.node.offsetParent && void this.update(), AGAIN_MS);
       }
     }
     if (kernel) {

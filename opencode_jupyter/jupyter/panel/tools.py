@@ -40,7 +40,7 @@ def tools(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
         ``action`` and the ``rule``. ``missing``: ``name``, ``source`` and ``reason`` of those that can't be called.
     """
     panel.watch("permission.replied", "rules")
-    panel.watch("mcp.tools.changed", "tools")
+    panel.watch("tools.changed", "tools")
     _prepare(panel)
     workspace = panel.notebook.workspace
     agent = asked.get("agent") or None
