@@ -307,7 +307,7 @@ class PermissionService:
         said = str(error) if error is not None else None
         for other in others:
             refusal = PermissionRejectedError(said) if answer == "reject" else None
-            self._settle(other, _Outcome(answer, by, f"Answered together with {request_id}", refusal))
+            self._settle(other, _Outcome(answer, by, "answered together with another ask", refusal))
         return True
 
     def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
