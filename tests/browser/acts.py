@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.support.browser import Browser, Notebook
@@ -18,6 +19,10 @@ SESSION = "Allow for this session…"
 DENY = "Deny"
 STOP = "Stop"
 WORD = "A word to the model (optional)"
+
+
+lab_only = pytest.mark.parametrize("application", ["lab"], indirect=True, scope="module")
+"""For tests of what both applications do by the same code, or of what only JupyterLab has."""
 
 
 def project(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import ALLOW_ONCE, asking, button, project
+from tests.browser.acts import ALLOW_ONCE, asking, button, lab_only, project
 from tests.support.browser import Browser, Notebook
 
 IN_DEF = """
@@ -16,10 +16,6 @@ def blocked():
 print(blocked().output)
 """
 PANEL = "#opencode-jupyter-panel"
-
-
-lab_only = pytest.mark.parametrize("application", ["lab"], indirect=True, scope="module")
-"""For what Notebook 7 can't show (one page, one notebook), or shows by the same code as another test of this file."""
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 from playwright.sync_api import TimeoutError as Missing
 
-from tests.browser.acts import project
+from tests.browser.acts import lab_only, project
 from tests.support import browser as support
 
 pytestmark = pytest.mark.browser
@@ -75,6 +75,7 @@ def test_a_busy_kernel_completes(busy: support.Notebook) -> None:
     assert busy.prompt(1).startswith("[*]")
 
 
+@lab_only
 def test_a_running_tool_does_not_keep_completion_waiting(notebook: support.Notebook) -> None:
     at = notebook.add_cell("%tool bash sleep 60")
     notebook.run(at, wait=False)
@@ -84,6 +85,7 @@ def test_a_running_tool_does_not_keep_completion_waiting(notebook: support.Noteb
     notebook.wait_idle(at, timeout=60)
 
 
+@lab_only
 def test_an_idle_kernel_offers_each_once_and_nothing_of_python(notebook: support.Notebook) -> None:
     for text in ("%tool g", "%tool read ", "%tool --", "x = %tool read "):
         offered = menu(notebook, text)
@@ -91,6 +93,7 @@ def test_an_idle_kernel_offers_each_once_and_nothing_of_python(notebook: support
         assert not {"globals", "getattr"} & set(offered)
 
 
+@lab_only
 def test_a_kernel_that_can_not_answer_leaves_it_to_the_page(notebook: support.Notebook) -> None:
     at = notebook.add_cell(GIL)
     notebook.run(at, wait=False)
@@ -100,6 +103,7 @@ def test_a_kernel_that_can_not_answer_leaves_it_to_the_page(notebook: support.No
     notebook.wait_idle(at)
 
 
+@lab_only
 def test_the_pointer_and_shift_tab_explain(busy: support.Notebook) -> None:
     write(busy, "%tool read a.txt limit=3")
     busy.cell(2).locator(".oc-tok-tool").hover()

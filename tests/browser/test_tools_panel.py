@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import project
+from tests.browser.acts import lab_only, project
 from tests.support.browser import Browser, Notebook
 from tests.support.mcp import local
 
+pytestmark = lab_only
 PANEL = "#opencode-jupyter-panel"
 MANY = """
 from opencode_jupyter import Tool
