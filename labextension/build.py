@@ -20,11 +20,12 @@ from shutil import which
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "opencode_jupyter"
 INPUTS = (
-    "src", "style", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json", "esbuild.mjs",
-    "vendor", "vendor.mjs",
+    "src", "style", "schema", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json",
+    "esbuild.mjs", "vendor", "vendor.mjs",
 )  # fmt: skip
 OUTPUTS = (
     PACKAGE / "static" / "card.js",
+    PACKAGE / "static" / "run.js",
     PACKAGE / "javascript" / "vendor" / "zod.mjs",
     PACKAGE / "labextension" / "package.json",
     PACKAGE / "labextension" / "static" / "style.js",

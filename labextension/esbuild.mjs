@@ -1,4 +1,4 @@
-// Bundles the live card's one ES module, with its style sheet inside, into the Python package.
+// Bundles the live cards' ES modules, one for calls and one for runs, each with its style sheet inside, into the Python package.
 import { build, transform } from 'esbuild';
 import { readFile } from 'node:fs/promises';
 
@@ -13,13 +13,13 @@ const minifiedText = {
 };
 
 await build({
-  entryPoints: ['src/widget.ts'],
+  entryPoints: { card: 'src/widget.ts', run: 'src/widget_run.ts' },
   bundle: true,
   minify: true,
   charset: 'utf8',
   format: 'esm',
   target: 'es2020',
-  outfile: '../opencode_jupyter/static/card.js',
+  outdir: '../opencode_jupyter/static',
   plugins: [minifiedText],
   logLevel: 'info'
 });

@@ -1,4 +1,4 @@
-"""The anywidget class of a live display: one front-end module draws calls and runs alike."""
+"""The anywidget class of a live display; calls and runs have each a front-end module, made of the same card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any
 
 from .card_script import packed
 
-ESM = Path(__file__).parent.parent / "static" / "card.js"
+STATIC = Path(__file__).parent.parent / "static"
+ESM = STATIC / "card.js"
+"""Draws a call."""
+MODULES = {"part": ESM, "run": STATIC / "run.js"}
+"""By the trait that holds what is shown: each live card carries its module to the page, so a call's leaves runs out."""
 Shown = dict[str, Any]
 
 
@@ -28,13 +32,13 @@ def live_widget(trait: str, text: Callable[[Shown], str], lost: Callable[[Shown]
         import traitlets
     except ImportError:
         return None
-    if not ESM.is_file():
+    if not MODULES[trait].is_file():
         return None
 
     class Live(anywidget.AnyWidget):
         """The widget of work in progress."""
 
-        _esm = packed(ESM.read_text(encoding="utf-8"))
+        _esm = packed(MODULES[trait].read_text(encoding="utf-8"))
         kernel_id = traitlets.Unicode("").tag(sync=True)
         comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
 

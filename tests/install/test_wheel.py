@@ -101,6 +101,7 @@ def test_the_wheel_carries_the_front_end_and_no_sources_of_it(wheel: Path) -> No
     assert not [
         name for name in names if name.startswith(("tests/", "labextension/", "opencode_jupyter/labextension/"))
     ]
+    assert "opencode_jupyter/static/run.js" in inside
     for wanted in ("host/main.mjs", "vendor/zod.mjs", "vendor/typescript.mjs", "vendor/LICENSES.txt"):
         assert f"opencode_jupyter/javascript/{wanted}" in inside
     assert "Allow for this session" in card

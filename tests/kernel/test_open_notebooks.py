@@ -36,7 +36,7 @@ class Connected:
     def on_iopub(self, message: dict[str, Any]) -> None:
         self._iopub(message)
         nudge = message["content"]
-        if message["msg_type"] == TYPE:
+        if message["msg_type"] == TYPE and nudge.get("kind") == "notebook":  # others are for the panels
             self.nudges.append(nudge)
             if nudge.get("page") in (None, "", self.page.name):
                 self._taking[self.say("take", nudge["id"])] = nudge["id"]
