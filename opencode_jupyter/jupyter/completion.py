@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -292,15 +292,22 @@ def _folder(notebook: Notebook) -> Path:
 
 def typed_words(text: str) -> list[str]:
     """The words of an unfinished line as they are typed; the last is the one under the cursor, perhaps empty."""
-    found = [""]
-    mark = ""
-    escaped = False
-    for char in text:
+    words = list(spans(text))
+    under = bool(words) and words[-1][2] == len(text)
+    return [word for word, _, _ in words] + ([] if under else [""])
+
+
+def spans(line: str, position: int = 0) -> Iterator[tuple[str, int, int]]:
+    """The words of an unfinished line as they are typed, from a place on, each with its begin and end."""
+    begin, mark, escaped = None, "", False
+    for at in range(position, len(line)):
+        char = line[at]
         if char in BLANK and not mark and not escaped:
-            if found[-1]:
-                found.append("")
+            if begin is not None:
+                yield line[begin:at], begin, at
+                begin = None
             continue
-        found[-1] += char
+        begin = at if begin is None else begin
         if escaped:
             escaped = False
         elif char == "\\" and mark != "'":
@@ -309,7 +316,8 @@ def typed_words(text: str) -> list[str]:
             mark = "" if char == mark else mark
         elif char in "'\"":
             mark = char
-    return found
+    if begin is not None:
+        yield line[begin:], begin, len(line)
 
 
 def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..core.repair import correct_name
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec, spec_of
-from .arguments_words import BLANK
-from .completion import VALUED
+from .completion import VALUED, spans
 from .editing_schemas import DESCRIPTION, field_of, tool_described
 from .help import source_of
 
@@ -63,29 +61,6 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
         return {**place, **_option(word)}
     field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
     return {**place, "kind": "parameter", **field_of(field)} if field is not None else _NOTHING
-
-
-def spans(line: str, position: int) -> Iterator[tuple[str, int, int]]:
-    """The words of a line from a place on, as `completion.typed_words` cuts them, with begin and end."""
-    begin, mark, escaped = None, "", False
-    for at in range(position, len(line)):
-        char = line[at]
-        if char in BLANK and not mark and not escaped:
-            if begin is not None:
-                yield line[begin:at], begin, at
-                begin = None
-            continue
-        begin = at if begin is None else begin
-        if escaped:
-            escaped = False
-        elif char == "\\" and mark != "'":
-            escaped = True
-        elif mark:
-            mark = "" if char == mark else mark
-        elif char in "'\"":
-            mark = char
-    if begin is not None:
-        yield line[begin:], begin, len(line)
 
 
 def _tool_at(words: list[str]) -> int | None:

@@ -1,5 +1,6 @@
 /** Calls as a file: one line of comma-separated values or of JSON for each. */
 
+import { saveLink } from '../download';
 import type { CallRow } from './log';
 import { stateOf, worked } from './log';
 
@@ -72,11 +73,6 @@ export function toJsonLines(calls: readonly Named[], now: number): string {
 /** Gives the browser a file to save. */
 export function save(name: string, type: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  document.body.append(link);
-  link.click();
-  link.remove();
+  saveLink(url, name);
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

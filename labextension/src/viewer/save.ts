@@ -1,5 +1,6 @@
 /** The whole file for a person to take along: as a download or on the clipboard. */
 
+import { saveLink } from '../download';
 import { setText } from '../card/dom';
 import { size } from '../card/format';
 import type { CardSpill } from '../card/token';
@@ -42,16 +43,6 @@ async function isServed(url: string): Promise<boolean> {
   }
 }
 
-/** Has the browser save what is at `url` as `name`. */
-function save(url: string, name: string): void {
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  document.body.append(link);
-  link.click();
-  link.remove();
-}
-
 /** The download of a viewer's file, and its button: from the server if that hands the file out, else through the kernel. */
 export class Download {
   private going = false;
@@ -75,7 +66,7 @@ export class Download {
     setText(this.button, trans.__('Cancel the download'));
     try {
       if (url && (await isServed(url))) {
-        save(url, name);
+        saveLink(url, name);
         return;
       }
       const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
@@ -85,7 +76,7 @@ export class Download {
       this.say(whole ? '' : trans.__('The download was cancelled.'));
       if (whole) {
         const address = URL.createObjectURL(whole);
-        save(address, name);
+        saveLink(address, name);
         setTimeout(() => URL.revokeObjectURL(address), 60_000);
       }
     } catch (error) {
