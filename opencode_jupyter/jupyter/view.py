@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..core._store_rows import encode
 from ..core.asking import NOT_OF_ARGUMENTS
 from ..core.permission import Decision
-from ..core.permission.service import REVISED
 from ..core.state import Completed, Failed, Running, ToolPart, now_ms
 from .labels import label_of
 from .mime import cut
@@ -134,7 +133,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
     }
     if decision.reply is not None:
         shown["reply"] = decision.reply
-    if decision.message == REVISED:
+    if decision.revised:
         shown["revised"] = True
     elif decision.message:
         shown["message"] = decision.message

@@ -60,6 +60,18 @@ async def test_the_call_asks_anew_and_runs_with_the_new_arguments(tmp_path: Path
         assert not await call.revise(first.id, {"name": "x"})  # decided long ago
 
 
+async def test_a_refusal_in_the_same_words_is_a_refusal(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        ws.registry.register(greet)
+        call = ws.start("greet", {"name": "Ada"})
+        running = asyncio.ensure_future(call.run())
+        [request] = await asked(ws)
+        ws.permissions.reply(request.id, "reject", "asked again with other arguments", by="card")
+        with pytest.raises(ToolError):
+            await running
+        assert decision_words(card_part(call.part))[0].startswith("denied by you")
+
+
 async def test_a_model_hears_what_its_call_ran_with(tmp_path: Path) -> None:
     async with Workspace(tmp_path, RULES) as ws:
         call = ws.start("bash", {"command": "echo one", "description": "d"}, by="model")

@@ -74,6 +74,7 @@ class Decision:
         time: Unix milliseconds of the end.
         session_id: whose ask it was.
         request_id: the request, if one was made.
+        revised: it was no answer: the person changed the call's arguments, and the call begins again.
     """
 
     permission: str
@@ -88,3 +89,4 @@ class Decision:
     session_id: str = ""
     request_id: str | None = None
     note: str | None = None
+    revised: bool = False

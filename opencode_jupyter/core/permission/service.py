@@ -434,6 +434,7 @@ def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:
         time=_now(),
         session_id=request.session_id,
         request_id=request.id,
+        revised=isinstance(outcome.error, ArgumentsRevisedError),
     )
 
 
