@@ -9,7 +9,7 @@ import type { KernelHub } from '../lab/hub';
 import { after } from './book';
 import type { AskBook, Entry } from './book';
 
-/** What the commands are called; `schema/asks.json` gives them their keys. */
+/** What the commands are called; `schema/panel.json` gives them their keys. */
 export const COMMANDS = {
   next: 'opencode-jupyter:next-ask',
   once: 'opencode-jupyter:allow-once',
