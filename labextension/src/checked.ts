@@ -143,7 +143,7 @@ const children: Check = (value, level) => (level < CALLS ? list(part)(value, lev
 const ui = shape(
   {
     label: line, by: oneOf('user', 'model'), ask, question: questions, waited: number, tail: long, lines: number, bytes: number,
-    progress, decisions: list(decision), outcome: line, spill, diff: long, diffs: list(diff), answered: list(answered),
+    progress, waitsFor: line, decisions: list(decision), outcome: line, spill, diff: long, diffs: list(diff), answered: list(answered),
     tasks: list(task), table, files: list(line), shown: pair, base: line, children,
     opens: shape({ path: line, line: number }, ['path'])
   },

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ToolError
+from ..core.loops import runs_here
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
@@ -47,22 +48,6 @@ def at_home(workspace: Workspace, work: Coroutine[Any, Any, T], limit: float, wh
     if home is None or not home.is_running() or runs_here(home):
         return in_thread(work, limit, what)
     return _wait(asyncio.run_coroutine_threadsafe(work, home), limit, what)
-
-
-async def go_home(workspace: Workspace, work: Coroutine[Any, Any, T]) -> T:
-    """Await what belongs to a workspace, from whichever loop this is. A cancel reaches it."""
-    home = workspace.loop
-    if home is None or not home.is_running() or runs_here(home):
-        return await work
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
-
-
-def runs_here(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether this code is called by that loop."""
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
 
 
 def _wait(future: concurrent.futures.Future[T], limit: float, what: str) -> T:

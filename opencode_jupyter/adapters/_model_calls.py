@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.endings import error_text
+from ..core.loops import go_home
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
-from ._blocking import go_home, runs_here
 from ._names import wire_names
 
 if TYPE_CHECKING:
@@ -90,10 +90,7 @@ class Caller:
 
     def call_sync(self, id: str, arguments: dict[str, Any]) -> ToolResult:
         """`call`, from code that can't await."""
-        workspace = self.workspace
-        if workspace.present is None or (workspace.loop is not None and runs_here(workspace.loop)):
-            return workspace.call_sync(id, arguments, by="model", agent=self.agent, session=self.session)
-        return workspace.present.run_sync(id, lambda: self._start(id, arguments, None))
+        return self.workspace.call_sync(id, arguments, by="model", agent=self.agent, session=self.session)
 
     def _start(self, id: str, arguments: Any, call_id: str | None) -> Call:
         return self.workspace.start(id, arguments, by="model", agent=self.agent, session=self.session, call_id=call_id)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..core.loops import go_home
 from ..core.permission import disabled
 from ..core.repair import INVALID
 from . import _anthropic, _openai
-from ._blocking import at_home, go_home
+from ._blocking import at_home
 from ._model_calls import Caller
 from ._names import wire_names
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .context import DryRunEnd, InitContext
@@ -19,7 +20,7 @@ from .permission.modes import rules_of
 from .permission.service import TRUST
 from .question_request import Answers
 from .schema import wire_names
-from .state import Pending, now_ms
+from .state import Pending, Running, now_ms
 
 if TYPE_CHECKING:
     import asyncio
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 NOT_OF_ARGUMENTS = frozenset({TRUST, "doom_loop"})
 """Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more."""
+WAITING_FOR = "waitingFor"
+"""Metadata of a running call: the file that another call changes first."""
 REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
 
 
@@ -80,6 +83,8 @@ class Asking:
         tool: Tool | None
 
         def _changed(self) -> None: ...
+
+        def report(self, title: str | None, metadata: dict[str, Any] | None) -> None: ...  # noqa: D102 - see `Call`
 
     @property
     def ruleset(self) -> list[Rule]:
@@ -156,6 +161,25 @@ class Asking:
             self._resume()
         self._changed()
         return answered.answers or []
+
+    @contextmanager
+    def queued(self, name: str) -> Iterator[None]:
+        """While another call holds the file `name`, which this one is to change: its card says so.
+
+        The other one may wait for a person, so this one's clock stands still too.
+        """
+        state = self.part.state
+        if isinstance(state, Running):
+            self.report(state.title, {**(state.metadata or {}), WAITING_FOR: name})
+        self._pause()
+        self.asked += 1
+        try:
+            yield
+        finally:
+            self.asked -= 1
+            self._resume()
+        if isinstance(state, Running):
+            self.report(state.title, state.metadata)
 
     async def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
         """Have the call begin again with other arguments, in place of an answer to what it asks now.

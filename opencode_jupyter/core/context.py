@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -169,6 +170,24 @@ class ToolContext:
         if self._loop is None:
             raise RuntimeError(NO_CALL)
         return asyncio.run_coroutine_threadsafe(_as_coroutine(work), self._loop).result()
+
+    @asynccontextmanager
+    async def hold(self, path: str | os.PathLike[str]) -> AsyncIterator[None]:
+        """Hold a file while it is asked for and changed: other calls that change it wait, and their cards say so.
+
+        On the call's own loop. A dry run changes nothing, so it neither holds the file nor waits for it.
+        """
+        if self.dry_run:
+            yield
+            return
+        files = self.workspace.files
+        async with AsyncExitStack() as stack:
+            if files.held(path):
+                with self._its.queued(self.workspace.relative(path).encode("utf-8", "replace").decode()):
+                    await stack.enter_async_context(files.lock(path))
+            else:
+                await stack.enter_async_context(files.lock(path))
+            yield
 
     def proceed(self) -> None:
         """Say that every ask is made and the work begins; ends a dry run here. Built-in tools call it.

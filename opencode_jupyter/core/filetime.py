@@ -131,6 +131,10 @@ class FileTimes:
     def _key(path: str | os.PathLike[str]) -> str:
         return os.path.realpath(path)
 
+    def held(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a call holds the file's lock now."""
+        return self._key(path) in self._locks
+
     @asynccontextmanager
     async def lock(self, path: str | os.PathLike[str]) -> AsyncIterator[None]:
         """Hold the file: calls on the same one (links resolved) go one after another, in the order they came."""

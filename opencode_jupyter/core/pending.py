@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from .errors import ToolError
 
+UNHEARD = "A %s (%s) waits, and there is nobody to hear of it: it goes on when %s.reply(%r, ...) is called"
+"""What the log says where a workspace has no approver and no subscriber."""
 R = TypeVar("R")
 T = TypeVar("T")
 

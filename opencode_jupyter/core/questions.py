@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +11,10 @@ from typing import Any
 from . import ids
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
-from .pending import Waiting
+from .pending import UNHEARD, Waiting
 from .question_request import Answered, Answers, Question, QuestionRequest, answers_of, questions_of
 
+log = logging.getLogger(__name__)
 Answer = Callable[[QuestionRequest], Any]
 
 
@@ -80,6 +82,8 @@ class QuestionService:
         def announce() -> None:
             if self.bus.wanted("question.asked"):
                 self.bus.publish("question.asked", request.to_wire())
+            elif self.answer is None:
+                log.warning(UNHEARD, "question", request.id, "questions", request.id)
 
         answered, error = await entry.outcome(
             announce,

@@ -8,8 +8,8 @@ import contextlib
 import inspect
 import logging
 import os
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -26,6 +26,7 @@ from .events import Bus
 from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
+from .loops import go_home, in_thread, runs_here
 from .paths import find_worktree
 from .permission import Decision, PermissionService, Rule
 from .project_rules import SavedRules
@@ -61,7 +62,8 @@ class Workspace:
         config: laid over what the config files say.
         data_dir: spill files, the store, undo images; the user's data folder if left out.
         approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
-            ask waits for ``permissions.reply``.
+            ask waits for ``permissions.reply``, with no limit; if nobody listens to ``permission.asked`` either, the
+            log says that it waits.
         answer: answers questions: called with the `QuestionRequest`, returns for each question its list of labels (None
             dismisses them), may be async. Without it a question waits for ``questions.reply``.
         store: keep sessions and parts in SQLite; False keeps nothing.
@@ -236,6 +238,9 @@ class Workspace:
     ) -> ToolResult:
         """Call a tool and wait for its result.
 
+        In a notebook's workspace the call gets a card in the cell whose code makes it, with its asks. Elsewhere what
+        the rules do not decide is asked of `approve`, or waits for ``permissions.reply`` until it is called.
+
         Args:
             name: the tool's id.
             arguments: its parameters, in OpenCode's spelling (``filePath``) or Python's (``file_path``).
@@ -250,17 +255,22 @@ class Workspace:
             ToolError: see `core.errors`. What the tool itself raises passes through.
         """
         if agent is not None and agent not in self.agents and not self.registry.settled():
-            await self.registry.prepare()  # it may be a plugin's
-        return await self.start(name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options).run()
+            await go_home(self, self.registry.prepare())  # it may be a plugin's
+        make = partial(self.start, name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options)
+        if self._shows_elsewhere and self.present is not None:
+            return await self.present.run(name, make)
+        return await make().run()
 
     def call_sync(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> ToolResult:
         """`call`, from code that can't await. Blocks the thread; an interrupt stops the call."""
+        if self._shows_elsewhere and self.present is not None:
+            return self.present.run_sync(name, partial(self.start, name, arguments, **options))
         call = self.start(name, arguments, **options)
         loop = self._loop
-        if loop is not None and loop.is_running() and not _running_here(loop):
+        if loop is not None and loop.is_running() and not runs_here(loop):
             future = asyncio.run_coroutine_threadsafe(call.run(), loop)
         else:
-            future = _in_thread(call.run())
+            future = in_thread(call.run())
         try:
             while True:
                 with contextlib.suppress(concurrent.futures.TimeoutError):
@@ -272,6 +282,11 @@ class Workspace:
             with contextlib.suppress(BaseException):
                 future.result(3)
             raise
+
+    @property
+    def _shows_elsewhere(self) -> bool:
+        """Whether a notebook runs and shows the calls that this code makes: not those that it makes itself."""
+        return self.present is not None and not (self._loop is not None and runs_here(self._loop))
 
     async def dry_run(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> list[Decision]:
         """What a call would ask and which rule decides each; nothing is asked and nothing is done.
@@ -427,7 +442,7 @@ class Workspace:
         self._stop()
         for service in self._services.values():
             with contextlib.suppress(Exception):
-                _in_thread(_ended(service)).result(SERVICE_END)
+                in_thread(_ended(service)).result(SERVICE_END)
         self._services.clear()
         self._close()
 
@@ -467,27 +482,6 @@ def _builtins() -> list[Any]:
     from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
 
     return builtin_tools()
-
-
-def _running_here(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
-
-
-def _in_thread(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-    """Run a coroutine on an event loop of its own, in a thread of its own."""
-    future: concurrent.futures.Future[T] = concurrent.futures.Future()
-
-    def run() -> None:
-        try:
-            future.set_result(asyncio.run(work))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="opencode-call", daemon=True).start()
-    return future
 
 
 __all__ = ["ToolPart", "Workspace", "find_worktree"]

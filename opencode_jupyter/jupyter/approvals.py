@@ -16,6 +16,7 @@ from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
     from ..agent.run import Run
+    from ..core.call import Call
     from ..core.workspace import Workspace
     from .live import LiveDisplay
 
@@ -25,6 +26,8 @@ HELLO_WAIT = 2.0
 """Seconds a card has to say that somebody sees it, before the prompt or the policy takes over."""
 HELLO_WAIT_SILENT = 0.3
 """The same once a card of this kernel was never heard: a console does not show widgets."""
+RECOUNT = 0.05
+"""Seconds within which asks that come and go are counted together on the other cards ("2 of 3 waiting")."""
 
 
 class AskChannel(Protocol):
@@ -65,6 +68,7 @@ class Broker:
         fallbacks: where an ask goes that no card can show or nobody sees, in this order (prompt, policy).
         attended: whether somebody may be there, for a card's call; False sends its asks to the fallbacks at once.
         wait: seconds a card has to say that somebody sees it.
+        adopt: makes a card for a call that asks and has none (code of a cell began it by itself).
     """
 
     def __init__(
@@ -73,8 +77,11 @@ class Broker:
         fallbacks: list[AskChannel],
         attended: Callable[[LiveDisplay], bool],
         wait: Callable[[], float] = lambda: HELLO_WAIT,
+        adopt: Callable[[Call], LiveDisplay] | None = None,
     ) -> None:
         self._wait = wait
+        self._adopt = adopt
+        self._recount = False
         self._workspace = workspace
         self._fallbacks = fallbacks
         self._attended = attended
@@ -118,19 +125,23 @@ class Broker:
     # ------------------------------------------------------------------ the workspace's events, on the engine's thread
 
     def _asked(self, event: dict[str, Any]) -> None:
+        self._on_engine(self._take_in, event)
+
+    def _take_in(self, event: dict[str, Any]) -> None:
         wire = event["properties"]
         call_id = (wire.get("tool") or {}).get("callID", "")
-        card = self.card_of(call_id)
+        card = self.card_of(call_id) or self._adopted(call_id)
         asker = self._workspace.questions if event["type"] == "question.asked" else self._workspace.permissions
         request = next((r for r in asker.pending() if r.id == wire["id"]), None)
         if card is None or request is None:
-            return  # a call that no cell of this notebook made
+            return  # answered already, or by nobody's call
         ask = Ask(request, card, call_id, digest_of(request), asyncio.get_running_loop())
         self._asks[ask.id] = ask
         if not card.can_live or not self._attended(card):
             self._fall_back(ask)
             return
         self._show(card)
+        self._count_anew()
         seconds = self._wait()
         if self.unheard and not self.heard_ever:
             seconds = min(seconds, HELLO_WAIT_SILENT)
@@ -149,14 +160,44 @@ class Broker:
     def _card_of_run(self, run: Run | None) -> LiveDisplay | None:
         return next((c for c in list(self._cards.values()) if c.run is run), None) if run is not None else None
 
+    def _on_engine(self, fn: Callable[..., None], *args: Any) -> None:
+        """Do it on the workspace's loop: a call that code runs by itself tells of its asks on another one."""
+        loop = self._workspace.loop
+        if loop is None or asyncio.get_running_loop() is loop:
+            fn(*args)
+        else:
+            with contextlib.suppress(RuntimeError):  # the engine has ended: nobody waits any more
+                loop.call_soon_threadsafe(fn, *args)
+
+    def _adopted(self, call_id: str) -> LiveDisplay | None:
+        call = self._workspace.calls.get(call_id)
+        if call is None or self._adopt is None:
+            return None
+        while call.parent is not None:
+            call = call.parent
+        return self._adopt(call)
+
     def _ended(self, event: dict[str, Any]) -> None:
+        self._on_engine(self._take_out, event)
+
+    def _take_out(self, event: dict[str, Any]) -> None:
         ask = self._asks.pop(event["properties"]["requestID"], None)
         if ask is None:
             return
         if ask.channel is not None:
             ask.channel.close(ask)
         self._show(ask.card)
-        for card in {other.card for other in self._asks.values()} - {ask.card}:
+        self._count_anew()
+
+    def _count_anew(self) -> None:
+        """Every card says which of how many its ask is, in a moment: many asks may come or go at once."""
+        if not self._recount and len({ask.card for ask in self._asks.values()}) > 0:
+            self._recount = True
+            asyncio.get_running_loop().call_later(RECOUNT, self._show_counts)
+
+    def _show_counts(self) -> None:
+        self._recount = False
+        for card in {ask.card for ask in self._asks.values()}:
             self._show(card)
 
     def _show(self, card: LiveDisplay) -> None:

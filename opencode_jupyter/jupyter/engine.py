@@ -29,6 +29,12 @@ STUCK_AFTER = 0.3
 """Seconds a cancelled tool may take to end before its loop is given up."""
 
 
+async def awaited(fn: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives, plain or async."""
+    outcome = fn(*args)
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
 class LoopThread:
     """An event loop in a daemon thread of its own. A tool that stops or closes the loop does not end the thread."""
 
@@ -91,12 +97,7 @@ class Engine:
 
     def run(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Run `fn` (plain or async) on the engine's loop and wait for what it gives."""
-
-        async def work() -> Any:
-            outcome = fn(*args)
-            return await outcome if inspect.isawaitable(outcome) else outcome
-
-        future = self.submit(work())
+        future = self.submit(awaited(fn, *args))
         while True:
             try:
                 return future.result(0.1)

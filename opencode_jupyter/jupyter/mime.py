@@ -133,6 +133,8 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
         return ("✓", f"completed, exit code {code}", "off") if code else ("✓", "completed", "ok")
     if status == "error":
         return "✗", "failed", "err"
+    if status == "running" and ui.get("waitsFor"):
+        return "◐", f"waiting for another change of {visible_line(ui['waitsFor'])}", "run"
     return ("◐", "running", "run") if status == "running" else ("○", "pending", "run")
 
 

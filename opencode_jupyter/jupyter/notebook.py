@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from ..core.tool import Tool
 from ..core.workspace import Workspace
 from ..tools.notebook.documents import Notebooks
 from . import _kernel_compat, _kernel_interrupts
+from .adopting import adopt, both
 from .agent.state import AgentState
 from .approvals import Broker
 from .arguments import CallRequest
 from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .editing import Editing
-from .engine import Engine
+from .engine import Engine, awaited
 from .frames import shorten
 from .handle import CallHandle
 from .live import LiveDisplay
@@ -87,7 +89,11 @@ class Notebook:
         self.prompt = PromptChannel(self.kernel, self._can_prompt)
         self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
         self.broker = Broker(
-            self.workspace, [self.prompt, self.policy], self._attended, lambda: self.settings.prompt_after
+            self.workspace,
+            [self.prompt, self.policy],
+            self._attended,
+            lambda: self.settings.prompt_after,
+            partial(adopt, self),
         )
         self.prompt.broker = self.policy.broker = self.broker
         self._pump: Callable[[], None] | None = None
@@ -242,7 +248,7 @@ class Notebook:
 
     def _card(self, call: Call, waiter: Waiter | None, request: CallRequest) -> Card:
         card = Card(call, waiter, quiet=request.quiet, **self.card_options())
-        call.on_update = card.update
+        call.on_update = both(call.on_update, card.update)
         self.attach(card)
         return card
 
@@ -315,8 +321,17 @@ class Notebook:
         self.prompt.beat(waiter)
 
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
-        """Run a function, plain or async, on the workspace's loop and give what it gives."""
-        return self.engine.run(fn, *args)
+        """Run a function, plain or async, on the workspace's loop and give what it gives.
+
+        Answers to asks get through meanwhile; an interrupt cancels the work.
+        """
+        future = self.engine.submit(awaited(fn, *args))
+
+        def abort(reason: str) -> None:
+            future.cancel()
+
+        waiter = Waiter(abort, lambda: self.beat(waiter))
+        return waiter.wait(future)
 
     def _on_main(self, call_id: str, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         card = self.broker.card_of(call_id)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core._store_rows import encode
-from ..core.asking import NOT_OF_ARGUMENTS
+from ..core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
 from ..core.permission import Decision
 from ..core.state import Completed, Failed, Running, ToolPart, now_ms
 from .labels import label_of
@@ -87,7 +87,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     for name in ("lines", "bytes"):
         if isinstance(metadata.get(name), int):
             ui[name] = metadata[name]
-    ui = {**_how_far(metadata.pop("progress", None), state), **ui}
+    ui = {**_how_far(metadata.pop("progress", None), metadata.pop(WAITING_FOR, None), state), **ui}
     opens = opens_of(part, diff, extras.directory)
     if opens is not None:
         ui["opens"] = opens
@@ -196,8 +196,13 @@ def tail(text: str, most: int = TAIL_LINES) -> str:
     return "\n".join(lines[-most:])
 
 
-def _how_far(progress: Any, state: Any) -> dict[str, Any]:
-    """A running call's progress; of one that failed the words for it, where no bar is drawn any more."""
+def _how_far(progress: Any, held: Any, state: Any) -> dict[str, Any]:
+    """A running call's progress; of one that failed the words for it, where no bar is drawn any more.
+
+    `held` is the file that another call changes first.
+    """
+    if held and isinstance(state, Running):
+        return {"waitsFor": str(held)}
     if not isinstance(progress, dict):
         return {}
     if isinstance(state, Running):

@@ -52,7 +52,7 @@ async def in_file(
     await assert_external(ctx, path)
 
     files = ctx.workspace.files
-    async with files.lock(path):
+    async with ctx.hold(path):
         place = _paths.real(path)
         before = await anyio.to_thread.run_sync(_writing.load, path)
         if before is not None and first.old_string:

@@ -25,7 +25,7 @@ PROGRESS_FROM = 50
 async def hold(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
     """Hold the lock of every file until `stack` ends; always in the same order, so that two calls can't block."""
     for place in await anyio.to_thread.run_sync(_places, paths):
-        await stack.enter_async_context(ctx.workspace.files.lock(place))
+        await stack.enter_async_context(ctx.hold(place))
 
 
 def _places(paths: Sequence[Path]) -> list[Path]:

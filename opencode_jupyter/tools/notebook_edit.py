@@ -88,7 +88,7 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
         args.new_string,
         bool(args.replace_all),
     )
-    async with ctx.workspace.files.lock(path):
+    async with ctx.hold(path):
         place = _paths.real(path)
         where, made = await _plan(ctx, path, wanted)
         await _writing.ask(ctx, path, made.patch)

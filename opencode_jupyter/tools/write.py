@@ -33,7 +33,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     await assert_external(ctx, path)
 
     files = ctx.workspace.files
-    async with files.lock(path):
+    async with ctx.hold(path):
         place = _paths.real(path)
         before = await anyio.to_thread.run_sync(_writing.load, path)
         if before is not None:

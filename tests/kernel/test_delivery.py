@@ -13,6 +13,8 @@ from tests.support.kernels import Execution, Kernel
 BOUND = 2.0
 """Seconds; generous, for a loaded machine. What is aimed at is 0.5."""
 
+GIVEN = "{'filePath': '.env', 'limit': time.monotonic_ns() % 100_000 + 10}"
+"""Arguments of a call by code: never the same ones, since the third same call asks for that."""
 STYLES = {
     "top": "r = %tool read .env\nprint('went on', r.output.count('A=1'))",
     "echo": "%tool read .env",
@@ -27,6 +29,18 @@ STYLES = {
     ),
     "background": "h = %tool --bg read .env\nprint('went on', h.result().output.count('A=1'))",
     "background awaited": "h = %tool --bg read .env\nprint('went on', (await h).output.count('A=1'))",
+    "code": f"r = await current().workspace.call('read', {GIVEN})\nprint('went on', r.output.count('A=1'))",
+    "code in def": (
+        f"def f():\n    return current().workspace.call_sync('read', {GIVEN})\n"
+        "print('went on', f().output.count('A=1'))"
+    ),
+    "code by itself": (  # on the cell's own loop: its card comes with its first ask
+        f"r = await current().workspace.start('read', {GIVEN}).run()\nprint('went on', r.output.count('A=1'))"
+    ),
+    "code in the engine": (
+        f"ws = current().workspace\nr = current().on_engine(lambda: ws.call('read', {GIVEN}))\n"
+        "print('went on', r.output.count('A=1'))"
+    ),
     "cell magic": "%%tool read\n.env",
     "thread": (
         "def f():\n    r = %tool read .env\n    return r\nimport concurrent.futures as cf\n"

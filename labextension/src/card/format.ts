@@ -247,6 +247,9 @@ export function stateWords(part: CardPart): StateWords {
     case 'error':
       return { word: trans.__('failed'), mark: '✗', tone: 'err' };
     case 'running':
+      if (part.ui.waitsFor) {
+        return { word: trans.__('waiting for another change of %1', visibleLine(part.ui.waitsFor)), mark: '◐', tone: 'run' };
+      }
       return { word: trans.__('running'), mark: '◐', tone: 'run' };
     default:
       return { word: trans.__('pending'), mark: '○', tone: 'run' };

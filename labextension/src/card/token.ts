@@ -257,6 +257,8 @@ export interface CardUi {
   bytes?: number;
   /** How far the tool is. */
   progress?: CardProgress;
+  /** The file that another call changes first; this one waits for it. */
+  waitsFor?: string;
   /** What was decided about this call, oldest first. */
   decisions: CardDecision[];
   /** How it ended. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -21,10 +22,11 @@ from ..errors import (
 )
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
-from ..pending import Waiting
+from ..pending import UNHEARD, Waiting
 from .request import Decision, PermissionRequest, Reply
 from .rules import NOT_ANALYSED, Rule, doubted, evaluate, relevant
 
+log = logging.getLogger(__name__)
 Answer = Literal["once", "always", "reject"]
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
@@ -229,6 +231,8 @@ class PermissionService:
         def announce() -> None:
             if self.bus.wanted("permission.asked"):
                 self.bus.publish("permission.asked", request.to_wire())
+            elif self.approve is None:
+                log.warning(UNHEARD, "permission", request.permission, "permissions", request.id)
 
         def withdraw(error: BaseException) -> None:
             stopped = isinstance(error, asyncio.CancelledError)
