@@ -11,6 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..core.asking import WAITING_FOR
 from ..core.state import Running, ToolPart
 from ._show import Bundle
 from .live import LiveDisplay
@@ -56,6 +57,8 @@ class Card(LiveDisplay):
         self.call = call
         self._sent = 0.0
         self._sent_whole = 0.0
+        self._held = False
+        """Whether it was seen to wait for another call's change of its file."""
         self._later: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ on the engine's thread
@@ -87,7 +90,9 @@ class Card(LiveDisplay):
             return
         now = time.monotonic()
         state = part.state
-        growing = isinstance(state, Running) and bool(state.metadata) and not self.asks
+        held = isinstance(state, Running) and WAITING_FOR in (state.metadata or {})
+        turned, self._held = held != self._held, held
+        growing = isinstance(state, Running) and bool(state.metadata) and not self.asks and not turned
         if isinstance(state, Running) and self.call.children:
             wait = self._sent_whole + NESTED_INTERVAL - now
             if wait > 0:

@@ -198,3 +198,20 @@ async def test_thousands_at_once(service: PermissionService) -> None:
         service.reply(request.id, "once")
     assert len(await asyncio.gather(*tasks)) == 2000
     assert len(service.history) == 2000
+
+
+async def test_where_nobody_hears_of_an_ask_the_log_says_how_it_goes_on(
+    service: PermissionService, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = start(service, "x")
+    [request] = await waiting(service, 1)
+    assert f"permissions.reply('{request.id}', ...)" in caplog.text
+    service.reply(request.id, "once")
+    await task
+    caplog.clear()
+    Log(service)  # somebody listens
+    task = start(service, "x")
+    [request] = await waiting(service, 1)
+    assert not caplog.text
+    service.reply(request.id, "once")
+    await task

@@ -36,6 +36,7 @@ class Asked:
 
     def __init__(self, ip: Shell, command: str) -> None:
         workspace = ip.notebook.workspace
+        ip.notebook.broker.close()  # it would decide by its policy: nobody is at this shell
         self.broker = Broker(workspace, [], lambda card: True)
         arguments = {"command": command, "description": "Tries it"}
         self.call: Call = ip.notebook.on_engine(lambda: workspace.start("bash", arguments, by="user"))

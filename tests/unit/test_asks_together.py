@@ -1,0 +1,156 @@
+"""Several asks at once: what each card says of the others, and of the call that it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from opencode_jupyter import Workspace
+from opencode_jupyter.core.call import Call
+from opencode_jupyter.core.errors import ToolAbortedError
+from opencode_jupyter.jupyter.approvals import Broker
+from opencode_jupyter.jupyter.mime import state_words
+from opencode_jupyter.jupyter.view import card_part
+from tests.support.shells import Shell, shell
+
+pytestmark = pytest.mark.anyio
+SOON = 5.0
+
+
+@pytest.fixture
+async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("one two three\n")
+    config = {"permission": {"*": "allow", "edit": "ask"}}
+    async with Workspace(tmp_path / "work", config, tmp_path / "data", store=False) as made:
+        made.bus.subscribe("permission.asked", lambda event: None)
+        yield made
+
+
+async def until(true: Callable[[], Any]) -> None:
+    with anyio.fail_after(SOON):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+def edit(workspace: Workspace, old: str, new: str, **options: Any) -> Call:
+    arguments = {"filePath": "a.txt", "oldString": old, "newString": new}
+    return workspace.start("edit", arguments, by="user", **options)
+
+
+def words(call: Call) -> str:
+    return state_words(card_part(call.part, live=True))[1]
+
+
+async def test_a_call_says_that_another_one_changes_its_file_first(workspace: Workspace) -> None:
+    await workspace.call("read", {"filePath": "a.txt"})
+    calls = [edit(workspace, "one", "1"), edit(workspace, "two", "2", timeout=0.3), edit(workspace, "three", "3")]
+    tasks = [asyncio.create_task(call.run()) for call in calls]
+    await until(lambda: words(calls[2]) != "running" and workspace.permissions.pending())
+    assert [words(call) for call in calls] == ["running", *["waiting for another change of a.txt"] * 2]
+    await asyncio.sleep(0.5)  # the second one's limit stands still: a person takes the time
+    for call in calls:
+        await until(workspace.permissions.pending)
+        (request,) = workspace.permissions.pending()
+        assert request.tool is not None
+        assert request.tool["callID"] == call.part.call_id, "in the order in which they came"
+        assert words(call) == "running"
+        workspace.permissions.reply(request.id, "once")
+    await asyncio.gather(*tasks)
+    assert (workspace.directory / "a.txt").read_text() == "1 2 3\n"
+    assert not workspace.files.held(workspace.directory / "a.txt")
+    assert all("waitingFor" not in (call.part.state.to_wire().get("metadata") or {}) for call in calls)
+
+
+async def test_a_call_that_waits_for_another_can_be_stopped_and_leaves_the_file_free(workspace: Workspace) -> None:
+    await workspace.call("read", {"filePath": "a.txt"})
+    first, second = edit(workspace, "one", "1"), edit(workspace, "two", "2")
+    tasks = [asyncio.create_task(call.run()) for call in (first, second)]
+    await until(lambda: words(second).startswith("waiting for another"))
+    await until(workspace.permissions.pending)
+    second.abort()
+    with pytest.raises(ToolAbortedError):
+        await tasks[1]
+    assert state_words(card_part(second.part))[1] == "stopped"
+    (request,) = workspace.permissions.pending()
+    workspace.permissions.reply(request.id, "once")
+    await tasks[0]
+    assert not workspace.files.held(workspace.directory / "a.txt")
+
+
+async def test_a_dry_run_waits_for_no_other_call(workspace: Workspace) -> None:
+    await workspace.call("read", {"filePath": "a.txt"})
+    first = edit(workspace, "one", "1")
+    task = asyncio.create_task(first.run())
+    await until(workspace.permissions.pending)
+    arguments = {"filePath": "a.txt", "oldString": "two", "newString": "2"}
+    with anyio.fail_after(SOON):
+        (decision,) = await workspace.dry_run("edit", arguments)
+    assert decision.action == "ask"
+    first.abort()
+    with pytest.raises(ToolAbortedError):
+        await task
+
+
+class Shown:
+    """What the broker wants of a card: keeps what it was told."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.key, self.comm_id, self.can_live = call, call.part.call_id, call.part.call_id, True
+        self.heard: float | None = 0.0
+        self.run = None
+        self.places: list[tuple[int, int]] = []
+        """Of every update: which of how many its ask is."""
+
+    def set_asks(self, asks: dict[str, list[Any]]) -> None:
+        self.places += [view.position for views in asks.values() for view in views]
+
+
+@pytest.fixture
+def ip(tmp_path: Path) -> Iterator[Shell]:
+    with shell(tmp_path) as made:
+        yield made
+
+
+def test_every_card_counts_the_asks_that_wait_now(ip: Shell) -> None:
+    notebook = ip.notebook
+    workspace = notebook.workspace
+    notebook.broker.close()
+    broker = Broker(workspace, [], lambda card: True)
+
+    def begin(number: int) -> tuple[Shown, Any]:
+        Path(f"{number}.env").write_text("A=1")
+        call: Call = notebook.on_engine(lambda: workspace.start("read", {"filePath": f"{number}.env"}, by="user"))
+        card = Shown(call)
+        broker.attach(card)  # type: ignore[arg-type]
+        return card, notebook.engine.submit(call.run())
+
+    def wait(true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SOON
+        while not true():
+            assert time.monotonic() < deadline, [card.places for card in cards]
+            time.sleep(0.005)
+
+    cards: list[Shown] = []
+    futures = []
+    for number in range(3):
+        card, future = begin(number)
+        cards.append(card)
+        futures.append(future)
+        wait(lambda: len(broker.pending()) == len(cards))
+    wait(lambda: [card.places[-1:] for card in cards] == [[(1, 3)], [(2, 3)], [(3, 3)]])
+    broker.resolve(broker.pending()[0].id, "once", by="card")
+    futures[0].result(SOON)
+    wait(lambda: [card.places[-1:] for card in cards[1:]] == [[(1, 2)], [(2, 2)]])
+    broker.resolve(broker.pending()[1].id, "once", by="card")
+    wait(lambda: cards[1].places[-1] == (1, 1))
+    broker.resolve(broker.pending()[0].id, "once", by="card")
+    for future in futures:
+        future.result(SOON)
+    broker.close()
