@@ -15,6 +15,7 @@ from ..core.state import ToolPart
 from . import _kernel_compat
 from .card import Card
 from .tools.capture import outside
+from .waiting import HEARTBEAT
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -58,7 +59,13 @@ def adopt(notebook: Notebook, call: Call) -> Card:
         with contextlib.suppress(RuntimeError):  # the engine has ended
             notebook.engine.loop.call_soon_threadsafe(update, part)
 
+    def beat() -> None:
+        if not call.part.outcome and notebook.alive:
+            notebook.wake_main()
+            notebook.engine.loop.call_later(HEARTBEAT, beat)
+
     call.on_update = both(call.on_update, tell)
+    beat()
     notebook.attach(card)
     if card.can_live:
         with outside():

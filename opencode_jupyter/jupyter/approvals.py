@@ -26,6 +26,9 @@ HELLO_WAIT = 2.0
 """Seconds a card has to say that somebody sees it, before the prompt or the policy takes over."""
 HELLO_WAIT_SILENT = 0.3
 """The same once a card of this kernel was never heard: a console does not show widgets."""
+TOLD_WAIT = 15.0
+"""Seconds more that it has where a page with our extension knows of the ask and shows it in its panel: a slow page
+draws the card later, and an input box that is opened by then keeps JupyterLab from running any other cell."""
 RECOUNT = 0.05
 """Seconds within which asks that come and go are counted together on the other cards ("2 of 3 waiting")."""
 
@@ -53,6 +56,8 @@ class Ask:
     digest: str
     loop: asyncio.AbstractEventLoop
     channel: AskChannel | None = None
+    told: bool = False
+    """Whether a page with our extension was told of it, for its panel."""
 
     @property
     def id(self) -> str:
@@ -209,8 +214,11 @@ class Broker:
                 views.setdefault(ask.call_id, []).append(view)
         card.set_asks(views)
 
-    def _unseen(self, ask: Ask) -> None:
+    def _unseen(self, ask: Ask, last: bool = False) -> None:
         if ask.id not in self._asks or ask.card.heard is not None:
+            return
+        if ask.told and not last:
+            ask.loop.call_later(TOLD_WAIT, self._unseen, ask, True)
             return
         self.unheard += 1
         self._fall_back(ask)

@@ -318,7 +318,13 @@ class Notebook:
             self._pump()
         if self._main_jobs:
             self._serve_main()
+        if threading.current_thread() is not threading.main_thread():
+            self.wake_main()
         self.prompt.beat(waiter)
+
+    def wake_main(self) -> None:
+        """Let an interrupt in where a cell awaits something else than our calls: SIGINT does not wake an idle await."""
+        _kernel_compat.call_later_on_main(self.kernel, _nothing)
 
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Run a function, plain or async, on the workspace's loop and give what it gives.
@@ -406,6 +412,10 @@ class Notebook:
     def register(self, made: Tool) -> None:
         """Take a tool that a cell defined with ``@tool``."""
         self.workspace.registry.register(made)
+
+
+def _nothing() -> None:
+    """Only wakes the loop that runs it."""
 
 
 def working_folder() -> Path:

@@ -172,7 +172,7 @@ def _load(ctx: ToolContext, path: Path, wanted: Wanted) -> _Where:
             raise ToolError(f"File not found: {path}. A new notebook is made only with the extension .ipynb.")
         file = parse(NEW, str(path))
         return _Where([], True, file=file)
-    ctx.workspace.files.check(ctx.session_id, path)
+    ctx.workspace.service(Notebooks).check_file(ctx.session_id, path)
     file = parse(before, str(path))
     if file.source is None:
         raise ToolError(

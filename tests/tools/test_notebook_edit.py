@@ -19,6 +19,7 @@ from opencode_jupyter.core.filetime import FileChangedError, NotReadError
 from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools.notebook.cells import Cell, parse
 from opencode_jupyter.tools.notebook.change import Wanted, in_file, plan
+from opencode_jupyter.tools.notebook.documents import Notebooks
 from opencode_jupyter.tools.notebook.source import NotebookSource
 
 pytestmark = pytest.mark.anyio
@@ -181,6 +182,18 @@ async def test_read_first_and_not_changed_since(workspace: Workspace, project: P
     with pytest.raises(PermissionRejectedError):
         await edit(workspace, path, cell=0, newSource="x")
     assert path.read_bytes() == before
+
+
+async def test_what_was_read_in_jupyterlab_and_closed_there_is_read_again(workspace: Workspace, project: Path) -> None:
+    path = make(project / "a.ipynb")
+    before = path.read_bytes()
+    session = workspace.sessions.get(None).id
+    workspace.service(Notebooks).saw(session, path, [Cell(0, "intro", "markdown", "# never saved")])
+    with pytest.raises(ToolError, match=r"was open in JupyterLab when it was read and is not any more"):
+        await edit(workspace, path, read=False, cell=0, newSource="x")
+    assert path.read_bytes() == before
+    await edit(workspace, path, cell=0, newSource="x")
+    assert sources(path)[0] == "x"
 
 
 async def test_cells_that_their_author_protects(workspace: Workspace, project: Path) -> None:

@@ -154,3 +154,48 @@ def test_every_card_counts_the_asks_that_wait_now(ip: Shell) -> None:
     for future in futures:
         future.result(SOON)
     broker.close()
+
+
+class Fallback:
+    """Where an ask goes that nobody saw."""
+
+    name = "fallback"
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+
+    def open(self, ask: Any) -> bool:
+        self.opened.append(ask.id)
+        return True
+
+    def close(self, ask: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
+    ip: Shell, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opencode_jupyter.jupyter.approvals.TOLD_WAIT", 0.4)
+    notebook, fallback = ip.notebook, Fallback()
+    workspace = notebook.workspace
+    notebook.broker.close()
+    notebook.broker = Broker(workspace, [fallback], lambda card: True, lambda: 0.05)
+    Path("a.env").write_text("A=1")
+    call: Call = notebook.on_engine(lambda: workspace.start("read", {"filePath": "a.env"}, by="user"))
+    card = Shown(call)
+    card.heard = None
+    notebook.broker.attach(card)  # type: ignore[arg-type]
+    began = time.monotonic()
+    future = notebook.engine.submit(call.run())
+    while not notebook.broker.pending():
+        assert time.monotonic() - began < SOON
+        time.sleep(0.002)
+    if told:
+        assert len(notebook.panel.on_message({"kind": "panel", "what": "asks"})["asks"]) == 1
+    while not fallback.opened:
+        assert time.monotonic() - began < SOON
+        time.sleep(0.005)
+    assert (time.monotonic() - began > 0.4) is told
+    notebook.broker.resolve(notebook.broker.pending()[0].id, "once", by="card")
+    future.result(SOON)

@@ -26,6 +26,8 @@ def pending(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _pending(panel: Panel) -> dict[str, Any]:
     waiting = panel.notebook.broker.pending()
+    for ask in waiting:
+        ask.told = True
     return {"asks": [_one(panel, ask, (place, len(waiting))) for place, ask in enumerate(waiting, 1)]}
 
 

@@ -109,6 +109,24 @@ class Notebooks:
         """Whether the session has seen the notebook as it is open."""
         return (session_id, os.path.realpath(path)) in self._seen
 
+    def check_file(self, session_id: str, path: Path) -> None:
+        """Go on only if the session has read the file and it has not changed since.
+
+        Raises:
+            NotReadError: it has not read the notebook at all.
+            FileChangedError: the file has changed since.
+            ToolError: what it has read was open in a front end then, and may never have been saved.
+        """
+        try:
+            self._files.check(session_id, path)
+        except NotReadError:
+            if not self.knows(session_id, path):
+                raise
+            raise ToolError(
+                f"Conflict: {path} was open in JupyterLab when it was read and is not any more; its file may hold "
+                "something else. Nothing was changed. Read it again with notebook_read before changing it."
+            ) from None
+
     def check(self, session_id: str, path: Path, cell: Cell | None, *, by_index: bool, content: bool) -> None:
         """Go on only if the session has seen the cell of an open notebook as it is now.
 
