@@ -15,6 +15,11 @@ export const MESSAGE_TYPE = 'opencode_jupyter';
 const ANSWER_MS = 15_000;
 /** How long after its handling a message's answer may come: both travel apart. */
 const AFTER_IDLE_MS = 2_000;
+/** Time is counted in such steps: while the page is busy an answer may lie ready, and its event comes between two of them. */
+const STEP_MS = 500;
+
+/** A kernel did not answer, be it busy or restarted; what only reads may be asked again. */
+export class SilentError extends Error {}
 
 /** What a kernel answers; its `kind` says who does. */
 export type ToAnswer = SpillRequest | SettledRequest | ServedRequest | Word | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
@@ -31,11 +36,20 @@ export interface KernelDocument {
 /** Everything open in `shell` that may have a kernel. */
 export function* documents(shell: Shell): Generator<KernelDocument> {
   for (const area of ['main', 'down', 'left', 'right']) {
-    for (const widget of shell.widgets(area)) {
+    for (const widget of widgetsIn(shell, area)) {
       if ((widget as KernelDocument).sessionContext) {
         yield widget as KernelDocument;
       }
     }
+  }
+}
+
+/** What is in an area; nothing where the shell has none of that name: JupyterLab up to 4.4 does not know `down`. */
+function widgetsIn(shell: Shell, area: string): Iterable<unknown> {
+  try {
+    return [...shell.widgets(area)];
+  } catch {
+    return [];
   }
 }
 
@@ -94,23 +108,31 @@ export function requestKernel(kernel: Connection | null, request: ToAnswer): Pro
   return new Promise((resolve, reject) => {
     const message = controlMessage(kernel, { comm_id: '', data: request });
     const future = kernel.sendControlMessage(message, true, false);
-    const end = (error: string): void => {
-      clearTimeout(timer);
-      future.done.catch(() => undefined);
+    let left = ANSWER_MS;
+    let late: Error = new SilentError(trans.__('The kernel does not answer.'));
+    const end = (error?: Error): void => {
+      clearInterval(timer);
       future.dispose();
       if (error) {
-        reject(new Error(error));
+        reject(error);
       }
     };
-    let timer = setTimeout(() => end(trans.__('The kernel does not answer.')), ANSWER_MS);
+    const timer = setInterval(() => {
+      left -= STEP_MS;
+      if (left <= 0) {
+        end(late);
+      }
+    }, STEP_MS);
+    // a kernel that is restarted answers nothing of before
+    future.done.catch(() => end(new SilentError(trans.__('The kernel was restarted before it answered.'))));
     future.onReply = reply => {
       resolve(reply.content);
-      end('');
+      end();
     };
     future.onIOPub = ({ header, content }) => {
       if (header.msg_type === 'status' && (content as { execution_state?: string }).execution_state === 'idle') {
-        clearTimeout(timer);
-        timer = setTimeout(() => end(trans.__('The extension is not loaded in this kernel.')), AFTER_IDLE_MS);
+        left = AFTER_IDLE_MS;
+        late = new Error(trans.__('The extension is not loaded in this kernel.'));
       }
     };
   });

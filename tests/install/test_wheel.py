@@ -13,15 +13,24 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from uv import find_uv_bin
 
 from opencode_jupyter.jupyter.card_script import packed
+from tests.browser.acts import ALLOW_ONCE, asking, button, project
+from tests.support.browser import Application, browse, chromium, serve
 
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LABEXTENSION = "share/jupyter/labextensions/opencode-jupyter"
 TIMEOUT = 900
+OLDEST = ("jupyterlab==4.4.0", "notebook==7.4.0")
+BLOCKED = """
+def blocked():
+    return get_ipython().run_line_magic("tool", "bash echo from-a-def")
+print(blocked().output)
+"""
 
 
 def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
@@ -76,11 +85,11 @@ def wheel(built: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and JupyterLab."""
+    """An environment with the wheel, and JupyterLab and Notebook as old as we promise."""
     folder = tmp_path_factory.mktemp("outside")
     run(find_uv_bin(), "venv", "--python", sys.executable, folder / "venv", cwd=folder)
     python = folder / "venv" / "bin" / "python"
-    run(find_uv_bin(), "pip", "install", "--python", python, wheel, "jupyterlab>=4.4", cwd=folder)
+    run(find_uv_bin(), "pip", "install", "--python", python, wheel, *OLDEST, cwd=folder)
     return folder / "venv"
 
 
@@ -182,6 +191,43 @@ def test_jupyterlab_takes_the_extension(venv: Path) -> None:
     (line,) = [line for line in (done.stdout + done.stderr).split("\n") if "opencode-jupyter v" in line]
     assert "enabled" in line
     assert "OK" in line
+
+
+@pytest.mark.parametrize("application", ["lab", "notebook"])
+def test_the_oldest_jupyter_shows_it(venv: Path, tmp_path: Path, application: Application) -> None:
+    chromium()
+    with (
+        serve(application, tmp_path / "server", python=venv / "bin" / "python") as server,
+        browse(server) as browser,
+    ):
+        notebook = project(browser, "oldest", "%tool bash echo awaited", BLOCKED, "")
+        assert notebook.errors == []
+        notebook.run(1, wait=False)
+        button(asking(notebook, 1), ALLOW_ONCE).click()
+        notebook.wait_idle(1)
+        notebook.wait_text(1, "awaited")
+        notebook.run(2, wait=False)
+        asking(notebook, 2)
+        page = notebook.page
+        show = "s => { window.jupyterapp.commands.execute('opencode-jupyter:show-panel', {section: s}); }"
+        panel = page.locator("#opencode-jupyter-panel")
+        page.evaluate(show, "asks")
+        button(panel.locator(".oc-asks-item"), ALLOW_ONCE).click()
+        notebook.wait_idle(2)
+        notebook.wait_text(2, "from-a-def")
+        for section, words in (
+            ("calls", "2 calls"),
+            ("tools", "built in"),
+            ("rules", "bash"),
+            ("servers", "No MCP server"),
+        ):
+            page.evaluate(show, section)
+            expect(panel.locator(f"#opencode-jupyter-panel-{section}")).to_be_visible()
+            expect(panel.locator(f"#opencode-jupyter-panel-{section}")).to_contain_text(words)
+        notebook.set_cell(3, "%%tool bash\nif true; then echo x; fi # note")
+        expect(notebook.cell(3).locator(".oc-tok-magic")).to_have_text("%%tool")
+        expect(notebook.cell(3).locator(".cm-line").nth(1).locator("span").last).to_have_text("# note")
+        assert notebook.errors == []
 
 
 def test_an_editable_install_builds_once(copy: Path, without_node: dict[str, str], tmp_path: Path) -> None:

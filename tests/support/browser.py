@@ -93,8 +93,17 @@ class Server:
 
 
 @contextmanager
-def serve(application: Application, folder: Path, env: dict[str, str] | None = None) -> Iterator[Server]:
+def serve(
+    application: Application, folder: Path, env: dict[str, str] | None = None, python: Path | None = None
+) -> Iterator[Server]:
     """Run the application with all its folders below `folder`; ended with every kernel at the end.
+
+    Args:
+        application: which one.
+        folder: where it keeps everything.
+        env: more environment variables.
+        python: another environment's Python, which has the application and our package installed; the checkout is
+            then left out.
 
     Raises:
         RuntimeError: it did not come up; with the end of its log.
@@ -104,13 +113,17 @@ def serve(application: Application, folder: Path, env: dict[str, str] | None = N
     root.mkdir(parents=True)
     # Python's own environment must not go before the folders of this server: an installed front end is another one
     environment = {**os.environ, **_folders(folder), "JUPYTER_PREFER_ENV_PATH": "0", **(env or {})}
-    environment["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    _configure(folder, root, port)
+    if python is None:
+        environment["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    else:
+        environment.pop("PYTHONPATH", None)
+        environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
+    _configure(folder, root, port, installed=python is not None)
     module = {"lab": "jupyterlab", "notebook": "notebook"}[application]
     log = folder / "server.log"
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, "--no-browser", "--allow-root"],
+            [str(python or sys.executable), "-m", module, "--no-browser", "--allow-root"],
             cwd=root,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -141,7 +154,7 @@ def _folders(folder: Path) -> dict[str, str]:
     return {variable: str(folder / name) for variable, name in names.items()}
 
 
-def _configure(folder: Path, root: Path, port: int) -> None:
+def _configure(folder: Path, root: Path, port: int, *, installed: bool) -> None:
     expose = {"expose_app_in_browser": True}
     config = {
         "ServerApp": {
@@ -170,7 +183,7 @@ def _configure(folder: Path, root: Path, port: int) -> None:
     built = CHECKOUT / "opencode_jupyter" / "labextension"
     extensions = folder / "jupyter" / "labextensions"
     extensions.mkdir(parents=True)
-    if built.is_dir():
+    if built.is_dir() and not installed:
         (extensions / "opencode-jupyter").symlink_to(built, target_is_directory=True)
 
 

@@ -1,5 +1,9 @@
+import { Widget } from '@lumino/widgets';
+
+import { AskBook } from '../asks/book';
 import { KernelHub } from '../lab/hub';
 import type { Change } from '../lab/hub';
+import { ToolPanel } from '../lab/panel';
 
 /** A signal of JupyterLab's. */
 class Signal<T> {
@@ -27,7 +31,8 @@ function open(id: string, source: string, reply?: unknown) {
         onReply: (_: unknown) => undefined,
         onIOPub: () => undefined
       };
-      void Promise.resolve().then(() => reply && future.onReply({ content: reply }));
+      const content = typeof reply === 'function' ? reply() : reply;
+      void Promise.resolve().then(() => content && future.onReply({ content }));
       return future;
     }
   };
@@ -98,4 +103,53 @@ test('words of the kernel about what went wrong are the error', async () => {
   await settle();
   await expect(hub.request('d', { what: 'asks' })).rejects.toThrow('too busy');
   await expect(hub.request('gone', { what: 'asks' })).rejects.toThrow('No kernel');
+});
+
+test('a shell without one of the areas, as JupyterLab 4.4 is, has the documents of the others', async () => {
+  const a = open('a', '%load_ext opencode_jupyter', {});
+  const widgets = (area: string) => {
+    if (area === 'down') {
+      throw new Error('Invalid area: down');
+    }
+    return (area === 'right' ? [a.document] : [])[Symbol.iterator]();
+  };
+  const app = { shell: { widgets, currentWidget: null }, restored: Promise.resolve(), docRegistry: { addWidgetExtension: () => undefined } };
+  const hub = new KernelHub(app as never);
+  await settle();
+  expect(hub.kernels().map(({ id }) => id)).toEqual(['a']);
+});
+
+describe('a kernel that does not answer', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  test('is asked again by the tab that is seen', async () => {
+    const { hub } = hubOf();
+    const answers = [false, false, true];
+    const update = jest.fn(async () => answers.shift() ?? true);
+    const node = document.createElement('div');
+    const panel = new ToolPanel(hub, [{ id: 'one', title: 'One', node, topics: ['tools'], update }]);
+    Widget.attach(panel, document.body);
+    panel.show();
+    jest.spyOn(panel, 'isVisible', 'get').mockReturnValue(true);
+    panel.choose('one');
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(update).toHaveBeenCalledTimes(3);
+    panel.dispose();
+  });
+
+  test('keeps the asks that were known, and is asked again', async () => {
+    const replies: unknown[] = [{ asks: [] }, { asks: [{ id: '1' }] }, { error: 'busy' }, { asks: [{ id: '1' }, { id: '2' }] }];
+    const a = open('a', '%load_ext opencode_jupyter', () => replies.shift());
+    const { hub } = hubOf(a);
+    const book = new AskBook(hub);
+    const ids = (): string[] => book.entries().map(({ id }) => id);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(ids()).toEqual(['1']);
+    a.nudge('asks');
+    await jest.advanceTimersByTimeAsync(10);
+    expect(ids()).toEqual(['1']);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(ids()).toEqual(['1', '2']);
+  });
 });

@@ -46,6 +46,24 @@ test('no kernel, no extension and no answer each have their words', async () => 
   await expect(silent).rejects.toThrow('does not answer');
 });
 
+test('a kernel that is restarted has nothing to wait for', async () => {
+  const future = new Future();
+  future.done = Promise.reject(new Error('Canceled future'));
+  const page = requestKernel(kernel(future), REQUEST);
+  await expect(page).rejects.toThrow('was restarted');
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+test('an answer that lies ready while the page is busy is taken', async () => {
+  const future = new Future();
+  const page = requestKernel(kernel(future), REQUEST);
+  future.onIOPub({ header: { msg_type: 'status' }, content: { execution_state: 'idle' } });
+  jest.setSystemTime(Date.now() + 10_000); // the page was busy: the clock went on, its timers did not
+  jest.advanceTimersByTime(500);
+  future.onReply({ content: { lines: ['x'] } });
+  await expect(page).resolves.toEqual({ lines: ['x'] });
+});
+
 test('the document is the one that the card stands in, else the one with its kernel', () => {
   const made = (id: string) => ({
     node: document.createElement('div'),

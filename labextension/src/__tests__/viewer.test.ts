@@ -1,6 +1,7 @@
+import { SilentError } from '../kernel';
 import { drawRows } from '../viewer/draw';
 import { Rail } from '../viewer/rail';
-import { KEPT_ROWS, Rows } from '../viewer/rows';
+import { KEPT_BYTES, KEPT_ROWS, Rows } from '../viewer/rows';
 import { fetchWhole } from '../viewer/save';
 import { PAGE_ROWS, Source } from '../viewer/source';
 import type { Page, SpillRequest } from '../viewer/source';
@@ -374,4 +375,127 @@ test('the whole comes in parts, up to a limit, and can be cancelled', async () =
   expect(whole?.size).toBe(8);
   await expect(fetchWhole(source, 7, () => true)).rejects.toThrow('/p');
   expect(await fetchWhole(source, 100, () => false)).toBeUndefined();
+});
+
+test('long lines are kept up to a number of bytes, at either end, and the rows that came last always', () => {
+  const long = KEPT_BYTES / 8;
+  const page = (from: number, count: number, length = long): Page => ({
+    ...file.extent(), first: from + 1, lines: Array(count).fill('x'), offsets: Array.from({ length: count }, (_, i) => (from + i) * length),
+    inside: [], end: (from + count) * length, more: true, style: ''
+  });
+  const held = new Rows();
+  held.replace(page(20, 6));
+  expect(held.append(page(26, 6))).toBe(4);
+  expect([held.start, held.end, held.first]).toEqual([24 * long, 32 * long, 25]);
+  expect(held.prepend(page(18, 6))).toBe(6);
+  expect([held.start, held.end, held.first, held.more]).toEqual([18 * long, 26 * long, 19, true]);
+  held.replace(page(0, 2));
+  expect(held.append(page(2, 20))).toBe(2);
+  expect(held.rows).toHaveLength(20);
+});
+
+describe('answers that are lost, late or of before', () => {
+  /** Every request waits until the test answers it. */
+  const open = () => {
+    const waiting: { request: SpillRequest; answer: () => Promise<void>; fail: (error: Error) => void }[] = [];
+    const ask = (request: SpillRequest): Promise<unknown> =>
+      new Promise((resolve, reject) => waiting.push({ request, answer: async () => resolve(await file.ask(request)), fail: reject }));
+    viewer = new Viewer(SPILL, new Source(SPILL.path, ask));
+    return waiting;
+  };
+  const shown = (): string | null | undefined => one('.oc-here')?.textContent;
+
+  test('a line that a silent kernel was asked for is shown when it answers again', async () => {
+    const waiting = open();
+    void viewer.goTo(4000);
+    waiting[0].fail(new SilentError('The kernel does not answer.'));
+    await settle();
+    expect(one('.oc-trouble').textContent).toContain('does not answer');
+    await jest.advanceTimersByTimeAsync(5_000);
+    await waiting[1].answer();
+    await settle();
+    expect(one('.oc-trouble').hidden).toBe(true);
+    expect(shown()).toBe('<b>4000</b>');
+  });
+
+  test('“try again” goes where the person wanted to go', async () => {
+    const waiting = open();
+    const first = viewer.goTo(1001);
+    await waiting[0].answer();
+    await first;
+    void viewer.goTo(4000);
+    const far = waiting.find(({ request }) => request.line === 3980);
+    far?.fail(new Error('No kernel is running here.'));
+    await settle();
+    press('try again');
+    expect(waiting.at(-1)?.request).toMatchObject({ kind: 'page', line: 3980 });
+  });
+
+  test('a place that the rail was dragged to before takes no line’s place', async () => {
+    const waiting = open();
+    const first = viewer.goTo(1);
+    await waiting[0].answer();
+    await first;
+    const rail = one('.oc-rail');
+    Object.defineProperty(rail, 'clientHeight', { value: 1000 });
+    for (const [type, clientY] of [['pointerdown', 500], ['pointermove', 600], ['pointerup', 700]] as const) {
+      rail.dispatchEvent(Object.assign(new MouseEvent(type, { clientY, button: 0, bubbles: true }), { pointerId: 1 }));
+    }
+    void viewer.goTo(4000);
+    for (let at = 1; at < waiting.length; at++) {
+      await waiting[at].answer();
+      await settle();
+    }
+    expect(shown()).toBe('<b>4000</b>');
+  });
+
+  test('a file that is cut while a far line is under way does not bring the line of before back', async () => {
+    file.writing = true;
+    const waiting = open();
+    const first = viewer.goTo(100);
+    await waiting[0].answer();
+    await first;
+    await jest.advanceTimersByTimeAsync(500);
+    const look = waiting.find(({ request }) => request.kind === 'extent');
+    void viewer.goTo(3000);
+    file.lines = 4000;
+    await look?.answer();
+    await settle();
+    for (let at = 1; at < waiting.length; at++) {
+      await waiting[at].answer();
+      await settle();
+    }
+    expect(shown()).toBe('<b>3000</b>');
+  });
+
+  test('whatever the order of the answers, the last line that was asked for is shown', async () => {
+    file.lines = 60; // few rows are drawn quickly
+    for (let seed = 1; seed <= 12; seed++) {
+      let state = seed;
+      const random = (below: number): number => (state = (state * 48271) % 2147483647) % below;
+      const waiting = open();
+      let last = 0;
+      const answered = new Set<number>();
+      const give = async (): Promise<void> => {
+        const left = waiting.map((_, at) => at).filter(at => !answered.has(at));
+        if (left.length) {
+          const at = left[random(left.length)];
+          answered.add(at);
+          random(4) ? await waiting[at].answer() : waiting[at].fail(new SilentError('silent'));
+          await settle();
+        }
+      };
+      for (let step = 0; step < 12; step++) {
+        random(3) ? await give() : void viewer.goTo((last = 1 + random(60)));
+        random(5) || one('.oc-lines').dispatchEvent(new Event('scroll'));
+      }
+      void viewer.goTo((last = 1 + random(60)));
+      for (let step = 0; step < 40 && !shown()?.includes(`>${last}<`); step++) {
+        await give();
+        answered.size < waiting.length || (await jest.advanceTimersByTimeAsync(5_000));
+      }
+      expect([seed, shown()]).toEqual([seed, `<b>${last}</b>`]);
+      viewer.dispose();
+    }
+  }, 30_000);
 });

@@ -53,6 +53,9 @@ export function after(all: readonly Entry[], id: string): Entry | undefined {
   return all[(all.findIndex(entry => entry.id === id) + 1) % Math.max(1, all.length)];
 }
 
+/** A kernel that did not answer is asked again after so long. */
+const AGAIN_MS = 2_000;
+
 /** The book of one page. */
 export class AskBook {
   /** Emitted with the asks that are new. */
@@ -89,6 +92,9 @@ export class AskBook {
         waiting = (await this.hub.request<{ asks: Waiting[] }>(kernelId, { what: 'asks' })).asks;
       } catch (error) {
         console.debug('opencode-jupyter: the asks of a kernel could not be read', error);
+        // what was known waits still; a kernel that was too busy nudges nobody when it is no more
+        setTimeout(() => this.rounds.get(kernelId) === round && void this.read(kernelId), AGAIN_MS);
+        return;
       }
     }
     if (this.rounds.get(kernelId) === round) {

@@ -80,7 +80,7 @@ class CallsSection {
   }
 
   /** Reads what is new in the chosen kernel. */
-  async update(): Promise<void> {
+  async update(): Promise<boolean> {
     const { hub } = this.around;
     const kernels = hub.kernels();
     const front = hub.current()?.id;
@@ -100,6 +100,7 @@ class CallsSection {
       }
     }
     let trouble = '';
+    let answered = true;
     if (!id) {
       trouble = trans.__('No open notebook has the tools loaded. Run %1 in one; its calls appear here.', '%load_ext opencode_jupyter');
     } else {
@@ -109,11 +110,13 @@ class CallsSection {
         log.take(await hub.request<CallsReply>(id, { what: 'calls', since: log.since }));
       } catch (error) {
         trouble = error instanceof Error ? error.message : String(error);
+        answered = false;
       }
     }
     setText(this.trouble, trouble);
     show(this.trouble, trouble !== '');
     this.draw();
+    return answered;
   }
 
   private get log(): CallLog {

@@ -36,7 +36,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     let panel: ToolPanel | undefined;
     const reveal = (id: string): void => {
       panel?.choose(id);
-      app.shell.activateById(panel?.id ?? '');
+      if (panel?.isVisible) {
+        panel.activate(); // Notebook 7.4 and 7.5 would hide what is asked for again
+      } else {
+        app.shell.activateById(panel?.id ?? '');
+      }
     };
     const surroundings = { app, hub, reveal };
     const sections = [makeAsks(surroundings, { palette, statusBar }), ...SECTIONS.map(make => make(surroundings))];

@@ -10,6 +10,9 @@ import type { Section } from './section';
 /** Changes within this time are drawn together. */
 const TOGETHER_MS = 50;
 
+/** A kernel that did not answer is asked again after so long: when it can again, it nudges nobody. */
+const AGAIN_MS = 2_000;
+
 /** JupyterLab's widget for it. */
 export class ToolPanel extends Widget {
   private readonly tabs = new Map<string, HTMLButtonElement>();
@@ -116,7 +119,13 @@ export class ToolPanel extends Widget {
   private draw(kernelId = ''): void {
     const section = this.sections.find(({ id }) => id === this.chosen);
     if (section && this.isVisible && this.stale.delete(section.id)) {
-      void Promise.resolve(section.update(kernelId)).then(() => this.setCounts());
+      void Promise.resolve(section.update(kernelId)).then(answered => {
+        this.setCounts();
+        if (answered === false) {
+          this.stale.add(section.id);
+          setTimeout(() => this.draw(), AGAIN_MS);
+        }
+      });
     }
     this.setCounts();
   }

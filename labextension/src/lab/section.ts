@@ -29,8 +29,9 @@ export interface Section {
   /**
    * Draws what it shows anew, as it is in the kernels now. Called when one of its topics has changed or the document in
    * front has, while it is visible, and when it becomes visible; `kernelId` is the kernel that changed, if one did.
+   * Gives false where the kernel did not answer: it is called again then, while it is seen or when it is seen again.
    */
-  update(kernelId?: string): void | Promise<void>;
+  update(kernelId?: string): void | Promise<void | boolean>;
   /** Gives the focus to what a person wants there first. */
   focus?(): void;
 }

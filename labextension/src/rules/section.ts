@@ -65,7 +65,7 @@ class RulesSection {
     this.node.append(this.chooser.node, this.inner);
   }
 
-  async update(): Promise<void> {
+  async update(): Promise<boolean> {
     const kernel = this.chooser.kernel();
     if (this.shown !== (kernel?.id ?? '')) {
       this.shown = kernel?.id ?? '';
@@ -74,7 +74,7 @@ class RulesSection {
     show(this.inner, kernel !== undefined);
     if (!kernel) {
       this.chooser.sayNone();
-      return;
+      return true;
     }
     try {
       const reply = await this.around.hub.request<RulesReply>(kernel.id, { what: 'rules', ...this.whose() });
@@ -82,8 +82,10 @@ class RulesSection {
         this.chooser.say('');
         this.draw(reply);
       }
+      return true;
     } catch (error) {
       this.chooser.say(wordsOf(error));
+      return false;
     }
   }
 

@@ -165,7 +165,7 @@ class ServersSection {
     this.node.append(this.chooser.node, this.list);
   }
 
-  async update(): Promise<void> {
+  async update(): Promise<boolean> {
     const kernel = this.chooser.kernel();
     if (this.shown !== (kernel?.id ?? '')) {
       this.shown = kernel?.id ?? '';
@@ -174,15 +174,17 @@ class ServersSection {
     }
     if (!kernel) {
       this.chooser.sayNone();
-      return;
+      return true;
     }
     try {
       const { servers } = await this.around.hub.request<{ servers: Server[] }>(kernel.id, { what: 'servers' });
       if (kernel.id === this.shown) {
         this.draw(servers);
       }
+      return true;
     } catch (error) {
       this.chooser.say(wordsOf(error));
+      return false;
     }
   }
 

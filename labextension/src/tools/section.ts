@@ -11,9 +11,6 @@ import type { Judged, ToolRow, ToolsReply } from './filter';
 import { ToolForm } from './tool_form';
 import type { ToolReply } from './tool_form';
 
-/** A kernel that did not answer is asked again after so long, while the list is seen. */
-const AGAIN_MS = 2_000;
-
 const kindWords = (kind: string): string =>
   ({
     builtin: trans.__('built in'),
@@ -85,7 +82,6 @@ class ToolsSection {
   private shown = '';
   private opened = '';
   private top = 0;
-  private again: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly around: Surroundings) {
     this.chooser = new Chooser(around.hub, () => {
@@ -107,7 +103,7 @@ class ToolsSection {
     this.one.hidden = true;
   }
 
-  async update(): Promise<void> {
+  async update(): Promise<boolean> {
     const kernel = this.chooser.kernel();
     let trouble = '';
     if (this.shown !== (kernel?.id ?? '')) {
@@ -119,14 +115,11 @@ class ToolsSection {
       try {
         const reply = await this.around.hub.request<ToolsReply>(kernel.id, { what: 'tools' });
         if (kernel.id !== this.shown) {
-          return;
+          return true;
         }
         this.found = rowsOf(reply);
       } catch (error) {
         trouble = wordsOf(error);
-        // a kernel that was too busy to answer nudges nobody when it is no more
-        clearTimeout(this.again);
-        this.again = setTimeout(() => this.node.offsetParent && void this.update(), AGAIN_MS);
       }
     }
     if (kernel) {
@@ -135,6 +128,7 @@ class ToolsSection {
       this.chooser.sayNone();
     }
     this.draw();
+    return trouble === '';
   }
 
   focus(): void {

@@ -17,7 +17,8 @@ const TAB_ID = 'opencode-spill-';
 class SpillTab extends Widget {
   constructor(
     spill: CardSpill,
-    readonly viewer: Viewer
+    readonly viewer: Viewer,
+    readonly source: Source
   ) {
     super({ node: viewer.node });
     this.id = `${TAB_ID}${encodeURIComponent(spill.path)}`;
@@ -54,15 +55,17 @@ function name({ path }: CardSpill): string {
 
 /** Shows `spill` from its line on; one that is still written, from its end. */
 export function openSpill(app: JupyterFrontEnd, spill: CardSpill, ask: Ask): void {
-  let viewer = new Viewer(spill, new Source(spill.path, ask));
+  const source = new Source(spill.path, ask);
+  let viewer = new Viewer(spill, source);
   if (app.name !== 'JupyterLab') {
     openDialog(spill, viewer);
   } else {
-    const tab = new SpillTab(spill, viewer);
+    const tab = new SpillTab(spill, viewer, source);
     const others = [...app.shell.widgets('main')].filter(widget => widget.id.startsWith(TAB_ID)) as SpillTab[];
     const open = others.find(widget => widget.id === tab.id);
     if (open) {
       tab.dispose();
+      open.source.reach(ask);
       viewer = open.viewer;
     } else {
       // beside the notebook; a second one beside the first

@@ -4,6 +4,8 @@ import type { Extent, Page } from './source';
 
 /** Rows kept; those far from view are dropped. */
 export const KEPT_ROWS = 1600;
+/** Bytes of the file kept, in rows: long lines would fill the page's memory. Several pages, else both ends would be fetched in turn. */
+export const KEPT_BYTES = 4 * 1024 * 1024;
 
 /** One row: where it begins, and whether it goes on with the line of the row before. */
 export interface Row {
@@ -40,7 +42,11 @@ export class Rows {
     this.end = page.end;
     this.more = page.more;
     this.extent = page;
-    const over = Math.max(0, this.rows.length - KEPT_ROWS);
+    let over = Math.max(0, this.rows.length - KEPT_ROWS);
+    const most = this.rows.length - page.lines.length;
+    while (over < most && this.end - this.rows[over].offset > KEPT_BYTES) {
+      over++;
+    }
     if (this.first !== null) {
       this.first += this.rows.slice(1, over + 1).filter(row => !row.inside).length;
     }
@@ -53,9 +59,14 @@ export class Rows {
     this.rows.unshift(...rowsOf(page));
     this.first = page.first;
     this.extent = page;
-    const over = Math.max(0, this.rows.length - KEPT_ROWS);
+    let over = Math.max(0, this.rows.length - KEPT_ROWS);
+    const most = this.rows.length - page.lines.length;
+    const end = (): number => (over ? this.rows[this.rows.length - over].offset : this.end);
+    while (over < most && end() - this.start > KEPT_BYTES) {
+      over++;
+    }
     if (over) {
-      this.end = this.rows[this.rows.length - over].offset;
+      this.end = end();
       this.rows.splice(-over, over);
       this.more = true;
     }

@@ -82,8 +82,13 @@ type Reply<T> = T & { error?: string };
 export class Source {
   constructor(
     readonly path: string,
-    private readonly ask: Ask
+    private ask: Ask
   ) {}
+
+  /** Asks another way from now on: the notebook that the first way went through may be closed. */
+  reach(ask: Ask): void {
+    this.ask = ask;
+  }
 
   /** Rows; `search` has its hits marked. The kernel looks for a far line in steps, of which `progress` is told. */
   async page(where: Where, count: number, search: string | undefined, progress: (scanned: number, bytes: number) => boolean): Promise<Page | undefined> {

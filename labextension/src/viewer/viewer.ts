@@ -4,6 +4,7 @@ import { el } from '../card/dom';
 import { size } from '../card/format';
 import type { CardSpill } from '../card/token';
 import { trans } from '../i18n';
+import { SilentError } from '../kernel';
 import { preferences } from '../preferences';
 import { Bar, set } from './bar';
 import { clearMarks, drawRows, label } from './draw';
@@ -22,6 +23,8 @@ const NEAR = 1200;
 /** Between two looks at a file whose lines are being counted, and at one that is being written. */
 const COUNT_MS = 40;
 const WRITING_MS = 500;
+/** A kernel that did not answer is asked again after so long. */
+const AGAIN_MS = 5_000;
 
 const digits = (n: number): string => n.toLocaleString('en-US');
 let viewers = 0;
@@ -44,6 +47,8 @@ export class Viewer {
   private disposed = false;
   /** The line that is marked. */
   private here = 0;
+  /** The line that was asked for last; its rows may be under way still. */
+  private wanted: number;
   /** The share of the file that the rail was dragged to last. */
   private dragged: number | undefined;
   private dragging = false;
@@ -79,7 +84,8 @@ export class Viewer {
         this.focus();
       }
     });
-    this.trouble = new Trouble(spill, () => void this.goTo(this.here || spill.line));
+    this.wanted = spill.line;
+    this.trouble = new Trouble(spill, () => void this.goTo(this.wanted));
     this.text.tabIndex = 0;
     this.text.setAttribute('role', 'region');
     this.text.setAttribute('aria-label', trans.__('Whole output'));
@@ -93,6 +99,8 @@ export class Viewer {
 
   /** Shows the rows around `line`, which is marked; below 1: the last ones. */
   async goTo(line: number): Promise<void> {
+    this.wanted = line;
+    this.dragged = undefined; // a place that the rail was dragged to before is not wanted any more
     const page = await this.get(line < 1 ? {} : { line: Math.max(1, line - BEFORE) }, line);
     if (!page) {
       return;
@@ -184,16 +192,22 @@ export class Viewer {
       return page;
     } catch (error) {
       if (asked === this.asked) {
-        this.fail(error);
+        this.fail(error, more ? () => this.look() : () => this.goTo(this.wanted));
       }
       return undefined;
     }
   }
 
-  private fail(error: unknown): void {
+  /** Says why there is nothing; `again` is done after a while where the kernel was silent, which may be busy only. */
+  private fail(error: unknown, again: () => Promise<void>): void {
     clearTimeout(this.timer);
-    this.following = false;
-    set(this.bar.follow, false);
+    if (error instanceof SilentError) {
+      const { asked } = this;
+      this.timer = setTimeout(() => asked === this.asked && void again(), AGAIN_MS);
+    } else {
+      this.following = false;
+      set(this.bar.follow, false);
+    }
     this.bar.where('');
     this.bar.writing('');
     this.trouble.tell(error instanceof Error ? error.message : String(error));
@@ -301,6 +315,7 @@ export class Viewer {
   private async drag(share: number): Promise<void> {
     this.dragged = share;
     this.here = 0;
+    this.wanted = share >= 1 ? 0 : Math.max(1, this.rows.guess(share * this.rows.extent.bytes));
     this.bar.where(trans.__('near line %1', digits(this.rows.guess(share * this.rows.extent.bytes))));
     if (this.dragging) {
       return;
@@ -385,10 +400,11 @@ export class Viewer {
       if (this.disposed) {
         return;
       }
+      this.trouble.clear();
       if (rows.extent.file && (extent.file !== rows.extent.file || extent.bytes < rows.extent.bytes)) {
         this.bar.say(trans.__('The file was replaced or cut; this is what it is now.'));
         rows.extent = extent;
-        await this.goTo(this.following ? 0 : this.here || 1);
+        await this.goTo(this.following ? 0 : this.wanted);
         return;
       }
       const wasWriting = rows.extent.writing;
@@ -412,7 +428,7 @@ export class Viewer {
       this.drawPlace();
       this.beat();
     } catch (error) {
-      this.disposed || this.fail(error);
+      this.disposed || asked !== this.asked || this.fail(error, () => this.look());
     }
   }
 
