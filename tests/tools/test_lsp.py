@@ -70,6 +70,8 @@ async def test_every_operation(ws: Workspace) -> None:
     hover = await ask(ws, "hover", "main.py", 4, 32)
     assert "def multiply(" in hover.records[0]["text"]
     assert "The product." in hover.records[0]["text"]
+    assert "```" in hover.output
+    assert "```" not in hover.records[0]["text"], "a table shows no Markdown"
     symbols = await ask(ws, "documentSymbol", "shapes.py", 1, 1)
     rows = [(row["name"], row["kind"], row["container"]) for row in symbols.records]
     assert ("area", "method", "Square") in rows

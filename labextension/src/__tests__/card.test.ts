@@ -22,6 +22,7 @@ describe('states', () => {
   test.each([
     [{ status: 'pending' }, {}, '○', 'pending'],
     [{ status: 'running' }, {}, '◐', 'running'],
+    [{ status: 'running' }, { waitsFor: 'a\u202e.txt' }, '◐', 'waiting for another change of a\\u202e.txt'],
     [{ status: 'completed' }, {}, '✓', 'completed'],
     [{ status: 'error' }, {}, '✗', 'failed'],
     [{ status: 'error' }, { outcome: 'denied by you' }, '✗', 'denied by you'],

@@ -23,7 +23,7 @@ def rows(result: list[Any], operation: str, path: Path, line: int, character: in
     out: list[dict[str, Any]] = []
     if operation == "hover":
         return [
-            {"path": str(path), "line": line, "character": character, "text": _text(item.get("contents"))}
+            {"path": str(path), "line": line, "character": character, "text": _plain(_text(item.get("contents")))}
             for item in result
             if isinstance(item, dict)
         ]
@@ -56,6 +56,12 @@ def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: s
     out.append(row)
     for child in named.get("children") or ():
         _row(out, child, uri, named.get("name"))
+
+
+def _plain(markdown: str) -> str:
+    """A hover's text without the lines that begin and end code in Markdown, and without its rules."""
+    lines = [line for line in markdown.splitlines() if not line.startswith("```") and line != "---"]
+    return "\n".join(lines).strip()
 
 
 def _text(contents: Any) -> str:
