@@ -5,6 +5,7 @@
  */
 
 import { CARD_MIME } from './card/token';
+import { RUN_MIME } from './run/token';
 
 interface Outputs {
   length: number;
@@ -19,10 +20,11 @@ export interface CellLike {
 
 const done = new WeakSet<object>();
 
-/** Whether all the outputs are cards. */
+/** Whether all the outputs are cards, of calls or of runs. */
 export function onlyCards(outputs: Outputs | undefined): boolean {
   for (let at = 0; at < (outputs?.length ?? 0); at++) {
-    if (!(CARD_MIME in (outputs?.get(at).data ?? {}))) {
+    const data = outputs?.get(at).data ?? {};
+    if (!(CARD_MIME in data || RUN_MIME in data)) {
       return false;
     }
   }

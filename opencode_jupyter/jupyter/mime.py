@@ -39,10 +39,13 @@ _INVISIBLE = re.compile(
 )
 _MISLEADING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LONE = re.compile("[\ud800-\udfff]")
+# each way through it ends somewhere: what begins a string always takes it, or its end would be looked for from every
+# such beginning, and 40 KB of them would hold up the kernel for minutes
 _ANSI = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90\x9d])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c|$)"
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90\x9d])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)?"
     "|\x1b[ -/]*[0-Z\\\\^-~]|\x1b\\[?[0-?]*[ -/]*$|\x1b"
 )
+_ENDS = re.compile(r"(?<!\r)\r+\n")
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+")
 HEADER = re.compile(r"---|\+\+\+|diff |Index: |index |=+$|new |deleted |old |similarity |rename ")
 """Lines of a diff before its first hunk."""
@@ -77,7 +80,7 @@ def readable(text: str) -> str:
     text = _ANSI.sub("", text)
     if "\r" in text:
         # line by line: one expression for it all would take the square of a long line's length
-        text = "\n".join(line[line.rfind("\r", 0, -1) + 1 :] for line in re.sub(r"\r+\n", "\n", text).split("\n"))
+        text = "\n".join(line[line.rfind("\r", 0, -1) + 1 :] for line in _ENDS.sub("\n", text).split("\n"))
     return _MISLEADING.sub(_escaped, text)
 
 
@@ -125,9 +128,9 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     if waits(part):
         return "?", "waiting for you", "ask"
     if outcome in {"ended", "stopped", "interrupted"}:
-        return "■", str(outcome), "off"
+        return "■", outcome, "off"
     if outcome and outcome != "completed":
-        return "✗", str(outcome), "err"
+        return "✗", visible_line(str(outcome)), "err"
     if status == "completed":
         code = _exit_code(part)
         return ("✓", f"completed, exit code {code}", "off") if code else ("✓", "completed", "ok")
@@ -265,7 +268,7 @@ def _attachment(given: dict[str, Any]) -> dict[str, Any]:
     url = str(given.get("url", ""))
     kept = _plain({key: value for key, value in given.items() if key != "url"}, METADATA_CHARS)
     # a file that is no picture is named, not carried along
-    return {**kept, "url": url if is_picture(url) or len(url) <= METADATA_CHARS else ""}
+    return {**kept, "url": _LONE.sub(_escaped, url) if is_picture(url) or len(url) <= METADATA_CHARS else ""}
 
 
 def cut(text: str, most: int) -> str:

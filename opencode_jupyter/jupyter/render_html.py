@@ -27,7 +27,7 @@ from .mime import (
     visible_line,
 )
 from .render_bodies import bodies, diff
-from .render_style import LINE, MONO, STYLE, TONES, block, pre, summary
+from .render_style import LINE, MONO, NO_MATH, STYLE, TONES, block, pre, summary
 
 OPEN_LINES = 100
 """Outputs with more lines are folded where no style sheet gives them a scroll bar."""
@@ -71,9 +71,9 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
     blocks.append(_foot(part))
     margin = "0 0 8px" if nested else "2px 0 4px"
     return (
-        f'<div class="oc-s oc-s-{tone}" style="border-style:solid;border-width:1px 1px 1px 3px;border-radius:6px;'
-        f"border-color:{LINE};border-left-color:{accent};margin:{margin};overflow:hidden;font-size:13px;"
-        f'line-height:1.45;text-align:left">{"".join(blocks)}</div>'
+        f'<div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;border-width:1px 1px 1px 3px;'
+        f"border-radius:6px;border-color:{LINE};border-left-color:{accent};margin:{margin};overflow:hidden;"
+        f'font-size:13px;line-height:1.45;text-align:left">{"".join(blocks)}</div>'
     )
 
 

@@ -12,6 +12,8 @@ from .mime import visible_line
 
 TONES = {"ok": "#2b9348", "run": "#2f7de1", "ask": "#a67200", "err": "#d6453a", "off": "#808890"}
 """Accents that are readable on white and on black, for readers that drop the style sheet."""
+NO_MATH = "tex2jax_ignore mathjax_ignore"
+"""Classes that MathJax 2, 3 and 4 leave alone: `$` in a command or an output begins no formula."""
 LINE = "rgba(128,128,128,0.3)"
 MONO = "font-family:monospace;font-size:12px;"
 PRE = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.jupyter import mime
+from opencode_jupyter.jupyter.agent.markdown import markdown
 from opencode_jupyter.jupyter.render import PLAIN_COLUMNS, PLAIN_LINES, live_text, lost_bundle, settled_bundle
 from opencode_jupyter.jupyter.view import shown_lines
 
@@ -227,6 +229,33 @@ def test_a_hostile_output_stays_text(text: str) -> None:
 
 def test_a_long_line_beside_one_written_over_takes_no_time() -> None:
     assert mime.readable("x" * 1_000_000 + "\r\ngone\rkept\r") == "x" * 1_000_000 + "\nkept\\x0d"
+
+
+SLOW = {
+    "beginnings of strings": "\x90" * 60_000 + "\x1bX",
+    "a string in a string": "\x1b]" + "\x9d" * 60_000 + "\x1bX",
+    "returns": "\r" * 60_000 + "x",
+    "a heading's blanks": "# a" + " " * 60_000 + "b",
+    "a heading's marks": "# a" + "#" * 60_000 + "b",
+    "a fence's blanks": "```" + " " * 60_000 + "`",
+    "a fence's marks": "~" * 60_000 + "`",
+    "stars": ("**a " * 490 + "\n") * 30,
+    "ticks": ("`a" * 990 + "\n") * 30,
+}
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_no_text_holds_up_the_kernel(text: str) -> None:
+    """Each took from many seconds to hours, in the thread that answers everything, where ends are looked for again."""
+    began = time.process_time()
+    mime.readable(text)
+    markdown(text)
+    assert time.process_time() - began < 3
+
+
+def test_dollars_are_no_formula_where_a_page_has_mathjax() -> None:
+    (root,) = (attributes for _, attributes in elements(part({}, {"label": "echo $A $B"})).found[1:2])
+    assert {"tex2jax_ignore", "mathjax_ignore"} <= set(str(root["class"]).split())
 
 
 def test_a_link_is_kept_where_it_is_safe() -> None:

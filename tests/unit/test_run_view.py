@@ -7,14 +7,14 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from opencode_jupyter import ToolContext, tool
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.jupyter.agent.card import RunCard
-from opencode_jupyter.jupyter.agent.items import length16, with_children
+from opencode_jupyter.jupyter.agent.items import RunItems, length16, with_children
 from opencode_jupyter.jupyter.agent.markdown import markdown
 from opencode_jupyter.jupyter.agent.render import PLAIN_LINES, lost_bundle, plain_text, saved_run, settled_bundle
 from opencode_jupyter.jupyter.agent.words import RUN_MIME, dollars, end_of, tokens
@@ -279,6 +279,26 @@ async def test_hostile_words_show_as_text(words: str) -> None:
     html = settled_bundle(run_json([text(words), text(words, "note"), text(words, "reasoning")]))[0]["text/html"]
     for tag in ("<script", "<img", "<iframe", "<object", "<style>*", "<i onclick", 'href="javascript'):
         assert tag not in html
+
+
+def test_an_error_of_colours_alone_and_half_a_character_are_shown() -> None:
+    """An error of which nothing can be shown broke the run's card, half a character its messages."""
+    head = {"v": 1, "id": "r", "sessionID": "s", "agent": "build", "model": "m", "mode": "\x1b[31m"}
+    bad = {
+        "id": "p", "callID": "c", "sessionID": "s", "messageID": "m", "v": 1, "tool": "bash",
+        "state": {"status": "error", "input": {}, "error": "\x1b[31m\n"},
+        "ui": {"label": "x", "by": "model", "waited": 0, "decisions": []},
+    }  # fmt: skip
+    head |= {"status": "done", "step": 1, "tokens": 0, "started": 0, "ended": 1}
+    data, _ = settled_bundle({**head, "items": [{"kind": "call", "id": "p", "part": bad}]})
+    assert "bash x" in data["text/plain"]
+    assert "\x1b" not in data["text/plain"] + data["text/html"]
+    items = RunItems(cast("Any", None), lambda: None)
+    item = items.note("a")
+    items.changes({})
+    item.grow("\ud83d")
+    items._dirty[item.index] = item
+    assert items.changes({}) == {"deltas": [[0, 1, "?"]]}
 
 
 def test_a_table_in_a_models_words() -> None:

@@ -1,6 +1,7 @@
 import { CARD_MIME } from '../card/token';
 import { spareCards } from '../headings';
 import type { CellLike } from '../headings';
+import { RUN_MIME } from '../run/token';
 
 class Cell {
   constructor(readonly model: CellLike['model']) {}
@@ -16,7 +17,7 @@ test('a cell with nothing but cards is not searched for headings; any other is',
   const card = { [CARD_MIME]: {}, 'text/html': '<b>x</b>' };
   spareCards([new Cell({ type: 'markdown' }), cell(card)]);
   spareCards([cell(card)]);
-  await expect(cell(card, card).getHeadings()).resolves.toEqual([]);
+  await expect(cell(card, { [RUN_MIME]: {}, 'text/html': '<b>x</b>' }).getHeadings()).resolves.toEqual([]);
   await expect(cell(card, { 'text/html': '<h1>x</h1>' }).getHeadings()).resolves.toEqual(['looked']);
   await expect(cell().getHeadings()).resolves.toEqual(['looked']);
   await expect(new Cell({ type: 'markdown' }).getHeadings()).resolves.toEqual(['looked']);

@@ -8,6 +8,7 @@ import { visibleLine } from '../card/format';
 import { checkedPart, checkedRun } from '../checked';
 import mime from '../mime';
 import { disposeRun, renderRun } from '../run';
+import { markdown } from '../run/markdown';
 import { ASK, part, QUESTION } from './gallery';
 
 let root: HTMLElement;
@@ -161,6 +162,21 @@ test('deep and large', async () => {
     await renderer.renderModel({ data: { 'application/vnd.opencode.toolpart.v1+json': data } } as never);
     expect(renderer.node.querySelector('.oc-head')).not.toBeNull();
     renderer.dispose();
+  }
+});
+
+test('no text holds up the page', () => {
+  const many = 60_000;
+  const texts = [
+    `${'\u0090'.repeat(many)}\u001bX`, `\u001b]${'\u009d'.repeat(many)}\u001bX`, `${'\r'.repeat(many)}x`, `# a${' '.repeat(many)}b`,
+    `# a${'#'.repeat(many)}b`, `\`\`\`${' '.repeat(many)}\``, `${'~'.repeat(many)}\``, `${'**a '.repeat(490)}\n`.repeat(30)
+  ];
+  for (const text of texts) {
+    const began = performance.now();
+    ansiText(text);
+    markdown(text);
+    // where ends are looked for again and again, each takes from many seconds to hours
+    expect([text.slice(0, 5), performance.now() - began < 3_000]).toEqual([text.slice(0, 5), true]);
   }
 });
 

@@ -15,10 +15,13 @@ export interface Style {
 }
 
 const LEVELS = [0, 95, 135, 175, 215, 255];
-/** CSI (first group: its parameters, second: its final byte), OSC and other strings, two-byte escapes, a cut-off tail. */
+/**
+ * CSI (first group: its parameters, second: its final byte), OSC and other strings, two-byte escapes, a cut-off tail. A
+ * string that has no end is taken all the same: its end would else be looked for from every other beginning in it.
+ */
 const ESCAPE =
   // eslint-disable-next-line no-control-regex
-  /(?:\u001b\[|\u009b)([0-?]*)[ -/]*([@-~])|(?:\u001b[\]PX^_]|[\u0090\u009d])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c|$)|\u001b[ -/]*[0-Z\\^-~]|\u001b\[?[0-?]*[ -/]*$|\u001b/g;
+  /(?:\u001b\[|\u009b)([0-?]*)[ -/]*([@-~])|(?:\u001b[\]PX^_]|[\u0090\u009d])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-Z\\^-~]|\u001b\[?[0-?]*[ -/]*$|\u001b/g;
 
 /** The CSS colour number `index` of the 256: the first 16 follow the theme. */
 function indexed(index: number): string | undefined {

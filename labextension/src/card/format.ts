@@ -45,7 +45,7 @@ export function overwritten(text: string): string {
   }
   // line by line, since one expression for it all would take the square of a long line's length
   return text
-    .replace(/\r+\n/g, '\n')
+    .replace(/(?<!\r)\r+\n/g, '\n')
     .split('\n')
     .map(line => (line.length > 1 ? line.slice(line.lastIndexOf('\r', line.length - 2) + 1) : line))
     .join('\n');

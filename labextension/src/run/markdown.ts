@@ -7,14 +7,14 @@
 import { el } from '../card/dom';
 import { readable, visible } from '../card/format';
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$/;
+const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
 const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 /** The line below a table's head. */
 const UNDER = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 const INLINE =
-  /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)|\[(?<label>[^[\]]*)\]\((?<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)|(?<bare>https?:\/\/[^\s<>()[\]"'`]+[^\s<>()[\]"'`.,:;!?])|(?<strong>\*\*(?=\S)(?<bold>.+?)(?<=\S)\*\*)|(?<![\w*])(?<em>\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])/g;
+  /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)|\[(?<label>[^[\]]*)\]\((?<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)|(?<bare>https?:\/\/[^\s<>()[\]"'`]+[^\s<>()[\]"'`.,:;!?])|(?<strong>\*\*(?=\S)(?<bold>.{1,400}?)(?<=\S)\*\*)|(?<![\w*])(?<em>\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])/g;
 /** A longer line is shown as it is, since looking for marks in it could take long. */
 const LONGEST = 2_000;
 /** A longer text is shown as it is. */
@@ -62,7 +62,7 @@ export function markdown(text: string): Node[] {
       const title = el('p', `oc-h oc-h${Math.min(heading[1].length, 3)}`);
       title.setAttribute('role', 'heading');
       title.setAttribute('aria-level', String(Math.min(6, heading[1].length + 2)));
-      title.append(...inline(heading[2]));
+      title.append(...inline(heading[2].trimEnd().replace(/(?<!#)#+$/, '').trimEnd()));
       out.push(title);
     } else if (isHead(lines, at)) {
       flush();

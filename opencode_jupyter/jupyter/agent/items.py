@@ -240,7 +240,7 @@ class RunItems:
                 elif self._is_new(item, asks):
                     items.append([index, item_json(item, asks, live=True)])
             elif item.growth and item.length and not item.done:
-                text = "".join(item.growth)
+                text = _whole("".join(item.growth))
                 deltas.append([index, item.length, text])
                 item.length += length16(text)
             else:
@@ -292,7 +292,7 @@ def item_json(item: Item, asks: Asks, *, live: bool) -> dict[str, Any]:
         if item.parent:
             shown["parent"] = item.parent
     elif item.kind != "gone":
-        shown["text"] = item.text.encode("utf-8", "replace").decode()
+        shown["text"] = _whole(item.text)
         if item.done:
             shown["done"] = True
     return shown
@@ -320,6 +320,11 @@ def _arriving(shown: dict[str, Any], state: Pending) -> None:
     else:
         shown["ui"]["tail"] = raw[-RAW_CHARS:]
     shown["ui"]["bytes"] = len(raw)
+
+
+def _whole(text: str) -> str:
+    """`text` with a question mark for each half of a character, which no message can carry."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def length16(text: str) -> int:

@@ -13,8 +13,8 @@ from html import escape
 from ..mime import readable, visible
 from ..render_style import pre
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*([^`]*)$")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*)$")
 _BULLET = re.compile(r"^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$")
 _RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
 _UNDER = re.compile(r"^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
@@ -24,7 +24,7 @@ _INLINE = re.compile(
     r"(`+)(?P<code>.+?)(?<!`)\1(?!`)"
     r"|\[(?P<label>[^\[\]]*)\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)"
     r"|(?P<bare>https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,:;!?])"
-    r"|(?P<strong>\*\*(?=\S)(?P<bold>.+?)(?<=\S)\*\*)"
+    r"|(?P<strong>\*\*(?=\S)(?P<bold>.{1,400}?)(?<=\S)\*\*)"
     r"|(?<![\w*])(?P<em>\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])"
 )
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
@@ -67,7 +67,8 @@ def markdown(text: str) -> str:
         if heading:
             flush()
             size = {1: "17px", 2: "15px"}.get(len(heading[1]), "13px")
-            out.append(f'<p style="margin:8px 0 4px;font-size:{size}"><b>{inline(heading[2])}</b></p>')
+            title = heading[2].rstrip().rstrip("#").rstrip()
+            out.append(f'<p style="margin:8px 0 4px;font-size:{size}"><b>{inline(title)}</b></p>')
         elif _RULE.match(line):
             flush()
             out.append("<hr>")

@@ -119,7 +119,7 @@ def end_text(run: dict[str, Any]) -> str:
 
 def _head(run: dict[str, Any]) -> str:
     mark, word, _ = state_words(run)
-    mode = f", {run['mode']}" if run.get("mode") else ""
+    mode = f", {visible_line(run['mode'])}" if run.get("mode") else ""
     about = ", ".join([word, *head_words(run)])
     return f"{mark} {visible_line(run['agent'])} · {visible_line(run['model'])}{mode} ({about})"
 
@@ -146,9 +146,9 @@ def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
     time = time_words(part)
     about = "" if tone == "ok" and not time else f" ({', '.join(filter(None, ['' if tone == 'ok' else word, time]))})"
     lines = ["  " * depth + f"{mark} {call_words(part)}{about}"]
-    error = str(part["state"].get("error") or "")
+    error = readable(str(part["state"].get("error") or "")).strip()  # of which nothing may be left, such as of colours
     if error and tone == "err":
-        lines.append("  " * depth + f"    {readable(error).strip().splitlines()[0]}")
+        lines.append("  " * depth + f"    {error.splitlines()[0]}")
     for child in part["ui"].get("children") or ():
         lines += call_lines(child, depth + 1)
     return lines

@@ -8,7 +8,7 @@ from typing import Any
 from ..mime import readable, time_words, visible_line
 from ..mime import state_words as call_state
 from ..render_html import card
-from ..render_style import LINE, MONO, STYLE, TONES, block, padded, pre, summary
+from ..render_style import LINE, MONO, NO_MATH, STYLE, TONES, block, padded, pre, summary
 from .items import with_children
 from .markdown import markdown
 from .words import head_words, state_words
@@ -41,9 +41,9 @@ def html(run: dict[str, Any]) -> str:
         blocks.append(_end(run["end"]))
     drawn = "".join(blocks)
     return (
-        f'<style>{STYLE}</style><div class="oc-s oc-s-{tone}" style="border-style:solid;border-width:1px 1px 1px 3px;'
-        f"border-radius:6px;border-color:{LINE};border-left-color:{accent};margin:2px 0 4px;overflow:hidden;"
-        f'font-size:13px;line-height:1.5;text-align:left">{drawn}</div>'
+        f'<style>{STYLE}</style><div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;'
+        f"border-width:1px 1px 1px 3px;border-radius:6px;border-color:{LINE};border-left-color:{accent};"
+        f'margin:2px 0 4px;overflow:hidden;font-size:13px;line-height:1.5;text-align:left">{drawn}</div>'
     )
 
 
@@ -90,6 +90,10 @@ def _call(part: dict[str, Any]) -> str:
 
 def _end(end: dict[str, str]) -> str:
     colour = TONES[end["tone"]]
-    advice = f'<div class="oc-s-dim" style="font-size:12px">{escape(end["advice"])}</div>' if end.get("advice") else ""
+    advice = (
+        f'<div class="oc-s-dim" style="font-size:12px">{escape(readable(end["advice"]))}</div>'
+        if end.get("advice")
+        else ""
+    )
     text = "<br>".join(escape(readable(line)) for line in end["text"].split("\n"))
     return padded(f'<b style="color:{colour};font-weight:600">{text}</b>{advice}')

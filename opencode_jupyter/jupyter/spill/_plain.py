@@ -37,7 +37,7 @@ def plain(lines: bytes) -> bytes:
     if b"\x1b" in lines:
         lines = _ESCAPE.sub(b"", lines)
     if b"\r" in lines:
-        lines = _OVERWRITTEN.sub(b"", re.sub(rb"\r+(?=\n|\Z)", b"", lines))
+        lines = _OVERWRITTEN.sub(b"", re.sub(rb"(?<!\r)\r+(?=\n|\Z)", b"", lines))
     return lines
 
 
