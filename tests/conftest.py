@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,41 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+HERE = Path(__file__).parent
 VERSIONS = frozenset(PINS)
 MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
 """Folders whose tests drive other programs (browsers, kernels, installers), the slowest first."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the workers share the work of rewriting the tests' asserts, two thirds of what collecting costs.
+
+    Each keeps what it has rewritten for the others, also where Python is told to write no bytecode, and each begins
+    with another part of the files.
+    """
+    sys.dont_write_bytecode = False
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is None or [Path(argument).resolve() for argument in config.args] != [HERE]:
+        return
+    files = sorted(str(path) for path in HERE.glob("*/test_*.py"))
+    first = len(files) * int(worker["workerid"].removeprefix("gw")) // int(worker["workercount"])
+    config.args = [*files[first:], *files[:first]]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spread the tests over the workers; a failed one is tried again, which the report says."""
-    here = Path(__file__).parent
-    # the slowest first, so that no worker is left with a browser when the others are done
-    items.sort(
-        key=lambda item: next((i for i, name in enumerate(MACHINES) if item.path.is_relative_to(here / name)), 9)
-    )
+    ranks = {path: rank(path) for path in {item.path for item in items}}
+    # the slowest first, so that no worker is left with a browser when the others are done; the same in every worker
+    items.sort(key=lambda item: (ranks[item.path], item.path))
     for item in items:
-        machine = any(item.path.is_relative_to(here / folder) for folder in MACHINES)
+        machine = ranks[item.path] < len(MACHINES)
         item.add_marker(pytest.mark.flaky(reruns=2 if machine else 1, reruns_delay=2))
+
+
+def rank(path: Path) -> int:
+    """The place of a test file's folder among `MACHINES`; their number for all others."""
+    folder = path.relative_to(HERE).parts[0]
+    return MACHINES.index(folder) if folder in MACHINES else len(MACHINES)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -47,10 +68,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduler
 
 
+BESIDE_NOTEBOOK = ("test_accessible.py", "test_look.py")
+"""Files of browser tests with JupyterLab alone that go to the worker of Notebook 7, so that both have as much to do."""
+
+
 def group_of(nodeid: str) -> str:
     """Which tests stay together in one worker: those of a file that share a kernel; and no more than two browsers."""
     path, _, test = nodeid.partition("::")
     parameters = test.partition("[")[2].rstrip("]").split("-")
     if "tests/browser/" in path:
-        return "browser notebook" if "notebook" in parameters else "browser lab"
+        return "browser notebook" if "notebook" in parameters or path.endswith(BESIDE_NOTEBOOK) else "browser lab"
     return f"{path} {''.join(one for one in parameters if one in VERSIONS)}"
