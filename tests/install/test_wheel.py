@@ -71,9 +71,16 @@ def without_node(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def built(copy: Path, without_node: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source distribution and the wheel made from it."""
-    out = tmp_path_factory.mktemp("dist")
-    run(find_uv_bin(), "build", "--python", sys.executable, "--out-dir", out, copy, cwd=out, env=without_node)
+    """A folder with the source distribution, its files (``sources``) and the wheel made from those."""
+    out = tmp_path_factory.mktemp("dist made")
+    build = (find_uv_bin(), "build", "--python", sys.executable, "--out-dir", out)
+    run(*build, "--sdist", copy, cwd=out, env=without_node)
+    (packed_sources,) = out.glob("*.tar.gz")
+    with tarfile.open(packed_sources) as archive:
+        archive.extractall(out / "unpacked", filter="data")
+    (folder,) = (out / "unpacked").iterdir()
+    folder.rename(out / "sources")
+    run(*build, "--wheel", out / "sources", cwd=out, env=without_node)
     return out
 
 
@@ -230,16 +237,20 @@ def test_the_oldest_jupyter_shows_it(venv: Path, tmp_path: Path, application: Ap
         assert notebook.errors == []
 
 
-def test_an_editable_install_builds_once(copy: Path, without_node: dict[str, str], tmp_path: Path) -> None:
+def test_an_editable_install_builds_what_is_older_than_its_sources_once(
+    built: Path, wheel: Path, without_node: dict[str, str], tmp_path: Path
+) -> None:
+    """Where the wheel was built; that one builds in a checkout with nothing built is what `make` itself begins with."""
+    sources = built / "sources"
     run(find_uv_bin(), "venv", "--python", sys.executable, tmp_path / "venv", cwd=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
-    install = (find_uv_bin(), "pip", "install", "--python", python, "--no-deps", "--reinstall", "-e", copy)
-    run(*install, cwd=tmp_path, env=without_node)
-    card = copy / "opencode_jupyter" / "static" / "card.js"
-    assert (tmp_path / "venv" / LABEXTENSION / "package.json").is_file()
+    install = (find_uv_bin(), "pip", "install", "--python", python, "--no-deps", "--reinstall", "-e", sources)
+    card = sources / "opencode_jupyter" / "static" / "card.js"
     before = card.stat().st_mtime_ns
+    os.utime(sources / "labextension" / "src" / "widget.ts")
     run(*install, cwd=tmp_path, env=without_node)
-    assert card.stat().st_mtime_ns == before
-    os.utime(copy / "labextension" / "src" / "widget.ts")
+    assert (tmp_path / "venv" / LABEXTENSION / "package.json").is_file()
+    made = card.stat().st_mtime_ns
+    assert made > before
     run(*install, cwd=tmp_path, env=without_node)
-    assert card.stat().st_mtime_ns > before
+    assert card.stat().st_mtime_ns == made
