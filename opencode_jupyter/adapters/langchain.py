@@ -11,8 +11,8 @@ from langchain_core.tools import Tool as SimpleTool
 from pydantic import BaseModel, ValidationError
 
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.issues import issues
 from ..core.result import Attachment, ToolResult
-from ..core.tool import issues
 from ._foreign import foreign, plain, rows_of, text_of
 from ._schema_check import checker
 

@@ -40,6 +40,7 @@ class _Scan:
     skills: dict[str, Skill] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    doubles: list[str] = field(default_factory=list)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict)
     settled: bool = True
 
@@ -69,6 +70,10 @@ class Skills:
                 gone = [path for path in self._named() if self._scan.stamps.get(path) is None]
                 self._scan.problems += [f"skills.paths names {path}, which is not there" for path in gone]
                 self.problems = self._scan.problems
+                for double in self._scan.doubles:
+                    if double not in self._told:
+                        self._told.add(double)
+                        log.warning("%s", double)
             return list(self._scan.skills.values())
 
     async def found(self) -> list[Skill]:
@@ -132,7 +137,7 @@ def _look(places: list[Path]) -> _Scan:
         scan.folders.append(path.parent)
         before = scan.skills.get(skill.name)
         if before is not None and before.location != path:
-            log.warning("the skill %s is in %s and in %s; the latter counts", skill.name, before.location, path)
+            scan.doubles.append(f"the skill {skill.name} is in {before.location} and in {path}; the latter counts")
         scan.skills[skill.name] = skill
     scan.folders = list(dict.fromkeys(scan.folders))
     scan.settled = not any(one is not None and one.is_fresh(SETTLED) for one in scan.stamps.values())

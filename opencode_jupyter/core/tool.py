@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from .context import InitContext, ToolContext
 from .defining import listeners
 from .errors import InvalidArgumentsError, ToolError
 from .function import Schema, described, execute_of
+from .issues import issues
 from .result import ToolResult, attachments_of
 from .schema import json_schema
 from .streaming import joined
@@ -92,7 +92,7 @@ class Bound:
             if formatter is not None and isinstance(error, ValidationError):
                 message = formatter(error)
             else:
-                said = issues(error) if isinstance(error, ValidationError) else error
+                said = issues(error, self.parameters) if isinstance(error, ValidationError) else error
                 message = (
                     f"The {self.id} tool was called with invalid arguments: {said}.\n"
                     "Please rewrite the input so it satisfies the expected schema."
@@ -315,24 +315,3 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
         f"the {tool_id} tool returned {type(outcome).__name__}; a tool must return a str (str(x), json.dumps(x)), "
         "a ToolResult (ToolResult(output=..., records=rows) for a table), or a dict with title, output and metadata"
     )
-
-
-def issues(error: ValidationError) -> str:
-    """A validation error as a JSON array of issues, indented by 2, as OpenCode prints one."""
-    found = []
-    for item in error.errors(include_url=False, include_context=False):
-        missing = item["type"] == "missing"
-        issue = {
-            "code": "invalid_type" if missing or item["type"].endswith("_type") else item["type"],
-            "path": list(item["loc"]),
-            "message": "Required" if missing else item["msg"],
-        }
-        if not missing:
-            issue["received"] = _short(item.get("input"))
-        found.append(issue)
-    return json.dumps(found, indent=2, ensure_ascii=False, default=str)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -215,10 +215,12 @@ class Workspace:
         """A call that has not begun: await its `run` once. See `call` for the arguments.
 
         Raises:
-            ToolError: no such agent, or the workspace is closed.
+            ToolError: no such agent, the name is no text, or the workspace is closed.
         """
         if self._closed:
             raise ToolError("this Workspace is closed; make a new one")
+        if not isinstance(name, str):
+            raise ToolError(f"a tool is called by its name, a text, not by {name!r}")
         who = self.agent(agent)
         where = self.sessions.get(session)
         message = message_id or self.sessions.open_message(where, who.name)

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 from ..core.call import Call
 from ..core.context import ToolContext
 from ..core.errors import ToolError
+from ..core.issues import received
 from ..core.registry import Registry
 from ..core.repair import INVALID
 from ..core.result import ToolResult
@@ -55,19 +56,13 @@ def format_validation_error(error: ValidationError) -> str:
         if issue["type"] == "too_short":
             message = "Provide at least one tool call"
         else:
-            given = "undefined" if issue["type"] == "missing" else _kind(issue["input"])
+            given = "undefined" if issue["type"] == "missing" else received(issue["input"])
             place = issue["loc"][-1] if issue["loc"] else ""
             message = f"Invalid input: expected {EXPECTED.get(str(place), 'object')}, received {given}"
         lines.append(f"  - {path}: {message}")
     payload = '[{"tool": "tool_name", "parameters": {...}}, {...}]'
     listed = "\n".join(lines)
     return f"Invalid parameters for tool 'batch':\n{listed}\n\nExpected payload format:\n  {payload}"
-
-
-def _kind(value: Any) -> str:
-    """A value's type in JSON's words."""
-    names: dict[type, str] = {str: "string", int: "number", float: "number", bool: "boolean", list: "array"}
-    return "null" if value is None else names.get(type(value), "object")
 
 
 @builtin("batch", Parameters, body="tool_calls", format_validation_error=format_validation_error)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from ..core.context import ToolContext
+from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..text.encoding import printable
@@ -66,7 +67,9 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise FileNotFoundError(f"No such file or directory: '{folder}'")
     ctx.proceed()
 
-    globs = [f"--glob=!{name}*" for name in IGNORED] + [f"--glob=!{pattern}" for pattern in args.ignore or ()]
+    globs = [f"--glob=!{name}*" for name in IGNORED] + [
+        f"--glob=!{pattern}" for pattern in args.ignore or () if pattern
+    ]
     # .git comes last: of two globs that fit, ripgrep goes by the later
     arguments = ["--files", "--null", "--hidden", "--sort=path", *globs, "--glob=!.git", "--", "./"]
     search = Search(arguments, folder)
@@ -77,6 +80,8 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
         found.update(name.removeprefix(b"./") for name in names[: LIMIT - len(found)])
         if len(found) >= LIMIT:
             break
+    if search.code not in (0, 1, None) and not found:
+        raise ToolError(f"The folder can't be listed: {search.errors or f'exit code {search.code}'}")
     files = sorted(printable(os.fsdecode(name)) for name in found)
     metadata: dict[str, Any] = {"count": len(files), "truncated": len(files) >= LIMIT}
     if search.engine != "ripgrep":

@@ -142,6 +142,19 @@ def test_an_exception_shows_its_traceback_in_the_card(shared_kernel: Kernel) -> 
     check_goes_on(shared_kernel)
 
 
+def test_tracebacks_that_ipython_shows_while_code_runs_are_the_calls_too(shared_kernel: Kernel) -> None:
+    code = "class Silent:\n    def __repr__(self):\n        raise ValueError('no words')\nSilent()\n"
+    for shown in (
+        code,
+        f"{code}display(Silent())\nprint('on')",
+        "get_ipython().run_cell('raise ValueError(\"no words\")');",
+    ):
+        found = output(shared_kernel, shown)  # it runs a cell that must show nothing and not fail
+        assert "ValueError: no words" in found.splitlines()
+        assert "\x1b[" not in found
+    check_goes_on(shared_kernel)
+
+
 def test_it_can_t_end_the_kernel_or_ask_for_input(shared_kernel: Kernel) -> None:
     pid = shared_kernel.pid
     for code in ("exit()", "quit()", "sys.exit()", "exit"):

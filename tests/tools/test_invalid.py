@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter import InvalidArgumentsError, UnknownToolError, Workspace, tool
+from opencode_jupyter import InvalidArgumentsError, ToolError, UnknownToolError, Workspace, tool
 from opencode_jupyter.core.repair import correct_name, repair
 
 from .conftest import Approver
@@ -72,6 +72,9 @@ async def test_people_and_code_get_an_error_with_suggestions(ws: Workspace, by: 
         await ws.call("weather", {"city": 5}, by=by)
     with pytest.raises(InvalidArgumentsError, match="takes a dict"):
         await ws.call("weather", '{"city": "x"}', by=by)  # type: ignore[arg-type]
+    for name in (None, 3, ["weather"]):
+        with pytest.raises(ToolError, match="called by its name, a text"):
+            await ws.call(name, {}, by=by)  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio

@@ -83,6 +83,18 @@ async def test_empty_missing_and_odd(workspace: Workspace, project: Path, approv
     ]
 
 
+@pytest.mark.parametrize("pattern", ["[", "{a"])
+async def test_a_pattern_that_is_none_is_told(workspace: Workspace, project: Path, pattern: str) -> None:
+    fill(project, "a.txt")
+    with pytest.raises(ToolError, match=r"can't be listed: .*unclosed"):
+        await workspace.call("list", {"ignore": ["b", pattern]})
+
+
+async def test_an_empty_pattern_leaves_nothing_out(workspace: Workspace, project: Path) -> None:
+    fill(project, "a.txt", "b.txt")
+    assert (await workspace.call("list", {"ignore": ["", "b*"]})).output == f"{project}/\n  a.txt\n"
+
+
 async def test_without_ripgrep(workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
     fill(project, "a/b.py", "node_modules/x.js", "c.log", ".venv/bin/python")

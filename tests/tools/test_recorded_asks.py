@@ -15,7 +15,6 @@ from opencode_jupyter.tools import _shell
 
 DATA = Path(__file__).parent.parent / "data" / "recorded_asks.json"
 CALLS = json.loads(DATA.read_text(encoding="utf-8"))["calls"]
-MINE = [call for call in CALLS if call["tool"] in ("bash", "glob", "grep")]
 
 OURS_ALONE = {
     # a redirection, or a variable in a path, that leads outside: OpenCode does not see it, ours asks for the folder
@@ -52,7 +51,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("call", MINE, ids=[c["args"].get("command", c["tool"]) for c in MINE])
+@pytest.mark.parametrize("call", CALLS, ids=[c["args"].get("command", c["tool"]) for c in CALLS])
 async def test_asks_what_opencode_asks(
     call: dict[str, Any], names: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +73,7 @@ async def test_asks_what_opencode_asks(
     arguments = fill(call["args"], names, literal=("$HOME",))
     config = {"permission": {"*": "ask"}}
     async with Workspace(names["$WS"], config, tmp_path / "data", approve, store=False) as workspace:
+        workspace.files.read(workspace.sessions.default.id, Path(names["$WS"]) / "a.txt")  # as before an edit there
         await workspace.call(call["tool"], arguments)
 
     expected = fill([answer["asks"] for answer in call["answers"]], names, literal=("$HOME",))

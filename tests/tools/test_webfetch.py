@@ -60,6 +60,19 @@ async def test_markdown(ws: Workspace, site: Site) -> None:
 
 
 @pytest.mark.anyio
+async def test_line_ends_in_running_text_are_blanks(ws: Workspace, site: Site) -> None:
+    page = (
+        "<h1>Head\none</h1><p>One paragraph\n\n of <b>several</b>\r\n<i>lines</i><br>\nand a break</p>\n"
+        "<pre>a\n  b\n\nc</pre>\n<ul>\n<li>x\ny</li>\n</ul><pre><code class=language-sh>d\ne</code></pre><p>f\ng"
+    )
+    site.serve("/p", page, "text/html")
+    assert (await fetch(ws, f"{site.url}/p")).output == (
+        "# Head one\n\nOne paragraph of **several** *lines*  \nand a break\n\n```\na\n  b\n\nc\n```\n\n- x y\n\n"
+        "```sh\nd\ne\n```\n\nf g"
+    )
+
+
+@pytest.mark.anyio
 async def test_text(ws: Workspace, site: Site) -> None:
     site.serve("/p", "<head><style>x</style><script>y</script></head><body>Hello <b>world</b></body>")
     assert (await fetch(ws, f"{site.url}/p", "text")).output == "Hello world"

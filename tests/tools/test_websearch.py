@@ -96,6 +96,7 @@ async def test_arguments_and_the_key_are_sent(ws: Workspace, site: Site, monkeyp
         (answer(), "text/event-stream", websearch.NOTHING),
         ('data: {"result": {"content": null}}\n\ndata: [1]\n\ndata: 3\n\n', "text/event-stream", websearch.NOTHING),
         ("<html>", "text/html", websearch.NOTHING),
+        ('data: {"result": {"content": [{"type": "text", "text": null}]}}\n\n', "text/event-stream", websearch.NOTHING),
     ],
 )
 @pytest.mark.anyio
@@ -130,6 +131,21 @@ async def test_errors_of_the_server(ws: Workspace, site: Site) -> None:
     site.serve("/mcp", "x" * 6_000_000, "application/json")
     with pytest.raises(ToolError, match="larger than 5 MB"):
         await search(ws, "three")
+
+
+@pytest.mark.anyio
+async def test_a_server_that_gives_the_key_back_does_not_show_it(
+    ws: Workspace, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXA_API_KEY", "sk-never-shown")
+    site.serve("/mcp", "no such key: sk-never-shown", "text/plain", "401 Unauthorized")
+    with pytest.raises(ToolError, match=r"^Search error \(401\): no such key: \(the key\)$"):
+        await search(ws, "one")
+    site.serve("/mcp", 'data: {"error": {"code": 1, "message": "sk-never-shown"}}\n\n', "text/event-stream")
+    with pytest.raises(ToolError, match=r"^Search error \(1\): \(the key\)$"):
+        await search(ws, "two")
+    site.serve("/mcp", answer("you sent sk-never-shown"), "text/event-stream")
+    assert (await search(ws, "three")).output == "you sent (the key)"
 
 
 @pytest.mark.parametrize("where", ["head", "body"])

@@ -95,6 +95,17 @@ def test_of_equal_names_the_one_found_last_counts(place: Path, caplog: pytest.Lo
     assert "the skill same is in" in caplog.text
 
 
+def test_two_of_one_name_are_told_of_once(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for folder in PLACES[:2]:
+        path = place / folder / "x/SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: same\ndescription: {folder}\n---\n")
+    with opened(place, NAMED) as ws:
+        for _ in range(3):  # files as new as these are looked at anew each time
+            assert len(ws.service(Skills).all()) == 1
+    assert caplog.text.count("the skill same is in") == 1
+
+
 @pytest.mark.parametrize(
     "switch",
     ["OPENCODE_DISABLE_EXTERNAL_SKILLS", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS"],

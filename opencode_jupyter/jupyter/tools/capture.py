@@ -24,6 +24,7 @@ from typing import Any
 
 from ...core.result import Attachment
 from .pictures import pictures_of, words_of
+from .traceback_text import plain
 
 QUEUED = 8 * 1024 * 1024
 """Characters that wait to be taken; code that prints faster waits too."""
@@ -76,6 +77,7 @@ class Capture:
             self._patch(stream, "writelines", self._write_lines_to)
         self._patch(self._shell.display_pub, "publish", self._publish_to)
         self._patch(self._shell.display_pub, "clear_output", self._instead_of(lambda *_, **__: None))
+        self._patch(self._shell, "_showtraceback", self._traceback_to)
         self._patch(self._shell, "ask_exit", self._instead_of(_leave))
         self._patch(builtins, "input", self._instead_of(_no_input))
         self._patch(getpass, "getpass", self._instead_of(_no_input))
@@ -189,6 +191,17 @@ class Capture:
             return None
 
         return publish
+
+    def _traceback_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A traceback that IPython shows while the code goes on: of ``%run``, or of a value that can't be shown."""
+
+        def show(kind: Any, error: Any, lines: Any, *rest: Any) -> Any:
+            if not self._mine():
+                return original(kind, error, lines, *rest)
+            self.write_line(plain(lines))
+            return None
+
+        return show
 
     def _instead_of(self, other: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -42,8 +43,21 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
         lines = traceback.format_exception(type(error), error, at)
     if left_out:
         lines.insert(-1, f"[{left_out} frames in the middle are left out]")
-    coloured = _cut("\n".join(str(line).rstrip("\n") for line in lines))
-    return TracebackText(_RULE.sub("", _ANSI.sub("", coloured)), coloured)
+    coloured = _joined_lines(lines)
+    return TracebackText(_plain(coloured), coloured)
+
+
+def plain(lines: Iterable[str]) -> str:
+    """A traceback as IPython formatted it, without its colours and its ruled line."""
+    return _plain(_joined_lines(lines))
+
+
+def _joined_lines(lines: Iterable[str]) -> str:
+    return _cut("\n".join(str(line).rstrip("\n") for line in lines))
+
+
+def _plain(coloured: str) -> str:
+    return _RULE.sub("", _ANSI.sub("", coloured))
 
 
 def _theirs(at: TracebackType | None) -> list[TracebackType]:

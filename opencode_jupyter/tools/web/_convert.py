@@ -30,6 +30,9 @@ MEMORY = 1 << 30
 """Bytes of address space."""
 TAGS, LETTERS = 12_000, 512 << 10
 """What the library is given at once: it takes up to 1 KB of memory for a tag, until all is converted."""
+_LINE_END = re.compile(r"\r?\n[ \t\r\n\f]*+")
+_KEEPS_LINES = re.compile(r"<(/?)(pre|textarea|script|style)(?=[\s/>])", re.IGNORECASE)
+"""The last two so that what stands in them is taken for no tag."""
 _TITLE = re.compile(r"<title[^<>]*>([^<]{1,1000})</title", re.IGNORECASE)
 _LINK = re.compile(r"<(?:a|area|iframe|frame|form|img)\s[^<>]*>", re.IGNORECASE)
 _SCRIPT_URL = re.compile(
@@ -123,6 +126,25 @@ def text(html: str) -> str:
     return out.getvalue().strip()
 
 
+def flowed(html: str) -> str:
+    """The page with a blank for each line end in running text, as in a browser; ``pre`` and ``textarea`` keep theirs.
+
+    The library would keep them, and make two paragraphs of one that has an empty line in it.
+    """
+    out = StringIO()
+    kept, at = "", 0
+    for tag in _KEEPS_LINES.finditer(html):
+        name = tag[2].lower()
+        if tag[1] and kept == name:
+            out.write(html[at : tag.start()])
+            kept, at = "", tag.start()
+        elif not tag[1] and not kept:
+            out.write(_LINE_END.sub(" ", html[at : tag.start()]))
+            kept, at = name, tag.start()
+    out.write(html[at:] if kept else _LINE_END.sub(" ", html[at:]))
+    return out.getvalue()
+
+
 def too_deep(html: str) -> bool:
     """Whether more elements are open at once than the library follows."""
     if html.count("<") <= DEPTH:
@@ -190,7 +212,7 @@ def markdown(html: str) -> tuple[str, str]:
     if too_deep(html):
         return text(html), TOO_DEEP
     parts = []
-    for piece in pieces(html):
+    for piece in pieces(flowed(html)):
         page = _LINK.sub(lambda found: _SCRIPT_URL.sub(r'\1""', found[0]), piece)
         result = library.convert(page, library.ConversionOptions(**options))
         parts.append((result.content or "").strip())

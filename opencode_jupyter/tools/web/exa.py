@@ -68,12 +68,19 @@ async def call_exa(ctx: ToolContext, tool: str, arguments: dict[str, Any], timeo
             addresses = await look_up(where)
             async with send(where, addresses, headers, method="POST", content=content) as answer:
                 if not 200 <= answer.status < 300:
-                    raise ToolError(f"{what} error ({answer.status}): {await _start(answer)}")
-                return await _result(answer, what)
+                    said = _without(key, await _start(answer))[:SHOWN]
+                    raise ToolError(f"{what} error ({answer.status}): {said}")
+                found = await _result(answer, what, key)
+                return None if found is None else _without(key, found)
     except TimeoutError:
         raise ToolError(f"{what} request timed out") from None
     except UnreachableError as error:
         raise ExaUnreachableError(f"{what} error: {where.host} can't be reached. {error}") from error
+
+
+def _without(key: str, text: str) -> str:
+    """A text of the server's without the key that it was sent, should it give that back."""
+    return text.replace(key, "(the key)") if key else text
 
 
 async def _start(answer: Answer) -> str:
@@ -83,21 +90,22 @@ async def _start(answer: Answer) -> str:
         body += piece
         if len(body) > SHOWN * 4:
             break
-    return body.decode("utf-8", "replace")[:SHOWN]
+    return body.decode("utf-8", "replace")
 
 
-async def _result(answer: Answer, what: str) -> str | None:
+async def _result(answer: Answer, what: str, key: str) -> str | None:
     """The first result in the answer; a stream that stays open is left as soon as it is there."""
     events = "application/json" not in answer.headers.get("content-type", "").lower()
     async for text in _messages(answer, events=events):
         for message in _parsed(text):
             error, result = message.get("error"), message.get("result")
             if isinstance(error, dict):
-                said = str(error.get("message", ""))[:SHOWN]
+                said = _without(key, str(error.get("message", "")))[:SHOWN]
                 raise ToolError(f"{what} error ({error.get('code')}): {said}")
             content = result.get("content") if isinstance(result, dict) else None
             if isinstance(content, list) and content and isinstance(content[0], dict):
-                return str(content[0].get("text", ""))
+                first = content[0].get("text")
+                return first if isinstance(first, str) else ""
     return None
 
 

@@ -1,0 +1,143 @@
+"""What is wrong with a call's arguments, in OpenCode's words: a JSON array of issues (reference: core.md 1.2, 25).
+
+OpenCode prints the issues of its schema library (Zod 4); models have met them often. Each has ``code``, ``path`` and
+``message``, and what the code brings with it: an expected type, the values there are, a bound.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+_EXPECTED = {
+    "string": "string_type string_sub_type string_unicode",
+    "number": "int_type float_type int_parsing float_parsing int_parsing_size",
+    "boolean": "bool_type bool_parsing",
+    "array": "list_type tuple_type set_type frozen_set_type sequence_str iterable_type",
+    "object": "dict_type mapping_type model_type model_attributes_type dataclass_type",
+}
+EXPECTED = {kind: expected for expected, kinds in _EXPECTED.items() for kind in kinds.split()}
+"""pydantic's kind of a wrong type to the type that was expected."""
+BOUNDS = {
+    "greater_than_equal": ("number", "minimum", "ge", ">="),
+    "greater_than": ("number", "minimum", "gt", ">"),
+    "less_than_equal": ("number", "maximum", "le", "<="),
+    "less_than": ("number", "maximum", "lt", "<"),
+    "too_short": ("array", "minimum", "min_length", ">="),
+    "too_long": ("array", "maximum", "max_length", "<="),
+    "string_too_short": ("string", "minimum", "min_length", ">="),
+    "string_too_long": ("string", "maximum", "max_length", "<="),
+}
+"""pydantic's kind of a bound that is passed to: of what, which bound, its name in pydantic's context, its sign."""
+UNITS = {"array": " items", "string": " characters", "number": ""}
+SHOWN = 80
+"""Characters of a value that are shown where only the value tells what is wrong."""
+
+
+def issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> str:
+    """A validation error as a JSON array of issues, indented by 2.
+
+    Args:
+        error: what pydantic found.
+        schema: the arguments' JSON schema, without references; it says of what type a missing value would have to be.
+    """
+    found = [_issue(item, _node(schema, item["loc"])) for item in error.errors(include_url=False)]
+    return json.dumps(found, indent=2, ensure_ascii=False, default=str)
+
+
+def _issue(item: Mapping[str, Any], node: Mapping[str, Any] | None) -> dict[str, Any]:
+    kind, path, context = item["type"], list(item["loc"]), item.get("ctx") or {}
+    values = _values(node)
+    if values and kind in ("missing", "literal_error", "enum"):
+        return {"code": "invalid_value", "values": values, "path": path, "message": _options(values)}
+    if kind == "missing":
+        expected = _type(node)
+        if not expected:
+            return {"code": "invalid_type", "path": path, "message": "Required"}
+        return _wrong_type(expected, "undefined", path)
+    if kind in EXPECTED:
+        return _wrong_type(EXPECTED[kind], received(item["input"]), path)
+    if kind == "int_from_float":
+        return {"expected": "int", "format": "safeint", **_wrong_type("int", "number", path)}
+    if kind in BOUNDS:
+        of, bound, name, sign = BOUNDS[kind]
+        limit = _number(context.get(name))
+        small = bound == "minimum"
+        verb = "be" if of == "number" else "have"
+        said = f"Too {'small' if small else 'big'}: expected {of} to {verb} {sign}{limit}{UNITS[of]}"
+        code, inclusive = "too_small" if small else "too_big", "=" in sign
+        return {"origin": of, "code": code, bound: limit, "inclusive": inclusive, "path": path, "message": said}
+    if kind == "string_pattern_mismatch":
+        pattern = f"/{context.get('pattern')}/"
+        said = f"Invalid string: must match pattern {pattern}"
+        form = {"origin": "string", "code": "invalid_format", "format": "regex", "pattern": pattern}
+        return {**form, "path": path, "message": said}
+    if kind == "extra_forbidden":
+        said = f"Unrecognized key: {json.dumps(path[-1], ensure_ascii=False)}"
+        return {"code": "unrecognized_keys", "keys": path[-1:], "path": path[:-1], "message": said}
+    if kind in ("value_error", "assertion_error"):
+        said = str(context["error"]) if "error" in context else item["msg"]
+        return {"code": "custom", "path": path, "message": said}
+    return {"code": kind, "path": path, "message": item["msg"], "received": _short(item.get("input"))}
+
+
+def _wrong_type(expected: str, given: str, path: list[Any]) -> dict[str, Any]:
+    said = f"Invalid input: expected {expected}, received {given}"
+    return {"expected": expected, "code": "invalid_type", "path": path, "message": said}
+
+
+def received(value: Any) -> str:
+    """A value's type in JavaScript's words; a value that JSON has no word for by its class's name."""
+    if value is None:
+        return "null"
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    names: tuple[tuple[Any, str], ...] = (
+        (str, "string"),
+        (bool, "boolean"),
+        ((int, float), "number"),
+        ((list, tuple), "array"),
+        (dict, "object"),
+    )
+    return next((name for kind, name in names if isinstance(value, kind)), type(value).__name__)
+
+
+def _node(schema: Mapping[str, Any] | None, path: Sequence[str | int]) -> Mapping[str, Any] | None:
+    """The part of a schema that a path leads to; None where it can't be told."""
+    for step in path:
+        if not isinstance(schema, Mapping):
+            return None
+        within = schema.get("items") if isinstance(step, int) else (schema.get("properties") or {}).get(step)
+        schema = within if isinstance(within, Mapping) else None
+    return schema
+
+
+def _type(node: Mapping[str, Any] | None) -> str:
+    kind = node.get("type") if node else None
+    return {"integer": "number"}.get(kind, kind) if isinstance(kind, str) else ""
+
+
+def _values(node: Mapping[str, Any] | None) -> list[Any]:
+    """The values that a schema lets through, if it names them."""
+    if not node:
+        return []
+    return [node["const"]] if "const" in node else list(node.get("enum") or ())
+
+
+def _options(values: list[Any]) -> str:
+    named = "|".join(json.dumps(value, ensure_ascii=False, default=str) for value in values)
+    return f"Invalid option: expected one of {named}" if len(values) > 1 else f"Invalid input: expected {named}"
+
+
+def _number(value: Any) -> Any:
+    """A bound as JavaScript prints it: 5 for 5.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
