@@ -45,12 +45,15 @@ def issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> s
         error: what pydantic found.
         schema: the arguments' JSON schema, without references; it says of what type a missing value would have to be.
     """
-    found = [_issue(item, _node(schema, item["loc"])) for item in error.errors(include_url=False)]
+    found = []
+    for item in error.errors(include_url=False):
+        path, node = _place(schema, item["loc"])
+        found.append(_issue(item, path, node))
     return json.dumps(found, indent=2, ensure_ascii=False, default=str)
 
 
-def _issue(item: Mapping[str, Any], node: Mapping[str, Any] | None) -> dict[str, Any]:
-    kind, path, context = item["type"], list(item["loc"]), item.get("ctx") or {}
+def _issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> dict[str, Any]:
+    kind, context = item["type"], item.get("ctx") or {}
     values = _values(node)
     if values and kind in ("missing", "literal_error", "enum"):
         return {"code": "invalid_value", "values": values, "path": path, "message": _options(values)}
@@ -106,14 +109,23 @@ def received(value: Any) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), type(value).__name__)
 
 
-def _node(schema: Mapping[str, Any] | None, path: Sequence[str | int]) -> Mapping[str, Any] | None:
-    """The part of a schema that a path leads to; None where it can't be told."""
-    for step in path:
-        if not isinstance(schema, Mapping):
-            return None
-        within = schema.get("items") if isinstance(step, int) else (schema.get("properties") or {}).get(step)
+def _place(
+    schema: Mapping[str, Any] | None, given: Sequence[str | int]
+) -> tuple[list[str | int], Mapping[str, Any] | None]:
+    """A place in the arguments, and its part of the schema (None where that can't be told).
+
+    Of a value that may be of several types pydantic names the one that it tried, as if it were a part of the value.
+    """
+    path: list[str | int] = []
+    for step in given:
+        node = schema if isinstance(schema, Mapping) else {}
+        if "anyOf" in node and isinstance(step, str):
+            schema = None
+            continue
+        within = node.get("items") if isinstance(step, int) else (node.get("properties") or {}).get(step)
         schema = within if isinstance(within, Mapping) else None
-    return schema
+        path.append(step)
+    return path, schema
 
 
 def _type(node: Mapping[str, Any] | None) -> str:

@@ -35,6 +35,7 @@ class Sample(BaseModel):
     form: Annotated[str, Field(pattern="^a")] = "a"
     even: int = 0
     day: date = date(2026, 1, 1)
+    either: str | list[int] = ""
 
     @field_validator("even")
     @classmethod
@@ -154,6 +155,14 @@ def test_what_is_missing_is_told_with_its_type() -> None:
         wrong("object", "undefined", "inner"),
         {**option, "message": 'Invalid option: expected one of "p"|"q"'},
     ]
+
+
+def test_a_value_of_several_types_is_told_of_each_at_its_own_place() -> None:
+    assert json.loads(found(Sample, {"either": 3})) == [
+        wrong("string", "number", "either"),
+        wrong("array", "number", "either"),
+    ]
+    assert json.loads(found(Sample, {"either": [1, "x"]}))[1] == wrong("number", "string", "either", 1)
 
 
 def test_without_a_schema_something_is_required() -> None:
