@@ -68,6 +68,8 @@ def regular(path: Path, found: os.stat_result) -> None:
             raise ToolError(f"Not read: {path} holds a process's environment, which may hold secrets.")
         return
     device = "a device"
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"Path is a directory, not a file: {path}")
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: device, stat.S_IFBLK: device}
     raise ToolError(f"Not a regular file: {path} is {kinds.get(stat.S_IFMT(mode), 'something else')}.")
 

@@ -228,7 +228,7 @@ async def test_files_that_are_not_there_or_not_files(workspace: Workspace, proje
     (project / "data.ipynb").write_text("{}")
     with pytest.raises(ToolError, match=r"File not found[\s\S]*Did you mean[\s\S]*data.ipynb"):
         await read(workspace, project / "data")
-    with pytest.raises(ToolError, match="Not a regular file"):
+    with pytest.raises(ToolError, match="Path is a directory, not a file"):
         await read(workspace, project)
     with pytest.raises(ToolError, match="NUL"):
         await read(workspace, "a\0b.ipynb")
