@@ -37,6 +37,13 @@ STYLES = {
     "code by itself": (  # on the cell's own loop: its card comes with its first ask
         f"r = await current().workspace.start('read', {GIVEN}).run()\nprint('went on', r.output.count('A=1'))"
     ),
+    "code in a tool": (
+        "from opencode_jupyter import ToolContext, tool\n"
+        "async def outer(n: int, *, ctx: ToolContext) -> str:\n"
+        f"    return (await ctx.workspace.call('read', {GIVEN})).output\n"
+        "current().register(tool('outer', description='Reads.')(outer))\n"
+        "r = %tool outer 1\nprint('went on', r.output.count('A=1'))"
+    ),
     "code in the engine": (
         f"ws = current().workspace\nr = current().on_engine(lambda: ws.call('read', {GIVEN}))\n"
         "print('went on', r.output.count('A=1'))"
