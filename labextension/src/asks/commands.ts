@@ -8,6 +8,7 @@ import { trans } from '../i18n';
 import type { KernelHub } from '../lab/hub';
 import { after } from './book';
 import type { AskBook, Entry } from './book';
+import { focusedCard, watchFocus } from './focus';
 
 /** What the commands are called; `schema/panel.json` gives them their keys. */
 export const COMMANDS = {
@@ -21,15 +22,6 @@ export const COMMANDS = {
 /** What the commands do with an ask. */
 export interface CommandActions {
   show(entry: Entry): void;
-}
-
-/** The card that the focus is in: the innermost around it. */
-export function focusedCard(): HTMLElement | null {
-  let active = document.activeElement;
-  while (active?.shadowRoot?.activeElement) {
-    active = active.shadowRoot.activeElement;
-  }
-  return active?.closest<HTMLElement>('.oc-card[data-call]') ?? null;
 }
 
 /** Adds them. */
@@ -90,7 +82,8 @@ export function addCommands(
     stop,
     () => hub.kernels().length > 0
   );
-  // a card that asks keeps JupyterLab's keys away, since 1, 2, 3 answer it; those of these commands are meant for it
+  watchFocus();
+  // a card keeps JupyterLab's plain keys away; a person may have given one of these commands such a key
   document.addEventListener(
     'keydown',
     event => {

@@ -7,6 +7,7 @@ import { visibleLine } from '../card/format';
 import { trans } from '../i18n';
 import type { Section } from '../lab/section';
 import { alike } from './book';
+import { focusGuarded } from './focus';
 import type { AskBook, Entry } from './book';
 
 /** A button that answers several asks is dead this long after what it stands for has changed. */
@@ -64,8 +65,15 @@ class Row {
     }
   }
 
-  focus(): void {
-    this.root.querySelector<HTMLElement>('.oc-card')?.focus();
+  /** @param guarded - The person did not ask for it. */
+  focus(guarded = false): void {
+    const card = this.root.querySelector<HTMLElement>('.oc-card');
+    if (card && guarded) {
+      focusGuarded(card);
+      this.node.scrollIntoView({ block: 'nearest' });
+    } else {
+      card?.focus();
+    }
   }
 
   dispose(): void {
@@ -77,6 +85,7 @@ class Row {
 /** Makes the section. */
 export function asksSection(book: AskBook, actions: Actions, kernels: () => number): Section {
   const node = el('div', 'oc-asks');
+  node.tabIndex = -1;
   const empty = el('p', 'oc-panel-empty');
   const list = el('ol', 'oc-asks-list');
   list.setAttribute('aria-label', trans.__('Asks that wait, oldest first'));
@@ -92,7 +101,7 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
   const update = (): void => {
     const entries = book.entries().filter(({ card }) => card);
     const likes = (entry: Entry): Entry[] => alike(entry, book.entries());
-    const focused = hasFocus(list);
+    const focused = hasFocus(node);
     for (const [id, row] of rows) {
       if (!entries.some(entry => entry.id === id)) {
         row.dispose();
@@ -111,10 +120,6 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
         list.insertBefore(row.node, list.children[at] ?? null);
       }
     });
-    if (focused && !hasFocus(list)) {
-      // what was answered took the focus with it: on to the next
-      rows.get(entries[0]?.id)?.focus();
-    }
     show(bar, entries.length > 0);
     show(empty, !entries.length);
     setText(
@@ -130,6 +135,16 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
       shown = entries.length;
       none.disabled = true;
       setTimeout(() => (none.disabled = false), GUARD_MS);
+    }
+    const active = document.activeElement;
+    if (focused && (!active || !hasFocus(node) || active.matches(':disabled') || active.closest('[hidden]'))) {
+      // what was answered took the focus with it: on to the next, or to the word that none is left
+      const first = rows.get(entries[0]?.id);
+      if (first) {
+        first.focus(true);
+      } else {
+        node.focus();
+      }
     }
   };
   return {

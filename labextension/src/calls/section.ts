@@ -72,7 +72,7 @@ class CallsSection {
     fold.append(this.fold, ` ${trans.__('leave out idle time')}`);
     const csv = button(trans.__('Save CSV'), '', 'oc-panel-button', () => this.save('csv'));
     const lines = button(trans.__('Save JSONL'), '', 'oc-panel-button', () => this.save('jsonl'));
-    const filters = el('div', 'oc-calls-bar');
+    const filters = el('div', 'oc-calls-filters');
     filters.append(this.notebook, ...Object.values(this.selects), this.text, fold);
     this.tools.append(csv, lines);
     this.said.setAttribute('role', 'status');

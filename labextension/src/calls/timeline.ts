@@ -1,4 +1,4 @@
-/** The bars: one line for each call, of which only those in view are in the page. */
+/** The bars: one row for each call, its name over its bar, of which only those in view are in the page. */
 
 import { el, setText } from '../card/dom';
 import { duration, outcomeWord, visibleLine } from '../card/format';
@@ -7,8 +7,8 @@ import type { Axis } from './axis';
 import type { CallRow, Placed } from './log';
 import { open, stateOf, worked } from './log';
 
-/** Height of a line in pixels; the style sheet has the same. */
-const LINE = 26;
+/** Height of a row in pixels; the style sheet has the same. */
+const LINE = 40;
 /** Lines drawn beyond what is in view. */
 const MARGIN = 8;
 
@@ -91,7 +91,9 @@ export class Timeline {
     row.type = 'button';
     const track = el('span', 'oc-time-track');
     track.setAttribute('aria-hidden', 'true');
-    row.append(el('span', 'oc-time-name'), el('span', 'oc-time-state'), track);
+    const name = el('span', 'oc-time-name');
+    name.append(el('b'), ' ', el('span'));
+    row.append(name, ' ', el('span', 'oc-time-state'), track);
     row.addEventListener('click', () => {
       const at = this.placed.find(({ call }) => call.id === row.dataset.id);
       if (at) {
@@ -110,7 +112,9 @@ export class Timeline {
     // its name is what it shows; the sentence is read after it
     row.title = sentence(call, this.now);
     name.style.paddingLeft = `${Math.min(depth, 6) * 0.8}em`;
-    setText(name, `${visibleLine(call.tool)} ${visibleLine(call.title)}`);
+    const [tool, title] = name.children as unknown as HTMLElement[];
+    setText(tool, visibleLine(call.tool));
+    setText(title, visibleLine(call.title));
     setText(state, call.state === 'completed' ? duration(worked(call, this.now)) : outcomeWord(stateOf(call)));
     const end = call.end ?? (open(call) ? this.now : call.start);
     const bars = [this.bar('oc-time-bar', call.start, end), ...call.waits.map(([from, to]) => this.bar('oc-time-wait', from, to ?? end))];

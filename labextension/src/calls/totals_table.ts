@@ -1,6 +1,6 @@
 /** The table of totals, with a small histogram of each tool's times. */
 
-import { el, setText } from '../card/dom';
+import { el } from '../card/dom';
 import { duration, visibleLine } from '../card/format';
 import { trans } from '../i18n';
 import type { CallRow } from './log';
@@ -32,7 +32,17 @@ function histogram(tool: ToolTotals): HTMLElement {
   return node;
 }
 
-/** The table, folded away at first. */
+const COLUMNS = (): string[] => [
+  trans.__('Tool'),
+  trans.__('Calls'),
+  trans.__('Failed'),
+  trans.__('Time'),
+  trans.__('Median'),
+  trans.__('Waited'),
+  trans.__('How long')
+];
+
+/** The table, folded away at first. Where there is little room, each number has its column's name beside it. */
 export class TotalsTable {
   readonly node = el('details', 'oc-totals');
   private readonly body = el('tbody');
@@ -42,16 +52,7 @@ export class TotalsTable {
     const table = el('table');
     const head = el('thead');
     const names = el('tr');
-    const columns = [
-      trans.__('Tool'),
-      trans.__('Calls'),
-      trans.__('Failed'),
-      trans.__('Time'),
-      trans.__('Median'),
-      trans.__('Waited'),
-      trans.__('How long')
-    ];
-    for (const name of columns) {
+    for (const name of COLUMNS()) {
       const cell = el('th', '', name);
       cell.scope = 'col';
       names.append(cell);
@@ -73,23 +74,19 @@ export class TotalsTable {
       return;
     }
     this.drawn = key;
+    const names = COLUMNS();
     this.body.replaceChildren(
       ...lines.map(tool => {
         const row = el('tr');
         const name = el('th', '', visibleLine(tool.tool));
         name.scope = 'row';
         row.append(name);
-        for (const text of [
-          String(tool.calls),
-          String(tool.failed),
-          duration(tool.worked),
-          duration(tool.median),
-          duration(tool.waited)
-        ]) {
-          const cell = el('td');
-          setText(cell, text);
+        const numbers = [String(tool.calls), String(tool.failed), duration(tool.worked), duration(tool.median), duration(tool.waited)];
+        numbers.forEach((text, at) => {
+          const cell = el('td', '', text);
+          cell.dataset.name = names[at + 1];
           row.append(cell);
-        }
+        });
         const last = el('td');
         last.append(histogram(tool));
         row.append(last);

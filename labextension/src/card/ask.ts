@@ -172,6 +172,9 @@ export class AskView extends Prompt {
       if (event.key === 'Enter' && !event.isComposing) {
         event.preventDefault();
         this.deny();
+      } else if (event.key === 'Escape') {
+        // out of the field, where keys answer again
+        this.node.closest<HTMLElement>('.oc-card')?.focus({ preventScroll: true });
       }
     });
     const change = button(trans.__('Change…'), '4', 'oc-button', () => this.change());
@@ -257,7 +260,8 @@ export class AskView extends Prompt {
     show(to, true);
     setText(this.note, '');
     if (focused) {
-      (to === this.second ? this.fields[0] : to === this.first ? this.word : this.form)?.focus({ preventScroll: true });
+      const place = to === this.second ? this.fields[0] : to === this.first ? this.node.closest<HTMLElement>('.oc-card') : this.form;
+      place?.focus({ preventScroll: true });
     }
     this.guard();
   }

@@ -15,6 +15,7 @@ import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './fo
 import { Going } from './going';
 import { linkPaths, markPath } from './links';
 import { drawOutput } from './output';
+import { ProgressView } from './progress';
 import { QuestionView } from './question';
 import type { CardCallbacks, CardPart, TailUpdate } from './token';
 
@@ -67,9 +68,7 @@ class CardView {
   private readonly state = el('span', 'oc-state');
   private readonly time = el('span', 'oc-time');
   private readonly going: Going;
-  private readonly bar = el('div', 'oc-bar');
-  private readonly fill = el('i');
-  private readonly message = el('div', 'oc-message');
+  private readonly progress = new ProgressView();
   private readonly diff = textBox('oc-diff', trans.__('Change'), trans.__('Copy change'), () => this.part.ui.diff ?? '');
   private readonly text = textBox('oc-out', trans.__('Output'), trans.__('Copy output'), () => ansiText(this.output()));
   private readonly error = textBox('oc-error', trans.__('Error'), trans.__('Copy error'), () =>
@@ -98,9 +97,6 @@ class CardView {
     this.state.setAttribute('aria-live', 'polite');
     this.mark.setAttribute('aria-hidden', 'true');
     this.time.setAttribute('aria-hidden', 'true');
-    this.bar.setAttribute('role', 'progressbar');
-    this.bar.setAttribute('aria-label', trans.__('Progress'));
-    this.bar.append(this.fill);
     this.going = new Going(
       card,
       trans.__('Stop'),
@@ -113,7 +109,8 @@ class CardView {
     shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
     head.append(this.tool, this.title, shape, this.time, this.going.stop);
-    card.append(head, this.bar, this.message, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
+    const { bar, message, said } = this.progress;
+    card.append(head, bar, message, said, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
     card.append(this.nest, this.cut, this.foot.node);
     card.addEventListener('keydown', event => this.pressKey(event));
     root.replaceChildren(card);
@@ -213,24 +210,7 @@ class CardView {
   }
 
   private drawProgress(running: boolean): void {
-    const { progress } = this.part.ui;
-    const on = running && progress !== undefined;
-    show(this.bar, on);
-    show(this.message, on && !!progress.message);
-    if (!on) {
-      return;
-    }
-    setText(this.message, visibleLine(progress.message ?? ''));
-    const { value, total } = progress;
-    const known = total !== undefined && total > 0;
-    const percent = known ? Math.min(100, Math.max(0, (value / total) * 100)) : 100;
-    this.fill.style.width = `${percent}%`;
-    this.bar.classList.toggle('oc-unknown', !known);
-    if (known) {
-      this.bar.setAttribute('aria-valuenow', String(Math.round(percent)));
-    } else {
-      this.bar.removeAttribute('aria-valuenow');
-    }
+    this.progress.update(running ? this.part.ui.progress : undefined);
   }
 
   /** What the call wrote, or its end while it runs. */
@@ -319,6 +299,13 @@ class CardView {
     this.ask = ask ? new AskView(ask, this.callbacks, this.part.state.input) : question && new QuestionView(question, this.callbacks);
     if (this.ask) {
       this.cut.before(this.ask.node);
+    }
+    // read when the card gets the focus, before any of its buttons
+    const asked = this.ask?.node.querySelector('.oc-question')?.textContent;
+    if (asked) {
+      this.card.setAttribute('aria-description', asked);
+    } else {
+      this.card.removeAttribute('aria-description');
     }
     // JupyterLab's own keys (1 makes a heading of the cell) stay away while 1, 2, 3 mean an answer
     this.card.toggleAttribute('data-lm-suppress-shortcuts', !!this.ask && !!(this.callbacks.reply ?? this.callbacks.answer));

@@ -69,6 +69,7 @@ function draw(host: HTMLElement, split: boolean): void {
   host.classList.toggle('oc-split', split);
   const lines = state.pairs.flatMap(({ left, right }) => [left?.line ?? 0, right?.line ?? 0, right?.before ?? 0]);
   const width = String(lines.reduce((most, line) => Math.max(most, line), 0)).length;
+  host.style.setProperty('--oc-gutter', `${width + 3}ch`);
   const rows: Row[] = split
     ? state.pairs.map(pair => ({ source: textOf(pair.left) + textOf(pair.right), make: () => pairRow(pair, width) }))
     : unified(state.pairs).map(row => ({ source: textOf(row), make: () => line(row, width, 'oc-row') }));

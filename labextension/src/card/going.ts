@@ -1,7 +1,7 @@
 /** What a card has while its call or run goes on: a clock, and a Stop button that comes back when nothing happens. */
 
 import { trans } from '../i18n';
-import { button, setText } from './dom';
+import { button, hasFocus, setText } from './dom';
 import { RETRY_MS } from './prompt';
 
 /** How often a clock is set, in milliseconds. */
@@ -26,6 +26,9 @@ export class Going {
     press: () => void
   ) {
     this.stop = button(trans.__('Stop'), '', 'oc-button oc-stop', () => {
+      if (hasFocus(this.stop)) {
+        this.card.focus({ preventScroll: true });
+      }
       this.stop.disabled = true;
       setText(this.stop, trans.__('Stopping…'));
       setTimeout(() => {

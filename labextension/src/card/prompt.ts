@@ -1,12 +1,15 @@
 /** What the two ways of asking a person share: dead buttons at first, one answer, and buttons that come back. */
 
 import { trans } from '../i18n';
-import { el, setText } from './dom';
+import { el, hasFocus, setText } from './dom';
 
 /** Buttons stay dead this long after they appear, so that a click meant for something else answers nothing. */
 export const GUARD_MS = 300;
 /** With no reaction from the kernel for this long, the buttons come back. */
 export const RETRY_MS = 8000;
+
+/** An event on an ask's node: the focus came to it by itself, so keys and buttons are dead for a moment. */
+export const GUARD = 'oc-guard';
 
 type Control = HTMLButtonElement | HTMLInputElement | HTMLTextAreaElement;
 
@@ -27,6 +30,7 @@ export abstract class Prompt {
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', name);
     this.note.setAttribute('role', 'status');
+    this.node.addEventListener(GUARD, () => this.alive && this.guard());
   }
 
   /** A key pressed in the card, outside its text fields. True if it meant something here. */
@@ -66,6 +70,10 @@ export abstract class Prompt {
   protected enable(on: boolean): void {
     clearTimeout(this.timer);
     this.alive = on;
+    if (!on && this.controls.some(hasFocus)) {
+      // a button that is disabled loses the focus to nothing
+      this.node.closest<HTMLElement>('.oc-card')?.focus({ preventScroll: true });
+    }
     for (const control of this.controls) {
       control.disabled = !on;
     }

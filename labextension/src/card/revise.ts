@@ -17,7 +17,7 @@ export function fieldValue(text: string, before: unknown): unknown {
 /** The form. It stays until its owner takes it away. */
 export class ReviseForm {
   readonly node = el('div', 'oc-step');
-  readonly controls: (HTMLButtonElement | HTMLTextAreaElement)[] = [];
+  readonly controls: HTMLButtonElement[] = [];
   private readonly fields = new Map<string, HTMLTextAreaElement>();
   private readonly note = el('div', 'oc-note');
 
@@ -50,7 +50,7 @@ export class ReviseForm {
     const ask = button(trans.__('Ask again with these'), '', 'oc-button oc-go', () => void this.submit());
     const leave = button(trans.__('Back'), '', 'oc-button', back);
     row.append(ask, leave);
-    this.controls.push(ask, leave, ...this.fields.values());
+    this.controls.push(ask, leave);
     this.node.append(group, row, this.note);
   }
 

@@ -50,7 +50,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     restorer?.add(panel, panel.id);
     app.commands.addCommand(SHOW_PANEL, {
       label: trans.__('Show tool calls'),
-      execute: (args?: { section?: string }) => reveal(String(args?.section ?? sections[0]?.id ?? ''))
+      execute: async (args?: { section?: string }) => {
+        // the palette gives the focus back to the notebook once the command has run
+        await new Promise(resolve => setTimeout(resolve));
+        reveal(String(args?.section ?? sections[0]?.id ?? ''));
+      }
     });
     palette?.addItem({ command: SHOW_PANEL, category: trans.__('OpenCode tools') });
   }

@@ -46,7 +46,10 @@ export class RulesTable {
     const row = el('tr');
     const what = el('td', 'oc-rules-rule');
     const words = visibleLine(`${rule.permission} ${rule.pattern}`);
-    what.append(el('code', '', words), el('span', 'oc-rules-origin', visibleLine(rule.origin)));
+    const code = el('code');
+    // broken where a part ends rather than inside a word
+    words.split(/(?<=[_/])/).forEach((piece, at) => code.append(...(at ? [el('wbr')] : []), piece));
+    what.append(code, el('span', 'oc-rules-origin', visibleLine(rule.origin)));
     if (rule.approval) {
       what.append(el('span', 'oc-rules-origin', trans.__('an approval: it undoes no rule that denies')));
     }
