@@ -66,6 +66,7 @@ turns:
   - text: I raise the price of tea.
     calls:
       - read: {filePath: names.py}
+  - calls:
       - edit: {filePath: names.py, oldString: "3.5", newString: "3.75"}
   - Done.
 """

@@ -28,6 +28,7 @@ export class ProgressView {
   update(progress: CardProgress | undefined): void {
     const message = visibleLine(progress?.message ?? '');
     show(this.bar, !!progress);
+    show(this.said, !!progress);
     show(this.message, message !== '');
     setText(this.message, message);
     if (!progress) {
