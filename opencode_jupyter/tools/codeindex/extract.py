@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 
 from . import other_sources
+from .meaning import meanings
 from .pieces import Piece
 from .python_source import python_pieces
 from .terms import distinct, parts, terms
@@ -29,8 +30,8 @@ OTHER = frozenset(f".{extension}" for extension in _OTHER.split())
 KNOWN = PYTHON | PROSE | NOTEBOOK | OTHER
 """Extensions of what is indexed."""
 
-Row = tuple[str, str, int, int, str, str, str, str, str, str]
-"""kind, symbol, line, end line; then the words of name, place, signature, summary, rest of the doc, body."""
+Row = tuple[str, str, int, int, str, str, str, str, str, str, bytes]
+"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; what it is about."""
 
 _TESTS = re.compile(r"(^|/)(tests?|testing|conftest|test_[^/]*|[^/]*_test)(\.py)?(/|$)", re.IGNORECASE)
 
@@ -90,19 +91,14 @@ def _row(piece: Piece, place: str) -> Row:
         name_words, around = terms(piece.symbol), place
     else:
         name_words, around = " ".join(parts(name)), f"{' '.join(parts(outer))} {place}"
-    summary, _, rest = piece.doc.partition("\n\n")
-    return (
-        piece.kind,
-        piece.symbol,
-        piece.line,
-        piece.end_line,
-        name_words,
-        around,
-        distinct(piece.signature, 40),
-        terms(summary[:600]),
-        terms(rest[:DOC_TERMS]),
-        distinct(piece.body[:8000], BODY_TERMS),
-    )
+    first, _, rest = piece.doc.partition("\n\n")
+    signature, summary = distinct(piece.signature, 40), terms(first[:600])
+    body = distinct(piece.body[:8000], BODY_TERMS)
+    table = meanings()
+    bits = table.bits([*name_words.split(), *summary.split()], dict.fromkeys([*signature.split(), *body.split()]))
+    about = bits.to_bytes(table.size // 8, "big")
+    rest = terms(rest[:DOC_TERMS])
+    return piece.kind, piece.symbol, piece.line, piece.end_line, name_words, around, signature, summary, rest, body, about
 
 
 def is_test(path: str) -> bool:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from .hints import Hint, hints
+from .meaning import Direction, meanings
 from .terms import STOP, stem, words
 from .vocabulary import GROUPS, neighbours, phrases
 
@@ -61,6 +63,10 @@ class Question:
     concepts: tuple[Concept, ...]
     symbols: tuple[str, ...]
     """Names of things that stand in it, in lower case."""
+    hints: tuple[Hint, ...] = ()
+    """Well-known pieces of code that it seems to describe."""
+    direction: Direction | None = None
+    """Where it points, None if none of its words is known."""
 
 
 def question(query: str) -> Question:
@@ -76,7 +82,11 @@ def question(query: str) -> Question:
     lone = query.strip()
     if lone.isidentifier():
         found.append(lone.lower())
-    return Question(tuple(concepts[:MOST]), tuple(found))
+    said = [word for word in dict.fromkeys(words(query)) if word not in STOP]
+    weights = [(word, NOISE if word in _WEAK else 1.0) for word in said[:MOST]]
+    near = [(word, weight, tuple(_synonyms().get(word, ()))) for word, weight in weights]
+    direction = meanings().direction(weights)
+    return Question(tuple(concepts[:MOST]), tuple(found), tuple(hints(tuple(near))), direction)
 
 
 def _turns(query: str) -> tuple[str, list[Concept]]:

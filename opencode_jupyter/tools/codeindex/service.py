@@ -115,7 +115,7 @@ class Project:
             for again in (True, False):
                 try:
                     await self._refresh(progress)
-                    return await self._in_thread(lambda store: ranked(store.connection, query, limit, allowed))
+                    return await self._in_thread(lambda store: ranked(store, query, limit, allowed))
                 except (Corrupt, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error

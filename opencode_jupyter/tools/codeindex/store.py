@@ -1,6 +1,6 @@
 """The index of one project in a SQLite file: its files, their pieces, and the words of those in FTS5.
 
-The tables of words keep neither text nor positions (``content=''``, ``detail=none``), and such a table can't delete a
+Beside each file's pieces stands what they are about (`meaning`), one after the other. The tables of words keep neither text nor positions (``content=''``, ``detail=none``), and such a table can't delete a
 row by its number in every SQLite that is around; so the rows of a changed file stay in it without a piece, which a
 query passes over, until there are so many that the index is made anew.
 """
@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .extract import Row
+from .meaning import meanings
+from .recall import Recall
 
-VERSION = 3
+VERSION = 4
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
@@ -27,6 +29,7 @@ CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mtime INTE
 CREATE TABLE pieces(
   id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, kind TEXT, symbol TEXT, line INTEGER, end INTEGER,
   name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT);
+CREATE TABLE meanings(first INTEGER PRIMARY KEY, bits BLOB);
 CREATE INDEX pieces_by_file ON pieces(file);
 CREATE INDEX pieces_by_symbol ON pieces(symbol COLLATE NOCASE);
 CREATE VIRTUAL TABLE names USING fts5(name, {_WORDS});
@@ -70,6 +73,7 @@ class Store:
             self.close()
             raise
         self.inode = path.stat().st_ino
+        self.recall = Recall(meanings().size)
 
     def _open(self) -> None:
         run = self.connection.execute
@@ -133,7 +137,7 @@ class Store:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def put(self, path: str, mtime: int, size: int, digest: bytes, rows: Iterable[Row] | None) -> None:
+    def put(self, path: str, mtime: int, size: int, digest: bytes, rows: Sequence[Row] | None) -> None:
         """Set what is known of a file; None for its rows keeps those that are there."""
         run = self.connection.execute
         found = run("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
@@ -141,6 +145,7 @@ class Store:
             number = found[0]
             run("UPDATE files SET mtime = ?, size = ?, digest = ? WHERE id = ?", (mtime, size, digest, number))
             if rows is not None:
+                run("DELETE FROM meanings WHERE first = (SELECT min(id) FROM pieces WHERE file = ?)", (number,))
                 run("DELETE FROM pieces WHERE file = ?", (number,))
         else:
             number = run("INSERT INTO files(path, mtime, size, digest) VALUES(?,?,?,?)", (path, mtime, size, digest))
@@ -153,6 +158,7 @@ class Store:
         self.connection.executemany(
             "INSERT INTO pieces VALUES(?,?,?,?,?,?,?,?,?,?,?)", [(i, number, *row[:9]) for i, row in numbered]
         )
+        run("INSERT INTO meanings VALUES(?,?)", (first, b"".join(row[10] for row in rows)))
         for table, columns, chosen in _TABLES:
             self.connection.executemany(
                 f"INSERT INTO {table}(rowid, {columns}) VALUES(?{',?' * len(chosen)})",
@@ -163,7 +169,9 @@ class Store:
         """Take files out."""
         for path in paths:
             run = self.connection.execute
-            run("DELETE FROM pieces WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
+            number = "(SELECT id FROM files WHERE path = ?)"
+            run(f"DELETE FROM meanings WHERE first = (SELECT min(id) FROM pieces WHERE file = {number})", (path,))
+            run(f"DELETE FROM pieces WHERE file = {number}", (path,))
             run("DELETE FROM files WHERE path = ?", (path,))
 
     def wasted(self) -> bool:

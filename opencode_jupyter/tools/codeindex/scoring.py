@@ -1,0 +1,145 @@
+"""How well one piece fits a question.
+
+Three things count: its words (BM25 over fields: a word in the name counts more than one in the code, a synonym less
+than the word itself, and a piece that speaks of everything asked goes before one that says one word often), whether it
+is what the question describes (`hints`), and whether it points where the question does (`meaning`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from .extract import is_test
+from .hints import Hint
+from .meaning import meanings
+from .question import Concept, Question
+
+FIELDS = {"name": 3.0, "place": 1.2, "signature": 0.7, "summary": 2.2, "doc": 0.9}
+LENGTHS = (15, 120)
+"""Words of a usual summary and of a usual doc; in a longer one each counts less."""
+BODY = 0.7
+SATURATION = 2.0
+COVERAGE = 0.95
+"""How much of a score hangs on how much of the question a piece covers."""
+NAMED = 0.5
+"""What a name that the question explains in full adds."""
+HINT = 0.8
+"""What a piece that is called as what the question describes gets."""
+HINT_CODE, HINT_SAID = 0.5, 0.6
+"""What counts beside the name that its code has the words of such a piece, or that its summary has its name."""
+MEANING = 1.2
+"""What a piece that points exactly where the question does gets."""
+KINDS = {"function": 1.0, "method": 1.0, "class": 0.92, "cell": 0.9, "section": 0.85, "module": 0.75, "code": 0.6}
+TEST = 0.55
+COPIED = 0.85
+"""For other people's code that lies in the project."""
+PRIVATE = 0.95
+_COPIED = re.compile(r"(^|/)(_?vendor(ed)?|third_party|extern(al)?s?)/")
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A concept with what it counts (rare words say more) and the pieces that have the word itself anywhere."""
+
+    concept: Concept
+    weight: float
+    there: set[int]
+
+
+def worth(path: str, kind: str, symbol: str) -> float:
+    """What any piece of this kind in this file is worth as an answer, 1 for most."""
+    found = KINDS.get(kind, 1.0)
+    if is_test(path):
+        found *= TEST
+    if _COPIED.search(path):
+        found *= COPIED
+    return found * PRIVATE if symbol.rpartition(".")[2].startswith("_") else found
+
+
+def score(
+    asked: Question,
+    wanted: list[Wanted],
+    described: list[tuple[Hint, set[int]]],
+    number: int,
+    symbol: str,
+    fields: list[str],
+    bits: int,
+) -> float:
+    """How well a piece fits; 0 if not at all.
+
+    Args:
+        asked: the question.
+        wanted: its words.
+        described: what it describes, each with the pieces that use the words of such code.
+        number: of the piece.
+        symbol: its name.
+        fields: the words of its name, place, signature, summary and doc.
+        bits: where it points.
+    """
+    sets = [set(field.split()) for field in fields]
+    lengths = (len(fields[3].split()), len(fields[4].split()))
+    found = _by_words(wanted, number, sets, lengths)
+    found += HINT * _by_hints(described, number, sets)
+    if asked.direction is not None and bits:
+        found += MEANING * max(0.0, meanings().nearness(asked.direction, bits))
+    lower = symbol.lower()
+    last = lower.rpartition(".")[2]
+    if last and any(s in (lower, last) or s.endswith("." + lower) for s in asked.symbols):
+        found += 10 * (2 if lower in asked.symbols else 1)
+    return found
+
+
+def _by_words(wanted: list[Wanted], number: int, sets: list[set[str]], lengths: tuple[int, int]) -> float:
+    worths = list(FIELDS.values())
+    worths[3] /= 0.6 + lengths[0] / LENGTHS[0]
+    worths[4] /= 0.6 + lengths[1] / LENGTHS[1]
+    total = covered = everything = 0.0
+    explained: set[str] = set()
+    for one in wanted:
+        concept = one.concept
+        strength = best = 0.0
+        for i, there in enumerate(sets):
+            match, by = _match(concept, there)
+            if match:
+                strength += worths[i] * match
+                best = max(best, match)
+                if i == 0:
+                    explained.add(by)
+        if not best and number in one.there:
+            strength, best = BODY, 0.6
+        total += one.weight * strength / (strength + SATURATION)
+        covered += one.weight * best
+        everything += one.weight
+    if not everything:
+        return 0.0
+    found = total / everything * (1 - COVERAGE + COVERAGE * covered / everything)
+    return found * (1 + NAMED * len(explained) / len(sets[0])) if sets[0] else found
+
+
+def _by_hints(described: list[tuple[Hint, set[int]]], number: int, sets: list[set[str]]) -> float:
+    """How well a piece is what the question describes, 0 to 1 and a little more."""
+    best = 0.0
+    for hint, using in described:
+        name, around = sets[0], sets[0] | sets[3]
+        called = 0.0
+        for one in hint.names:
+            if one <= name:  # the more of the name it is, the surer
+                called = max(called, math.sqrt(len(one) / len(name)))
+            elif one <= around:
+                called = max(called, HINT_SAID)
+        best = max(best, hint.worth * (called + (HINT_CODE if number in using else 0.0)))
+    return best
+
+
+def _match(concept: Concept, there: set[str]) -> tuple[float, str]:
+    """How well a field's words fit a concept, and by which word."""
+    if concept.term in there:
+        return 1.0, concept.term
+    others = concept.others
+    best, by = 0.0, ""
+    for other in there.intersection(others):
+        if others[other] > best:
+            best, by = others[other], other
+    return best, by
