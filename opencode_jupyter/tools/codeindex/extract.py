@@ -31,7 +31,7 @@ KNOWN = PYTHON | PROSE | NOTEBOOK | OTHER
 """Extensions of what is indexed."""
 
 Row = tuple[str, str, int, int, str, str, str, str, str, str, bytes]
-"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; what it is about."""
+"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; its steps."""
 
 _TESTS = re.compile(r"(^|/)(tests?|testing|conftest|test_[^/]*|[^/]*_test)(\.py)?(/|$)", re.IGNORECASE)
 
@@ -95,10 +95,23 @@ def _row(piece: Piece, place: str) -> Row:
     signature, summary = distinct(piece.signature, 40), terms(first[:600])
     body = distinct(piece.body[:8000], BODY_TERMS)
     table = meanings()
-    bits = table.bits([*name_words.split(), *summary.split()], dict.fromkeys([*signature.split(), *body.split()]))
-    about = bits.to_bytes(table.size // 8, "big")
+    used = list(dict.fromkeys([*signature.split(), *body.split()]))
+    bits = table.bits([*name_words.split(), *summary.split()], used) if piece.kind not in ("module", "code") else 0
+    about = bits.to_bytes(table.width, "big")
     rest = terms(rest[:DOC_TERMS])
-    return piece.kind, piece.symbol, piece.line, piece.end_line, name_words, around, signature, summary, rest, body, about
+    return (
+        piece.kind,
+        piece.symbol,
+        piece.line,
+        piece.end_line,
+        name_words,
+        around,
+        signature,
+        summary,
+        rest,
+        body,
+        about,
+    )
 
 
 def is_test(path: str) -> bool:

@@ -10,8 +10,8 @@ from itertools import combinations
 from .terms import STOP, words
 from .vocabulary import techniques
 
-LEAST = 0.45
-"""How much of a question a description must cover."""
+LEAST, FLOOR = 0.5, 0.4
+"""How much of a question a description must cover, and what it covers when it is worth nothing."""
 BESIDE = 0.75
 """What the others must cover of what the best covers."""
 MOST = 3
@@ -72,9 +72,11 @@ def hints(asked: tuple[tuple[str, float, tuple[str, ...]], ...]) -> list[Hint]:
             covered[place] = covered.get(place, 0.0) + share * whole
             matched[place] = matched.get(place, 0) + 1
     few = min(2, len(asked))
-    ranked = sorted(((worth / everything, -place) for place, worth in covered.items() if matched[place] >= few), reverse=True)
+    ranked = sorted(
+        ((worth / everything, -place) for place, worth in covered.items() if matched[place] >= few), reverse=True
+    )
     best = [(worth, -place) for worth, place in ranked[:MOST] if worth >= max(LEAST, BESIDE * ranked[0][0])]
-    return [Hint(worth, table[place].names, table[place].code) for worth, place in best]
+    return [Hint((worth - FLOOR) / (1 - FLOOR), table[place].names, table[place].code) for worth, place in best]
 
 
 @cache

@@ -54,9 +54,7 @@ def everywhere(path: str) -> bool:
     return True
 
 
-def ranked(
-    store: Store, query: str, limit: int, allowed: Callable[[str], bool] = everywhere
-) -> list[Hit]:
+def ranked(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = everywhere) -> list[Hit]:
     """The pieces that fit `query` best, best first.
 
     Of two that read the same one is left out; those that differ from a better one in numbers alone come last.
@@ -87,6 +85,8 @@ def ranked(
         rows = connection.execute(_FETCH.format(",".join("?" * len(part))), part)
         for number, path, kind, symbol, line, end, *fields, mtime, size in rows:
             score = scoring.score(asked, terms, described, number, symbol, fields, about.get(number, 0))
+            if not score:
+                continue
             hit = Hit(path, kind, symbol, line, end, score * scoring.worth(path, kind, symbol), (mtime, size))
             scored.append((-hit.score, path, line, hit, f"{symbol}|{fields[2]}|{fields[3]}|{fields[4]}|{end - line}"))
     scored.sort(key=lambda one: one[:3])

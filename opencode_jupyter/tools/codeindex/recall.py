@@ -27,13 +27,13 @@ SAMPLE = 4000
 class Recall:
     """What all pieces of an index are about, as read from it; follows the index by reading what is new."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, width: int) -> None:
         """Begin with nothing.
 
         Args:
-            size: bits of a piece, a multiple of 64.
+            width: bytes of a piece, a multiple of 8.
         """
-        self._width = size // 8
+        self._width = width
         self._last = -1
         self._numbers = array("q")
         """The pieces' numbers in the index; some are there no more."""

@@ -25,12 +25,14 @@ COVERAGE = 0.95
 """How much of a score hangs on how much of the question a piece covers."""
 NAMED = 0.5
 """What a name that the question explains in full adds."""
-HINT = 0.8
+HINT = 0.5
 """What a piece that is called as what the question describes gets."""
 HINT_CODE, HINT_SAID = 0.5, 0.6
 """What counts beside the name that its code has the words of such a piece, or that its summary has its name."""
-MEANING = 1.2
+MEANING = 0.6
 """What a piece that points exactly where the question does gets."""
+ALONE = 0.35
+"""How near a piece must point that has nothing else to say for it."""
 KINDS = {"function": 1.0, "method": 1.0, "class": 0.92, "cell": 0.9, "section": 0.85, "module": 0.75, "code": 0.6}
 TEST = 0.55
 COPIED = 0.85
@@ -83,7 +85,8 @@ def score(
     found = _by_words(wanted, number, sets, lengths)
     found += HINT * _by_hints(described, number, sets)
     if asked.direction is not None and bits:
-        found += MEANING * max(0.0, meanings().nearness(asked.direction, bits))
+        near = meanings().nearness(asked.direction, bits)
+        found = found + MEANING * max(0.0, near) if found or near >= ALONE else 0.0
     lower = symbol.lower()
     last = lower.rpartition(".")[2]
     if last and any(s in (lower, last) or s.endswith("." + lower) for s in asked.symbols):

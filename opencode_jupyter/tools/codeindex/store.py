@@ -1,6 +1,8 @@
 """The index of one project in a SQLite file: its files, their pieces, and the words of those in FTS5.
 
-Beside each file's pieces stands what they are about (`meaning`), one after the other. The tables of words keep neither text nor positions (``content=''``, ``detail=none``), and such a table can't delete a
+Beside each file's pieces stands where they point (`meaning`), one after the other.
+
+The tables of words keep neither text nor positions (``content=''``, ``detail=none``), and such a table can't delete a
 row by its number in every SQLite that is around; so the rows of a changed file stay in it without a piece, which a
 query passes over, until there are so many that the index is made anew.
 """
@@ -17,7 +19,7 @@ from .extract import Row
 from .meaning import meanings
 from .recall import Recall
 
-VERSION = 4
+VERSION = 7
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
@@ -73,7 +75,7 @@ class Store:
             self.close()
             raise
         self.inode = path.stat().st_ino
-        self.recall = Recall(meanings().size)
+        self.recall = Recall(meanings().width)
 
     def _open(self) -> None:
         run = self.connection.execute
@@ -145,8 +147,7 @@ class Store:
             number = found[0]
             run("UPDATE files SET mtime = ?, size = ?, digest = ? WHERE id = ?", (mtime, size, digest, number))
             if rows is not None:
-                run("DELETE FROM meanings WHERE first = (SELECT min(id) FROM pieces WHERE file = ?)", (number,))
-                run("DELETE FROM pieces WHERE file = ?", (number,))
+                self._clear(number)
         else:
             number = run("INSERT INTO files(path, mtime, size, digest) VALUES(?,?,?,?)", (path, mtime, size, digest))
             number = number.lastrowid
@@ -167,12 +168,17 @@ class Store:
 
     def forget(self, paths: Iterable[str]) -> None:
         """Take files out."""
+        run = self.connection.execute
         for path in paths:
-            run = self.connection.execute
-            number = "(SELECT id FROM files WHERE path = ?)"
-            run(f"DELETE FROM meanings WHERE first = (SELECT min(id) FROM pieces WHERE file = {number})", (path,))
-            run(f"DELETE FROM pieces WHERE file = {number}", (path,))
-            run("DELETE FROM files WHERE path = ?", (path,))
+            for (number,) in run("SELECT id FROM files WHERE path = ?", (path,)).fetchall():
+                self._clear(number)
+                run("DELETE FROM files WHERE id = ?", (number,))
+
+    def _clear(self, number: int) -> None:
+        """Take a file's pieces out."""
+        run = self.connection.execute
+        run("DELETE FROM meanings WHERE first = (SELECT min(id) FROM pieces WHERE file = ?)", (number,))
+        run("DELETE FROM pieces WHERE file = ?", (number,))
 
     def wasted(self) -> bool:
         """Whether so much of the words' table is of no use that the index should be made anew."""
