@@ -82,7 +82,7 @@ def hints(asked: tuple[tuple[str, float, tuple[str, ...]], ...]) -> list[Hint]:
 @cache
 def _table() -> tuple[list[_Technique], dict[str, list[int]]]:
     """The techniques, and for each word the places of those that it describes."""
-    table = []
+    table: list[_Technique] = []
     holders: dict[str, list[int]] = {}
     for names, code, said in techniques():
         called = tuple(dict.fromkeys(_terms(" ".join(name)) for name in names))

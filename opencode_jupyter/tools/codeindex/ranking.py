@@ -102,23 +102,17 @@ def _varied(scored: list[tuple[Hit, str]], limit: int, allowed: Callable[[str], 
     for hit, text in scored:
         if len(hits) == limit:
             break
-        if hit.kind not in ("code", "cell", "section"):
-            if text in same:
-                continue
-            same.add(text)
-            shape = _DIGITS.sub("0", text)
-            if shape in alike:
-                later.append(hit)
-                continue
+        whole = hit.kind not in ("code", "cell", "section")
+        if (whole and text in same) or not allowed(hit.path):
+            continue
+        same.add(text)
+        shape = _DIGITS.sub("0", text)
+        if whole and shape in alike:
+            later.append(hit)
+        else:
             alike.add(shape)
-        if allowed(hit.path):
             hits.append(hit)
-    for hit in later:
-        if len(hits) == limit:
-            break
-        if allowed(hit.path):
-            hits.append(hit)
-    return hits
+    return [*hits, *later[: limit - len(hits)]]
 
 
 def _described(connection: sqlite3.Connection, asked: Question) -> tuple[list[tuple[Hint, set[int]]], list[int]]:
