@@ -237,6 +237,14 @@ def test_the_oldest_jupyter_shows_it(venv: Path, tmp_path: Path, application: Ap
         assert notebook.errors == []
 
 
+def test_uninstalling_leaves_nothing(venv: Path) -> None:
+    """The last of those that use the environment."""
+    assert (venv / LABEXTENSION).is_dir()
+    run(find_uv_bin(), "pip", "uninstall", "--python", venv / "bin" / "python", "opencode-jupyter", cwd=venv.parent)
+    # uv, unlike pip, leaves two empty folders
+    assert [path for path in venv.rglob("*") if path.is_file() and "opencode" in str(path.relative_to(venv))] == []
+
+
 def test_an_editable_install_builds_what_is_older_than_its_sources_once(
     built: Path, wheel: Path, without_node: dict[str, str], tmp_path: Path
 ) -> None:
