@@ -1,7 +1,6 @@
 /** A viewer of a file of any size: the rows around one place are in the page, a rail of its own stands for all. */
 
 import { el } from '../card/dom';
-import { size } from '../card/format';
 import type { CardSpill } from '../card/token';
 import { trans } from '../i18n';
 import { SilentError } from '../kernel';
@@ -9,6 +8,9 @@ import { preferences } from '../preferences';
 import { Bar, set } from './bar';
 import { clearMarks, drawRows, label } from './draw';
 import { FindBar } from './find';
+import { press } from './keys';
+import type { KeyActs } from './keys';
+import { digits, firstInView, placeWords } from './place';
 import { Rail } from './rail';
 import { Rows } from './rows';
 import { COPY_BYTES, Download, fetchWhole } from './save';
@@ -26,7 +28,6 @@ const WRITING_MS = 500;
 /** A kernel that did not answer is asked again after so long. */
 const AGAIN_MS = 5_000;
 
-const digits = (n: number): string => n.toLocaleString('en-US');
 let viewers = 0;
 
 /** Shows the file of `spill`. */
@@ -90,7 +91,15 @@ export class Viewer {
     this.text.setAttribute('role', 'region');
     this.text.setAttribute('aria-label', trans.__('Whole output'));
     this.text.addEventListener('scroll', () => this.scrolled());
-    this.node.addEventListener('keydown', event => this.key(event));
+    const keys: KeyActs = {
+      find: () => this.openFind(),
+      hit: direction => this.find.shown && void this.find.go(direction),
+      closeFind: () => this.find.close(),
+      line: () => this.bar.askLine(),
+      start: () => void this.goTo(1),
+      end: () => void this.goTo(0)
+    };
+    this.node.addEventListener('keydown', event => press(event, this.find.shown, keys));
     const body = el('div', 'oc-pages-body');
     body.append(this.text, this.rail.node);
     this.node.append(this.bar.node, this.find.node, this.trouble.node, body);
@@ -345,34 +354,18 @@ export class Viewer {
 
   /** The first row in view. */
   private topRow(): number {
-    const rows = this.text.children;
-    const top = this.text.scrollTop;
-    let low = 0;
-    for (let high = rows.length - 1; low < high; ) {
-      const middle = (low + high) >> 1;
-      const row = rows[middle] as HTMLElement;
-      if (top > 0 && row.offsetTop + row.offsetHeight <= top) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return Math.min(low, Math.max(0, this.rows.rows.length - 1));
+    return Math.min(firstInView(this.text), Math.max(0, this.rows.rows.length - 1));
   }
 
   private drawPlace(): void {
     const { rows, text } = this;
-    const { extent } = rows;
-    const bytes = Math.max(1, extent.bytes);
-    const from = rows.rows[this.topRow()]?.offset ?? 0;
+    const bytes = Math.max(1, rows.extent.bytes);
+    const top = this.topRow();
+    const from = rows.rows[top]?.offset ?? 0;
     // what is in view, by the share of the rows' height
     const window = (rows.end - rows.start) * (text.scrollHeight ? Math.min(1, text.clientHeight / text.scrollHeight) : 1);
-    const number = rows.number(this.topRow());
     const atEnd = !rows.more && text.scrollHeight - text.scrollTop - text.clientHeight < 2;
-    const line = number === null ? `~${digits(rows.guess(from))}` : digits(number);
-    const whole = extent.total === null ? size(extent.bytes) : `${trans._n('%1 line', '%2 lines', extent.total, digits(extent.total))}, ${size(extent.bytes)}`;
-    const counting = extent.total === null && extent.bytes ? ` · ${trans.__('lines counted to %1 %', Math.floor((100 * extent.counted) / bytes))}` : '';
-    const words = trans.__('line %1 of %2', line, whole) + counting;
+    const words = placeWords(rows, top);
     this.rail.show(atEnd ? 1 - window / bytes : from / bytes, atEnd ? 1 : (from + window) / bytes, words);
     if (!this.dragging) {
       this.bar.where(words);
@@ -470,34 +463,6 @@ export class Viewer {
       this.bar.say(chosen ? trans.__('The selection is copied.') : trans.__('All of it is copied.'));
     } catch (error) {
       this.bar.say(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  private key(event: KeyboardEvent): void {
-    const command = event.ctrlKey || event.metaKey;
-    const typing = (event.target as HTMLElement).tagName === 'INPUT';
-    const acts: Record<string, (() => void) | undefined> = command
-      ? { f: () => this.openFind(), Home: () => void this.goTo(1), End: () => void this.goTo(0) }
-      : typing || event.altKey
-        ? {}
-        : {
-            g: () => this.bar.askLine(),
-            '/': () => this.openFind(),
-            n: () => this.find.shown && void this.find.go(1),
-            N: () => this.find.shown && void this.find.go(-1),
-            Home: () => void this.goTo(1),
-            End: () => void this.goTo(0)
-          };
-    let act = acts[event.key];
-    if (event.key === 'Escape' && this.find.shown) {
-      act = () => this.find.close();
-    } else if (event.key === 'F3' && this.find.shown) {
-      act = () => void this.find.go(event.shiftKey ? -1 : 1);
-    }
-    if (act) {
-      event.preventDefault();
-      event.stopPropagation();
-      act();
     }
   }
 }
