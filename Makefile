@@ -7,8 +7,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 ARGS   ?=
-# Test workers. Most tests wait for a kernel or a browser, so twice as many as a small machine has cores.
-JOBS   ?= 4
+# Test workers. Most tests wait for a kernel or a browser, so one more than a small machine has cores.
+JOBS   ?= 3
 BIN     = $(VENV)/bin
 FRONT   = labextension
 # JupyterLab does not start as root without being told to.

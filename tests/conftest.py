@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,14 @@ MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the workers share the work of rewriting the tests' asserts, two thirds of what collecting costs.
+    """Have interrupts heard, and let the workers share the work of rewriting the tests' asserts.
 
-    Each keeps what it has rewritten for the others, also where Python is told to write no bytecode, and each begins
-    with another part of the files.
+    That is two thirds of what collecting costs. Each keeps what it has rewritten for the others, also where Python is
+    told to write no bytecode, and each begins with another part of the files.
     """
+    # what a shell starts in the background ignores SIGINT, and Python then raises no KeyboardInterrupt; tests need one
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.dont_write_bytecode = False
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None or [Path(argument).resolve() for argument in config.args] != [HERE]:
@@ -68,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduler
 
 
-BESIDE_NOTEBOOK = ("test_accessible.py", "test_look.py")
+BESIDE_NOTEBOOK = ("test_accessible.py", "test_hostile.py", "test_look.py")
 """Files of browser tests with JupyterLab alone that go to the worker of Notebook 7, so that both have as much to do."""
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ class Login:
             return await asyncio.shield(self._task)
         except asyncio.CancelledError:
             if self._task.cancelled():
-                raise LoginFailedError(f"The login at {self.server} was given up.", server=self.server) from None
+                raise _given_up(self.server) from None
             raise
 
     @property
@@ -148,6 +149,8 @@ class Logins:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._under_way: dict[str, Login] = {}
+        self._given_up: Counter[str] = Counter()
+        """How often logins at a server were given up: one that has not quite begun learns of it by this."""
 
     def get(self, server: str) -> Login | None:
         """The login at a server that is under way."""
@@ -162,16 +165,19 @@ class Logins:
             then: run after a login that went well, such as connecting.
 
         Raises:
-            AuthError: the server takes no logins.
+            AuthError: the server takes no logins, or this one was given up before it began.
         """
         if not spec.url:
             raise AuthError(f"{spec.name} is a program on this machine; it takes no logins.", server=spec.name)
         if spec.oauth is False:
             raise AuthError(f'{spec.name} takes no logins: the config says "oauth": false.', server=spec.name)
         await self.give_up(spec.name)
+        before = self._given_up[spec.name]
         store = token_store(self._workspace)
         redirect = await self._redirect(spec, store)
         try:
+            if self._given_up[spec.name] != before:
+                raise _given_up(spec.name)
             login = Login(spec, store, redirect, _own_headers(spec))
         except AuthError:
             await redirect.close()
@@ -181,7 +187,8 @@ class Logins:
         return login
 
     async def give_up(self, server: str) -> bool:
-        """End a login that is under way; False if there is none."""
+        """End a login that is under way, or one that is about to begin; False if there is none under way."""
+        self._given_up[server] += 1
         login = self._under_way.pop(server, None)
         if login is None:
             return False
@@ -211,6 +218,10 @@ class Logins:
         entry = await asyncio.to_thread(store.load, spec.name, spec.url)
         known: Any = (entry.client or {}).get("redirect_uris")
         return await open_redirect(known[0] if known and isinstance(known[0], str) else None)
+
+
+def _given_up(server: str) -> LoginFailedError:
+    return LoginFailedError(f"The login at {server} was given up.", server=server)
 
 
 def _own_headers(spec: RemoteServer) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""axe-core finds nothing serious in any card, panel or viewer, light or dark; motion is reduced; keys alone do."""
+"""axe-core finds nothing serious in any card, panel or viewer, light or dark; motion is reduced."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.acts import ALLOW_ONCE, DENY, WORD, asking, project
 from tests.browser.conftest import Servers
 from tests.browser.scene import Scene, build
 from tests.support import browser as support
-from tests.support.browser import Notebook
 
 pytestmark = pytest.mark.browser
 
@@ -70,52 +68,3 @@ def test_nothing_moves_where_motion_is_to_be_reduced(scene: Scene) -> None:
     scene.page.emulate_media(reduced_motion="no-preference")
     assert scene.notebook.evaluate(moving) > 0, "what runs turns elsewhere, so that the check above can fail"
     scene.page.emulate_media(reduced_motion="reduce")
-
-
-def focused(notebook: Notebook) -> str:
-    """What has the focus: the name of what is in a card, else the kind of place."""
-    return str(
-        notebook.evaluate(
-            "() => { const { classList, ariaLabel, tagName } = document.activeElement;"
-            " return classList.contains('jp-Cell') ? 'cell' : ariaLabel ?? tagName; }"
-        )
-    )
-
-
-def test_an_ask_is_denied_with_a_word_by_keys_alone(servers: Servers) -> None:
-    with support.browse(servers("lab")) as opened:
-        notebook = project(opened, "keys-deny", "%tool bash rm build", "for i in range(2):\n    %tool bash ls {i}")
-        press = notebook.page.keyboard.press
-        notebook.run(1, wait=False)
-        asking(notebook, 1)
-        press("Alt+Shift+N")
-        notebook.page.wait_for_function("() => document.activeElement.classList.contains('oc-card')")
-        ring = "() => getComputedStyle(document.activeElement).outlineStyle"
-        order = []
-        for _ in range(7):
-            press("Tab")
-            order.append(focused(notebook))
-            assert notebook.evaluate(ring) == "solid"
-        buttons = [ALLOW_ONCE, "Allow for this session…", DENY, "Change…", WORD]
-        assert order == ["Command", "Copy command", *buttons]
-        notebook.page.keyboard.type("no: 1 2 3")
-        press("Enter")
-        notebook.wait_idle(1)
-        notebook.wait_text(1, "denied by you: “no: 1 2 3”")
-        # what had the focus is gone
-        notebook.page.wait_for_function("() => document.activeElement.classList.contains('jp-Cell')")
-        # the cell's next ask takes the focus; the palette opens from there, and answers it
-        notebook.run(2, wait=False)
-        asking(notebook, 2)
-        press("Alt+Shift+N")
-        notebook.page.wait_for_function("() => document.activeElement.ariaLabel?.startsWith('bash')")
-        press("1")
-        asking(notebook, 2)
-        notebook.page.wait_for_function("() => document.activeElement.querySelector?.('.oc-ask')")
-        press("Control+Shift+C")
-        notebook.page.wait_for_function("() => document.activeElement.closest('.lm-CommandPalette')")
-        notebook.page.keyboard.type("opencode tools deny")
-        press("Enter")
-        notebook.wait_idle(2)
-        notebook.wait_text(2, "denied by you")
-        assert notebook.errors == []

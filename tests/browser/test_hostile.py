@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from playwright.sync_api import BrowserContext, Dialog, Page, Route, expect
 
 from opencode_jupyter.jupyter.render import settled_bundle
 from tests.browser.acts import button, lab_only, project
 from tests.support.browser import Browser
 
-pytestmark = lab_only
+pytestmark = [pytest.mark.browser, lab_only]
 
 HOSTILE = Path(__file__).parents[1] / "data" / "hostile.json"
 SHOW = f"""

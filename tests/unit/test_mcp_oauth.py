@@ -84,6 +84,16 @@ async def test_a_login_and_what_comes_after(ws: Workspace, server: AuthServer) -
         await ping(ws, spec(server))
 
 
+async def test_a_login_that_is_given_up_before_it_has_begun(ws: Workspace, server: AuthServer) -> None:
+    logins = ws.service(Logins)
+    begun = asyncio.create_task(logins.begin(spec(server)))
+    await asyncio.sleep(0)
+    assert not await logins.give_up("tracker")
+    with pytest.raises(AuthError, match="given up"):
+        await begun
+    assert logins.get("tracker") is None
+
+
 async def test_another_process_goes_on_with_the_tokens(ws: Workspace, server: AuthServer, tmp_path: Path) -> None:
     await log_in(ws, spec(server))
     async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as other:
