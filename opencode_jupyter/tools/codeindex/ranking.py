@@ -23,11 +23,11 @@ from .question import Question, question
 from .scoring import Wanted
 from .store import Store
 
-COMMON = 4000
+COMMON = 2500
 """A word that more pieces have says little; of those only the ones that have another word too are looked at."""
 RETRIEVED = 0.25
 """What a synonym must count to be looked for."""
-SCORED, DESCRIBED, POINTING = 250, 100, 250
+SCORED, DESCRIBED, POINTING = 200, 60, 150
 """Pieces scored one by one: those with words of the question, with those of a hint, and those that point there."""
 _DIGITS = re.compile(r"\d+")
 _FETCH = """

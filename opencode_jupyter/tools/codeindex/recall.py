@@ -50,7 +50,8 @@ class Recall:
             self._numbers.extend(range(first, first + len(bits) // self._width))
             self._whole += bits
         if self._array is None and HAS_NUMPY:
-            self._array = np.frombuffer(bytes(self._whole), np.uint64).reshape(-1, self._width // 8)
+            table = np.frombuffer(bytes(self._whole), np.uint64).reshape(-1, self._width // 8)
+            self._array = np.ascontiguousarray(table.T)  # a column at a time is several times as fast
         elif not HAS_NUMPY:
             done, width, whole = len(self._bits), self._width, self._whole
             places = range(done * width, len(whole), width)
@@ -72,7 +73,9 @@ class Recall:
             return list(self._numbers)
         if HAS_NUMPY:
             asked = np.frombuffer(direction.bits.to_bytes(self._width, "big"), np.uint64)
-            unlike = np.bitwise_count(self._array ^ asked).sum(axis=1, dtype=np.uint16)
+            unlike = np.zeros(self._array.shape[1], np.uint16)
+            for column, part in zip(self._array, asked, strict=True):
+                unlike += np.bitwise_count(column ^ part)
             return [self._numbers[place] for place in np.argpartition(unlike, count)[:count].tolist()]
         asked_bits, bits = direction.bits, self._bits
         step = max(1, len(bits) // SAMPLE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .extract import is_test
 from .hints import Hint
@@ -48,6 +48,12 @@ class Wanted:
     concept: Concept
     weight: float
     there: set[int]
+    words: frozenset[str] = field(init=False)
+    """All words that fit it."""
+
+    def __post_init__(self) -> None:
+        """Gather its words."""
+        self.words = frozenset((self.concept.term, *self.concept.others))
 
 
 def worth(path: str, kind: str, symbol: str) -> float:
@@ -80,7 +86,7 @@ def score(
         fields: the words of its name, place, signature, summary and doc.
         bits: where it points.
     """
-    sets = [set(field.split()) for field in fields]
+    sets = [set(words.split()) for words in fields]
     lengths = (len(fields[3].split()), len(fields[4].split()))
     found = _by_words(wanted, number, sets, lengths)
     found += HINT * _by_hints(described, number, sets)
@@ -100,16 +106,18 @@ def _by_words(wanted: list[Wanted], number: int, sets: list[set[str]], lengths: 
     worths[4] /= 0.6 + lengths[1] / LENGTHS[1]
     total = covered = everything = 0.0
     explained: set[str] = set()
+    whole = sets[0].union(*sets[1:])
     for one in wanted:
-        concept = one.concept
         strength = best = 0.0
-        for i, there in enumerate(sets):
-            match, by = _match(concept, there)
-            if match:
-                strength += worths[i] * match
-                best = max(best, match)
-                if i == 0:
-                    explained.add(by)
+        fitting = whole & one.words  # of most pieces few words fit
+        if fitting:
+            for i, there in enumerate(sets):
+                match, by = _match(one.concept, fitting & there)
+                if match:
+                    strength += worths[i] * match
+                    best = max(best, match)
+                    if i == 0:
+                        explained.add(by)
         if not best and number in one.there:
             strength, best = BODY, 0.6
         total += one.weight * strength / (strength + SATURATION)
@@ -136,13 +144,13 @@ def _by_hints(described: list[tuple[Hint, set[int]]], number: int, sets: list[se
     return best
 
 
-def _match(concept: Concept, there: set[str]) -> tuple[float, str]:
-    """How well a field's words fit a concept, and by which word."""
-    if concept.term in there:
+def _match(concept: Concept, fitting: set[str]) -> tuple[float, str]:
+    """How well a field fits a concept, and by which of its `fitting` words."""
+    if concept.term in fitting:
         return 1.0, concept.term
     others = concept.others
     best, by = 0.0, ""
-    for other in there.intersection(others):
+    for other in fitting:
         if others[other] > best:
             best, by = others[other], other
     return best, by
