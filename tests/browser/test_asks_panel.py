@@ -70,13 +70,13 @@ def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -
     page = project(browser, "three-a", "%tool bash echo one").page
     opened.append(Notebook(browser, page, "three-a/three-a.ipynb"))
     page.wait_for_function("() => document.querySelector('.jp-InputPrompt').innerText.includes('1')")
+    place = panel(page)  # while it is open nothing is notified, which would lie over its buttons
     run_in_front(page, 1)
     for name in ("three-b", "three-c"):
         browser._page = page  # beside what is open in it
         project(browser, name, "%tool bash echo one", runs=False)
         run_in_front(page, 0)
         run_in_front(page, 1)
-    place = panel(page)
     expect(status(page)).to_have_text("3 asks wait")
     names = place.locator(".oc-asks-from")
     expect(names).to_have_count(3)

@@ -61,11 +61,13 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
         }
       }),
     visible: (entry: Entry): boolean => {
-      const places = [documentOf(entry)?.node, section.node];
-      return places.some(place => {
-        const card = place && (cardIn(place, entry.callID) ?? cardIn(place, entry.key));
-        return !!card && inSight(card);
-      });
+      // the panel lists every ask; notifications would lie over its buttons
+      if (!document.hidden && section.node.getClientRects().length > 0) {
+        return true;
+      }
+      const place = documentOf(entry)?.node;
+      const card = place && (cardIn(place, entry.callID) ?? cardIn(place, entry.key));
+      return !!card && inSight(card);
     }
   };
   const section = asksSection(book, actions, () => hub.kernels().length);
