@@ -12,6 +12,9 @@ const DRAWN_MS = 700;
 /** Clicks are not taken this long after a notification has appeared. */
 const GUARD_MS = 600;
 
+/** How often it is looked whether what was notified is seen by now, as in a panel that was opened since. */
+const LOOK_MS = 500;
+
 /** What can be done from a notification. */
 export interface NotifyActions {
   visible(entry: Entry): boolean;
@@ -23,6 +26,20 @@ export interface NotifyActions {
 /** Notifies of what `book` gets; takes each back when it is answered or seen. */
 export function notify(book: AskBook, actions: NotifyActions): void {
   const shown = new Map<string, string>();
+  let looking: ReturnType<typeof setInterval> | undefined;
+  const takeBack = (over: (id: string) => boolean): void => {
+    for (const [id, notification] of shown) {
+      if (over(id)) {
+        Notification.dismiss(notification);
+        shown.delete(id);
+      }
+    }
+    if (!shown.size) {
+      clearInterval(looking);
+      looking = undefined;
+    }
+  };
+  const seen = (id: string): boolean => book.entries().some(entry => entry.id === id && actions.visible(entry));
   const tell = (id: string): void => {
     const entry = book.entries().find(other => other.id === id);
     if (!entry || shown.has(id) || !preferences().notify || actions.visible(entry)) {
@@ -46,15 +63,11 @@ export function notify(book: AskBook, actions: NotifyActions): void {
       buttons.push({ label: trans.__('Deny'), displayType: 'warn', callback: taken(() => actions.reject([entry])) });
     }
     shown.set(id, Notification.warning(text, { autoClose: false, actions: buttons }));
+    looking ??= setInterval(() => takeBack(seen), LOOK_MS);
   };
   book.changed.connect((_, fresh) => {
-    const waiting = new Map(book.entries().map(entry => [entry.id, entry]));
-    for (const [id, notification] of shown) {
-      if (!waiting.has(id)) {
-        Notification.dismiss(notification);
-        shown.delete(id);
-      }
-    }
+    const waiting = new Set(book.entries().map(({ id }) => id));
+    takeBack(id => !waiting.has(id));
     for (const { id } of fresh) {
       setTimeout(() => tell(id), DRAWN_MS);
     }
