@@ -7,13 +7,16 @@ Every term begins with the model's vector of its most usual form, brought to few
 weighted by how rare it is. Then the terms learn from the functions that have a docstring: the sum of the vectors of a
 summary's words must point to the sum of those of its own function's name, signature and code, and away from those of
 1023 other functions (InfoNCE). Words that summary and name share are left out most of the time, and the name often, so
-that it has to learn what else code for such a thing is made of. A term has two vectors, one as said and one as used.
+that it has to learn what else code for such a thing is made of. They learn in the same way from `techniques.txt`: a way
+of asking must point to the names and the code of what it describes, and to the other ways of asking for it. A term has
+two vectors, one as said and one as used.
 
 The file: dimensions, a line with the terms, then the vectors as said and as used, one byte for each component.
 """
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 from collections import Counter, defaultdict
@@ -26,11 +29,12 @@ import scipy.sparse as sp
 
 from opencode_jupyter.tools.codeindex.extract import BODY_TERMS, pieces
 from opencode_jupyter.tools.codeindex.terms import STOP, distinct, parts, terms
+from opencode_jupyter.tools.codeindex.vocabulary import techniques
 
 from ._minilm import Model
 
 TABLE = Path(__file__).parents[1] / "opencode_jupyter" / "tools" / "codeindex" / "meanings.bin"
-DIMENSIONS, EPOCHS, BATCH = 128, 4, 1024
+DIMENSIONS, EPOCHS, BATCH = 192, 3, 1024
 LARGEST = 500_000
 """Bytes of a file that is read."""
 HEADS, CODES = 8, 40
@@ -38,6 +42,8 @@ HEADS, CODES = 8, 40
 TEMPERATURE, RATE, PULL = 0.07, 2e-3, 2e-3
 """Of the softmax; of learning; back to where a term began."""
 NAME_DROPPED, SHARED_DROPPED, SAID_DROPPED, USED_DROPPED = 0.4, 0.6, 0.2, 0.1
+TIMES, AS_ASKED = 4, 0.3
+"""How often a way of asking is learnt from in an epoch, and how often of that from another way of asking."""
 USED = 0.6
 """What a term counts that is used, beside one that is said."""
 
@@ -70,6 +76,29 @@ def read(folders: list[Path]) -> tuple[list[Function], dict[str, Counter[str]]]:
             used = f"{distinct(piece.signature, 40)} {distinct(piece.body[:8000], BODY_TERMS)}".split()
             functions.append(Function(name, list(dict.fromkeys(terms(summary).split())), list(dict.fromkeys(used))))
     return functions, forms
+
+
+def described() -> list[Function]:
+    """The ways of asking of `techniques.txt`, as summaries of what they describe."""
+    chance = random.Random(1)
+    out = []
+    for names, code, ways in techniques():
+        called = [one for name in names if (one := _terms(name))]
+        asked = [one for way in ways if (one := _terms(way))]
+        for way in asked * TIMES:
+            said = way if chance.random() < 0.7 else list(dict.fromkeys(way + chance.choice(asked)))
+            others = [one for one in asked if one is not way]
+            if others and chance.random() < AS_ASKED:
+                out.append(Function(chance.choice(others), said, []))
+            else:
+                more = chance.choice(called) if chance.random() < 0.5 else []
+                name = chance.choice(called[:4] + called)  # the first names are the usual ones
+                out.append(Function(name, said, list(dict.fromkeys(_terms(code) + more))))
+    return out
+
+
+def _terms(said: list[str]) -> list[str]:
+    return list(dict.fromkeys(term for word in said for term in parts(word) if term not in STOP))
 
 
 class Learner:
@@ -175,8 +204,13 @@ def _softmax(values: Any, axis: int) -> Any:
 def main() -> None:
     """Write the table."""
     functions, forms = read([Path(folder) for folder in sys.argv[2:]])
-    learner = Learner(Model(Path(sys.argv[1])), functions, forms)
-    learner.learn(functions)
+    asked = described()
+    for names, _, ways in techniques():
+        for word in (word for said in (*names, *ways) for word in said):
+            if len(found := parts(word)) == 1:
+                forms[found[0]][word] += 1
+    learner = Learner(Model(Path(sys.argv[1])), functions + asked, forms)
+    learner.learn(functions + asked)
     learner.write()
 
 

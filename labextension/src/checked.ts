@@ -124,6 +124,12 @@ const decision = shape(
 );
 const task = shape({ content: line, status: line, priority: line }, [], { content: '', status: 'pending', priority: '' });
 const table = shape({ columns: list(line, 50), rows: list(list(line, 50)), total: number }, ['columns', 'rows'], { total: 0 });
+const cell = shape(
+  { index: number, id: line, type: line, executed: number, line: number, source: number, output: number, outputs: number },
+  ['line', 'source'],
+  { index: 0, type: '', output: 0 }
+);
+const cells = shape({ cells: list(cell), total: number, language: line, notes: list(line) }, ['cells'], { total: 0, language: '', notes: [] });
 const progress = shape({ value: number, total: number, message: line }, ['value']);
 const spill = shape(
   { path: line, bytes: number, lines: number, line: number, url: line },
@@ -144,7 +150,7 @@ const ui = shape(
   {
     label: line, by: oneOf('user', 'model'), ask, question: questions, waited: number, tail: long, lines: number, bytes: number,
     progress, waitsFor: line, decisions: list(decision), outcome: line, spill, diff: long, diffs: list(diff), answered: list(answered),
-    tasks: list(task), table, files: list(line), shown: pair, base: line, children,
+    tasks: list(task), table, cells, files: list(line), shown: pair, base: line, children,
     opens: shape({ path: line, line: number }, ['path'])
   },
   [],

@@ -7,7 +7,6 @@ import sqlite3
 from typing import Any
 
 from ._store_process import Writer
-from ._store_rows import TITLE_LIMIT
 
 _OWN = "tool IS NOT NULL AND pid = ? AND host = ? AND process_started = ?"
 _COLUMNS = (
@@ -28,7 +27,8 @@ def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, l
         limit: most calls.
 
     Returns:
-        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again.
+        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again. A call without
+        a title has ``given``: its arguments.
     """
     who = (writer.pid, writer.host, writer.started)
     rows = connection.execute(
@@ -47,13 +47,14 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
     _, part_id, parent, session, tool, status, outcome, title, start, end, waited, agent, by, decisions, data = row
     given = json.loads(data).get("state", {}).get("input") if data else None
     return {
+        **({"given": given} if isinstance(given, dict) else {}),
         "id": part_id,
         "parent": parent,
         "session": session,
         "tool": tool,
         "state": status,
         "outcome": outcome,
-        "title": title or (_words(given)[:TITLE_LIMIT] if given else ""),
+        "title": title or "",
         "start": start,
         "end": end,
         "waited": round((waited or 0) * 1000),
@@ -61,12 +62,6 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
         "agent": agent,
         "by": by,
     }
-
-
-def _words(given: dict[str, Any]) -> str:
-    """What names a call without a title: the first text it was given, else all it was given."""
-    text = next((value for value in given.values() if isinstance(value, str) and value), None)
-    return text or json.dumps(given, ensure_ascii=False)
 
 
 def _answered(tool: str, end: int | None, waited: float | None) -> list[list[int]]:

@@ -111,11 +111,12 @@ class Asking:
         always: list[str],
         metadata: dict[str, Any],
         ruleset: list[Rule] | None = None,
+        also: Sequence[str] = (),
     ) -> Decision:
         part = self.part
         rules = self.ruleset if ruleset is None else ruleset
         if self.dry_run:
-            return self._note(permission, patterns, rules)
+            return self._note(permission, patterns, rules, also)
         self._pause()
         self.asked += 1
         try:
@@ -125,6 +126,7 @@ class Asking:
                 patterns=patterns,
                 always=always,
                 metadata=metadata,
+                also=also,
                 ruleset=rules,
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 agent=part.agent,
@@ -219,8 +221,8 @@ class Asking:
         if self._workspace.store is not None and decision.by != "rule":  # what rules allow stands in the part
             self._workspace.store.put_decision(decision)
 
-    def _note(self, permission: str, patterns: list[str], ruleset: list[Rule] | None = None) -> Decision:
-        rules = self._workspace.permissions.check(permission, patterns, self.ruleset if ruleset is None else ruleset)
+    def _note(self, permission: str, patterns: list[str], ruleset: list[Rule], also: Sequence[str] = ()) -> Decision:
+        patterns, rules, _ = self._workspace.permissions.judge(permission, patterns, also, ruleset)
         actions = {rule.action for rule in rules}
         action: Action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
         decision = Decision(permission, patterns, action, rules, None, "dry run", None, 0.0, now_ms())

@@ -61,11 +61,12 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
             current = write.path
             work.commit(write)
     except BaseException as error:
+        count = work.count
         lost = work.put_back()
         if isinstance(error, OSError):
-            raise ToolError(atomic.explain(error, str(current)) + _state(work.count, lost)) from error
+            raise ToolError(atomic.explain(error, str(current)) + _state(count, lost)) from error
         if isinstance(error, ToolError) and (lost or not isinstance(error, ToolAbortedError)):
-            error.args = (f"{error}{_state(work.count, lost)}",)
+            error.args = (f"{error}{_state(count, lost)}",)
         raise
     work.clean()
     return work.folders
@@ -100,7 +101,7 @@ class _Work:
     @property
     def count(self) -> int:
         """How many files are changed."""
-        return sum(isinstance(one, _Done) for one in self._log)
+        return sum(isinstance(one, _Done) and not _untouched(one) for one in self._log)
 
     @property
     def folders(self) -> list[Path]:
@@ -193,6 +194,10 @@ def _restore(done: _Done) -> None:
     if aside is None:
         write.path.unlink(missing_ok=True)
         return
+    if _untouched(done):  # a folder may take new names and let none go
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        return
     try:
         aside.replace(write.path)
         aside.unlink(missing_ok=True)  # of two names of one file, replacing leaves both
@@ -203,6 +208,14 @@ def _restore(done: _Done) -> None:
         write.path.write_bytes(write.before)
         write.path.chmod(stat.S_IMODE(found.st_mode))
         os.utime(write.path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _untouched(done: _Done) -> bool:
+    """Whether the old file is still where it was: it got its second name, and then could not be replaced."""
+    try:
+        return done.aside is not None and os.path.samestat(done.aside.lstat(), done.write.path.lstat())
+    except OSError:
+        return False
 
 
 def _status(path: Path) -> os.stat_result | None:

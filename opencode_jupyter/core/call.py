@@ -402,7 +402,7 @@ class Call(Asking, Arriving):
         if self.tool is not None and not self.tool.builtin:
             bound = await self.tool.init(InitContext(self._agent, self._workspace))
             bound.validate(dict(self.part.state.input))
-            return [self._note(self.part.tool, ["*"])]
+            return [self._note(self.part.tool, ["*"], self.ruleset)]
         with contextlib.suppress(DryRunEnd):
             await self.run()
         return [*self.part.decisions, *(noted for child in self.children for noted in child.part.decisions)]

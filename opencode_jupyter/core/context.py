@@ -102,6 +102,7 @@ class ToolContext:
         patterns: Sequence[str],
         always: Sequence[str] = (),
         metadata: dict[str, Any] | None = None,
+        also: Sequence[str] = (),
     ) -> Decision:
         """Go on only if the rules or a person allow it. Works on any thread's event loop.
 
@@ -110,6 +111,8 @@ class ToolContext:
             patterns: what exactly; each is judged.
             always: patterns remembered when a person answers "for this session".
             metadata: for the card: ``diff``, ``filepath``, ``command``.
+            also: judged too, but named in the ask only where a rule is stricter with it than with `patterns`: what
+                the person sees by other means, such as the place in a diff that a file is moved to.
 
         Returns:
             What decided, and how long a person took.
@@ -119,7 +122,8 @@ class ToolContext:
             PermissionRejectedError: a person refused.
             PermissionCorrectedError: a person refused and said why.
         """
-        return await self._on_loop(self._its._ask(permission, list(patterns), list(always), dict(metadata or {})))
+        given = list(patterns), list(always), dict(metadata or {})
+        return await self._on_loop(self._its._ask(permission, *given, also=list(also)))
 
     def ask_sync(
         self,
@@ -127,9 +131,11 @@ class ToolContext:
         patterns: Sequence[str],
         always: Sequence[str] = (),
         metadata: dict[str, Any] | None = None,
+        also: Sequence[str] = (),
     ) -> Decision:
         """`ask` for a sync tool, which runs in a worker thread."""
-        return self._from_thread(self._its._ask(permission, list(patterns), list(always), dict(metadata or {})))
+        given = list(patterns), list(always), dict(metadata or {})
+        return self._from_thread(self._its._ask(permission, *given, also=list(also)))
 
     async def question(self, questions: Sequence[Any]) -> Answers:
         """Put questions to the person at the notebook and wait for the answers. Works on any thread's event loop.

@@ -429,13 +429,19 @@ class Workspace:
             if not self.calls and not any(session.run for session in self.sessions.list()):
                 break
             await asyncio.sleep(0.01)
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.gather(self._sweeper, return_exceptions=True)
-        for service in self._services.values():
-            await _ended(service)
-        self._services.clear()
-        self._close()
+        try:
+            if self._sweeper is not None:
+                loop = self._sweeper.get_loop()
+                if loop is asyncio.get_running_loop():
+                    self._sweeper.cancel()
+                    await asyncio.gather(self._sweeper, return_exceptions=True)
+                elif not loop.is_closed():  # closed from another thread than it was opened in
+                    loop.call_soon_threadsafe(self._sweeper.cancel)
+            for service in self._services.values():
+                await _ended(service)
+            self._services.clear()
+        finally:
+            self._close()
 
     def close(self) -> None:
         """`aclose` for code that can't await."""

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 log = logging.getLogger(__name__)
 
@@ -249,7 +249,13 @@ def _dispatch_comm(kernel: Any, stream: Any, message: Any) -> None:
 
 
 class StdinPrompt:
-    """A question on the front end's input box that can be looked at without blocking, and dropped."""
+    """A question on the front end's input box that can be looked at without blocking, and dropped.
+
+    The box of a dropped question stays on the page. What is typed there later is an answer to that one, not to the
+    question whose box stands below: JupyterLab says which it answers.
+    """
+
+    _asked: ClassVar[set[str]] = set()
 
     def __init__(self, kernel: Any, text: str) -> None:
         import zmq
@@ -259,13 +265,15 @@ class StdinPrompt:
         self._again = zmq.Again
         self._noblock = zmq.NOBLOCK
         self._purge()
-        kernel.session.send(
+        sent = kernel.session.send(
             self._socket,
             "input_request",
             {"prompt": text, "password": False},
             kernel.get_parent("shell"),
             ident=_shell_ident(kernel),
         )
+        self._id = str(sent["header"]["msg_id"])
+        self._asked.add(self._id)
 
     def _purge(self) -> None:
         """Throw away replies to earlier questions."""
@@ -283,6 +291,9 @@ class StdinPrompt:
             log.debug("an unreadable answer on stdin", exc_info=True)
             return None
         if reply is None:
+            return None
+        answered = (reply.get("parent_header") or {}).get("msg_id")
+        if answered != self._id and answered in self._asked:
             return None
         value = reply.get("content", {}).get("value")
         return value if isinstance(value, str) else ""

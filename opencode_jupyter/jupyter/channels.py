@@ -63,7 +63,9 @@ class PromptChannel:
         return True
 
     def close(self, ask: Ask) -> None:
-        """Forget the ask; a box that is open already stays until it is answered, and that answer is dropped."""
+        """Forget the ask; a box that is open already stays until it is answered, and that answer is dropped, too, if
+        another box was opened meanwhile (where the front end says which box was answered, as JupyterLab does).
+        """
         if ask in self._queue:
             self._queue.remove(ask)
         self._tries.pop(ask.id, None)
@@ -174,11 +176,11 @@ def nobody(request: PermissionRequest) -> str:
             f"{names} is code of a project that nobody trusted yet, and nobody is here to ask. "
             f"To trust it: %tools trust {names} in a notebook, or {POLICY_VARIABLE}=allow for every ask."
         )
-    patterns = [p for p in request.always if p != "*"] or list(request.patterns)
+    patterns = [p for p in request.always if p != "*"] or request.everything
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
     magic = " ".join(quote(p) for p in patterns)
     return (
-        f"{request.permission} of {', '.join(request.patterns)} needs permission, and nobody is here to give it. "
+        f"{request.permission} of {', '.join(request.everything)} needs permission, and nobody is here to give it. "
         f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
         f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every ask."
     )
@@ -195,7 +197,7 @@ def unanswered(request: QuestionRequest) -> str:
 
 def question(request: PermissionRequest) -> str:
     """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
-    lines = [f"Allow {request.permission} of {', '.join(visible(p) for p in request.patterns)}?"]
+    lines = [f"Allow {request.permission} of {', '.join(visible(p) for p in request.everything)}?"]
     for key in ("command", "diff"):
         text = code_of(request) if request.permission == TRUST and key == "command" else request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:

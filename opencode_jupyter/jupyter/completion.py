@@ -44,6 +44,7 @@ _LINE = re.compile(
     r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|sessions|agent|tool_awaited|tool)(?=\s)"
 )
 _CELL = re.compile(r"%%(tool|agent)(?=\s)")
+_NAME = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*)?$")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
 VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
 
@@ -95,7 +96,7 @@ def complete(
         choices, fragment = agents_of(notebook, user_ns, before, word, completer._paths, cell=cell)
     else:
         choices, fragment = completer.tool()
-    return _matched(choices, fragment)
+    return _matched(choices, fragment, until)
 
 
 def _request(user_ns: Mapping[str, Any], until: str) -> dict[str, Any]:
@@ -103,12 +104,13 @@ def _request(user_ns: Mapping[str, Any], until: str) -> dict[str, Any]:
     from .agent.completion import in_body
 
     found = in_body(user_ns, until)
-    return _matched(*found) if found is not None else {"completions": [], "suppress": True}
+    return _matched(*(found or ([], "")), until)
 
 
-def _matched(choices: list[Choice], fragment: str) -> dict[str, Any]:
-    if not choices and fragment:
-        choices = [(fragment, "text")]  # IPython lets Python names in where there is no choice at all
+def _matched(choices: list[Choice], fragment: str, until: str) -> dict[str, Any]:
+    if not choices:  # IPython lets Python names in then: what is there stands for itself
+        fragment = fragment or until[-1:]
+        choices = [(fragment, "text")] if fragment else []
     completions = [SimpleCompletion(text=text, type=kind) for text, kind in choices]
     return {"completions": completions, "matched_fragment": fragment, "suppress": True, "ordered": True}
 
@@ -199,6 +201,12 @@ class _Completer:
         if self.word.startswith("-"):
             return self._options(given), self.word
         key = _KEY.match(self.word)
+        if not spec.raw and "{" in self.word:
+            from .agent.completion import in_body
+
+            variables = in_body(self.user_ns, self.word)
+            if variables is not None:
+                return variables
         if key is not None:
             field, value = spec.find(key.group(1)), self.word[key.end() :]
             return (self._values(spec, field, value, key.group(2)) if field else []), value
@@ -210,9 +218,21 @@ class _Completer:
         named = [f for f in spec.fields if f in places and f.name.lower().startswith(self.word.lower())]
         names = [(f"{f.name}=", "param") for f in named]
         values = self._values(spec, places[0], self.word, "=") if places else []
+        if spec.raw and spec.body is not None and spec.body.name == "code":
+            return self._code(names)
         if spec.raw:
             return [*names, *self._paths(self.word)], self.word
-        return ([*values, *names] if self.word or not values else [*names, *values]), self.word
+        found = [*values, *names] if self.word or not values else [*names, *values]
+        return found or ([] if self.word else self._options(given)), self.word
+
+    def _code(self, names: list[Choice]) -> tuple[list[Choice], str]:
+        """A place in a line of Python: variables, and in front of it the other parameters."""
+        match = _NAME.search(self.word)
+        if match is None:
+            return [], ""
+        word = match.group()
+        found = sorted(n for n in self.user_ns if n.startswith(word) and (word.startswith("_") or n[0] != "_"))
+        return [*names, *((name, "variable") for name in found)], word
 
     def _places(self, spec: Spec, given: list[str], used: set[str]) -> list[Field]:
         """The fields that are still open; the word under the cursor would fill the first."""

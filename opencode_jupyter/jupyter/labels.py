@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..core.state import Completed, Running, ToolPart
+from ..core.state import Completed, Pending, Running, ToolPart
 
 CHARS = 120
 """Most characters of a label made of an argument."""
@@ -33,7 +33,18 @@ def label_of(part: ToolPart) -> str:
     for value in (*(given.get(name) for name in TELLING), *given.values()):
         if isinstance(value, (str, int, float)) and str(value).strip():
             return first_line(value)
-    return ""
+    return _held(given)
+
+
+def label_for(tool: str, given: dict[str, Any]) -> str:
+    """The same for a call of which no more is known than its arguments."""
+    return label_of(ToolPart("", "", "", "", tool, Pending(given)))
+
+
+def _held(given: dict[str, Any]) -> str:
+    """Arguments that are no text, by name and how many things each holds: ``rows (3), options (2)``."""
+    counts = ((name, f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in given.items())
+    return ", ".join(name + count for name, count in counts)[:CHARS]
 
 
 def first_line(value: Any) -> str:
@@ -96,6 +107,12 @@ def _lsp(given: dict[str, Any], part: ToolPart) -> str:
     return f"{operation} {path}:{given.get('line', 1)}:{given.get('character', 1)}"[:CHARS]
 
 
+def _folder(given: dict[str, Any], part: ToolPart) -> str:
+    """OpenCode's title says nothing of the project's own folder."""
+    path = given.get("path")
+    return str(getattr(part.state, "title", None) or (path if isinstance(path, str) else "") or ".")[:CHARS]
+
+
 def _webfetch(given: dict[str, Any], part: ToolPart) -> str:
     url = given.get("url")
     title = getattr(part.state, "title", None)
@@ -124,6 +141,7 @@ _OWN: dict[str, Callable[[dict[str, Any], ToolPart], str]] = {
     "question": _question,
     "todowrite": _todos,
     "todoread": _todos,
+    "list": _folder,
     "lsp": _lsp,
     "webfetch": _webfetch,
     "notebook_read": _notebook,

@@ -161,7 +161,7 @@ def waits(part: dict[str, Any]) -> bool:
 def says_output(part: dict[str, Any]) -> bool:
     """Whether what stands beside the output says all that it says, so that a person need not read it twice."""
     ui = part["ui"]
-    return bool(ui.get("answered") or ui.get("table")) or ui.get("tasks") is not None
+    return bool(ui.get("answered") or ui.get("table") or ui.get("cells")) or ui.get("tasks") is not None
 
 
 def rows_words(table: dict[str, Any]) -> str:

@@ -6,8 +6,8 @@ import re
 from html import escape
 from typing import Any
 
-from .mime import HEADER, TASK_MARKS, is_picture, rows_words, visible, visible_line
-from .render_style import MONO, TONES, block, chip, dim, padded, pre
+from .mime import HEADER, TASK_MARKS, is_picture, readable, rows_words, visible, visible_line
+from .render_style import LINE, MONO, TONES, block, chip, dim, padded, pre
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
@@ -23,6 +23,8 @@ def bodies(part: dict[str, Any]) -> list[str]:
     blocks += [_file(one) for one in ui.get("diffs") or []]
     if ui.get("table"):
         blocks.append(_table(ui["table"]))
+    if ui.get("cells"):
+        blocks.append(_cells(ui["cells"], str(part["state"].get("output") or "").split("\n")))
     if ui.get("files"):
         names = "<br>".join(f"<code>{escape(visible_line(str(name)))}</code>" for name in ui["files"])
         blocks.append(padded(names))
@@ -87,6 +89,36 @@ def _table(table: dict[str, Any]) -> str:
     whole = f'<table style="border-collapse:collapse;margin:0;{MONO}">{drawn}</table>'
     note = f'<div style="padding:2px 10px 4px">{dim(rows_words(table))}</div>'
     return block(f'<div style="max-height:190px;overflow:auto">{whole}</div>{note}')
+
+
+def _cells(shown: dict[str, Any], lines: list[str]) -> str:
+    """A notebook's cells, each with its outputs; `lines` are the output's."""
+    drawn = []
+    for cell in shown.get("cells") or []:
+        start = int(cell.get("line") or 0)
+        end = start + int(cell.get("source") or 0)
+        kind = str(cell.get("type") or "")
+        run = f"[{cell.get('executed', ' ')}]" if kind == "code" else visible_line(kind)
+        text = pre(escape(visible("\n".join(lines[start:end])))) if end > start else ""
+        if cell.get("output"):
+            out = escape(readable("\n".join(lines[end + 1 : end + 1 + int(cell["output"])])))
+            text += f'<div style="margin-left:10px;border-left:2px solid {LINE}">{pre(out)}</div>'
+        name = dim(f"{int(cell.get('index') or 0)} · {escape(run)}")
+        head = f'<div style="padding:4px 10px 0">{name}</div>'
+        drawn.append(head + text)
+    words = escape(visible_line(cells_words(shown)))
+    box = f'<div style="max-height:420px;overflow:auto">{"".join(drawn)}</div>'
+    return block(f'{box}<div style="padding:2px 10px 4px">{dim(words)}</div>')
+
+
+def cells_words(shown: dict[str, Any]) -> str:
+    """Which cells these are, and what there is to say of the notebook: ``cells 0 to 9 of 24 · not valid by …``."""
+    cells, total = shown.get("cells") or [], int(shown.get("total") or 0)
+    first, last = cells[0].get("index", 0), cells[-1].get("index", 0)
+    words = f"{total} cell{'' if total == 1 else 's'}"
+    if len(cells) < total:
+        words = f"cell {first} of {words}" if first == last else f"cells {first} to {last} of {total}"
+    return " · ".join([words, *map(str, shown.get("notes") or [])])
 
 
 def _text(value: Any) -> str:

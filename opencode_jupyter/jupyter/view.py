@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..core._store_rows import encode
 from ..core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
 from ..core.permission import Decision
-from ..core.state import Completed, Failed, Running, ToolPart, now_ms
+from ..core.state import Completed, Failed, Running, State, ToolPart, now_ms
 from .labels import label_of
 from .mime import cut
 from .served import files_url
@@ -40,6 +40,8 @@ EDITABLE_CHARS = 100_000
 COUNT_LINES_UP_TO = 64 * 1024 * 1024
 """Bytes; the lines of a bigger spill file are not counted."""
 
+_NOTES = re.compile(r"\n*<bash_metadata>\n.*\n</bash_metadata>\s*\Z", re.DOTALL)
+"""What bash tells a model of how it ended; the card of a call that failed says it by its error."""
 _WRAPPER = re.compile(r"<path>[^\n]*</path>\n<type>\w+</type>\n<(content|entries)>\n")
 
 
@@ -82,8 +84,9 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     }
     if part.outcome:
         ui["outcome"] = part.outcome
-    if isinstance(state, (Running, Failed)) and isinstance(output, str) and output:
-        ui["tail"] = tail(output, NESTED_LINES if live and extras.nested else TAIL_LINES)
+    so_far = _so_far(state, output)
+    if so_far:
+        ui["tail"] = tail(so_far, NESTED_LINES if live and extras.nested else TAIL_LINES)
     for name in ("lines", "bytes"):
         if isinstance(metadata.get(name), int):
             ui[name] = metadata[name]
@@ -187,6 +190,13 @@ def ended(part: ToolPart) -> ToolPart:
     start = state.start if isinstance(state, Running) else now_ms()
     words = "The cell was interrupted and did not wait for the call's end."
     return replace(part, state=Failed(state.input, start, now_ms(), words), outcome="interrupted")
+
+
+def _so_far(state: State, output: Any) -> str:
+    """What a call that did not complete has written."""
+    if not isinstance(output, str) or not isinstance(state, (Running, Failed)):
+        return ""
+    return _NOTES.sub("", output) if isinstance(state, Failed) else output
 
 
 def tail(text: str, most: int = TAIL_LINES) -> str:

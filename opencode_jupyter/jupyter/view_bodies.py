@@ -27,6 +27,8 @@ TABLES = ("glob", "grep")
 """Tools whose text says nothing that the table of their records does not."""
 TASK_TOOLS = ("todowrite", "todoread")
 
+_TRUNCATED = re.compile(r"\.\.\.\d+ (?:lines|bytes) truncated\.\.\.")
+
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
 _PATHS = ("path", "file", "filePath", "uri")
 _TIMES = ("mtime", "time", "modified")
@@ -52,6 +54,10 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     if diffs:
         del metadata["files"]
         shown["diffs"] = diffs
+    if part.tool == "notebook_read" and isinstance(part.state, Completed):
+        cells = notebook_cells(part.state, metadata)
+        if cells is not None:
+            shown["cells"] = cells
     if isinstance(part.state, Completed):
         table = table_of(part, base)
         if table is not None:
@@ -96,6 +102,29 @@ def task_list(part: ToolPart, metadata: dict[str, Any]) -> list[dict[str, str]] 
     return tasks
 
 
+def notebook_cells(state: Completed, metadata: dict[str, Any]) -> dict[str, Any] | None:
+    """The cells of a notebook as lines of the output, those that a cut output lacks left out; None if it has none."""
+    layout = metadata.pop("layout", None)
+    if not isinstance(layout, list) or not layout:
+        return None
+    lines = state.output.split("\n")
+    end = len(lines)
+    if metadata.get("truncated"):
+        end = next((i - 1 for i in range(end - 1, 0, -1) if _TRUNCATED.fullmatch(lines[i])), end)
+    cells = []
+    for one in layout:
+        if not isinstance(one, dict) or one["line"] >= end:
+            break
+        source = min(one["source"], end - one["line"])
+        output = max(0, min(one["output"], end - one["line"] - source - 1))
+        cells.append({**one, "source": source, "output": output})
+    total, language = metadata.pop("total", len(cells)), metadata.pop("language", "")
+    for said in ("preview", "cells", "more", "open"):
+        metadata.pop(said, None)
+    notes = [str(note) for note in metadata.pop("notes", None) or ()]
+    return {"cells": cells, "total": total, "language": language, "notes": notes}
+
+
 def file_diffs(files: Any) -> list[dict[str, Any]]:
     """The changes of several files, as apply_patch gives them (reference: tools.md 9.6)."""
     if not isinstance(files, list):
@@ -114,13 +143,21 @@ def file_diffs(files: Any) -> list[dict[str, Any]]:
             "diff": diff[:room],
         }
         if file.get("movePath") and file.get("filePath"):
-            entry["from"] = os.path.basename(str(file["filePath"]))
+            entry["from"] = _moved_from(str(file["filePath"]), str(file["movePath"]), entry["path"])
         for name in ("additions", "deletions"):
             if isinstance(file.get(name), int):
                 entry[name] = file[name]
         room = max(0, room - len(diff))
         shown.append(entry)
     return shown
+
+
+def _moved_from(source: str, target: str, shown: str) -> str:
+    """Where a file was, from the same folder on as its new place is `shown`."""
+    root = target.removesuffix(shown)
+    if root == target or not source.startswith(root):
+        return source if os.path.dirname(source) != os.path.dirname(target) else os.path.basename(source)
+    return source.removeprefix(root)
 
 
 def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:

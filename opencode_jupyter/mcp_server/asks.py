@@ -40,7 +40,7 @@ def permission_form(request: PermissionRequest, tool: str) -> types.ElicitReques
         tool: the tool whose call asks.
     """
     lines = [f"{visible(tool)} asks for permission: {request.permission}"]
-    lines += [f"  {visible(pattern)}" for pattern in request.patterns]
+    lines += [f"  {visible(pattern)}" for pattern in request.everything]
     for key in ("command", "diff", "content"):
         text = request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:
@@ -93,11 +93,11 @@ def nobody(request: PermissionRequest, why: str) -> str:
         request: the ask.
         why: why nobody could be asked, a clause.
     """
-    what = f"{request.permission} of {', '.join(visible(p) for p in request.patterns)} needs permission, and {why}. "
+    what = f"{request.permission} of {', '.join(visible(p) for p in request.everything)} needs permission, and {why}. "
     if request.permission == TRUST:
         return what + "Trust it where a person can be asked: call the tool in a notebook of this project."
     # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
-    patterns = [p for p in request.always if p != "*"] or list(request.patterns)
+    patterns = [p for p in request.always if p != "*"] or request.everything
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
     allow = " ".join(f"--allow {json.dumps(f'{request.permission}:{p}', ensure_ascii=False)}" for p in patterns)
     return (

@@ -68,6 +68,11 @@ def printable(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
+def escaped(json: str) -> str:
+    """JSON with each lone surrogate as its escape, as JavaScript writes it."""
+    return json if json.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", json)
+
+
 def to_newline(text: str, newline: str) -> str:
     """`text` with every line end as `newline` (LF or CRLF)."""
     plain = text.replace("\r\n", "\n")

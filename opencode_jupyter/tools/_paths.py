@@ -105,6 +105,8 @@ def not_found(path: Path) -> ToolError:
             names = sorted(entry.name for entry, _ in zip(entries, range(SUGGESTION_NAMES), strict=False))
     except OSError:
         names = []
+    if path.name in names and path.is_symlink():
+        return ToolError(f"File not found: {path} is a symbolic link to {os.readlink(path)}, which is not there.")
     near = [str(path.parent / name) for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
     if not near:
         return ToolError(f"File not found: {path}")

@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.errors import ToolError
+from . import _paths
 
 _CHUNK = 1 << 16
 _PIPE = 1 << 20
@@ -149,15 +150,19 @@ def resolve_folder(directory: Path, path: str | None, *, files: bool = False) ->
         files: whether a file will do.
 
     Raises:
-        ToolError: a word that stands for "nothing" was given, or a file where a folder is wanted.
+        ToolError: a word that stands for "nothing" was given, a file for a folder, or what can't be looked at.
     """
     if not path:
         return directory
     if "\0" in path:
         raise ToolError(f"{path!r} is no path: it has a NUL character")
     found = Path(os.path.normpath(os.path.join(directory, os.path.expanduser(path))))
-    if path in ("undefined", "null", "None") and not found.exists():
+    try:
+        missing, is_file = not found.exists(), found.is_file()
+    except OSError as error:
+        raise ToolError(_paths.explain(error, found)) from error
+    if missing and path in ("undefined", "null", "None"):
         raise ToolError(f'path is the word "{path}"; leave path out to search {directory}')
-    if not files and found.is_file():
+    if not files and is_file:
         raise ToolError(f"'{found}' is a file, not a folder; give its folder as path: '{found.parent}'")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,10 @@ import anyio.to_thread
 
 from ..core.context import ToolContext
 from ..core.permission import Rule
+from ..core.permission.request import TOGETHER
+from ..core.permission.rules import STRICT
+from . import _shell
 from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse
-
-_STRICT = {"allow": 0, "ask": 1, "deny": 2}
 
 
 async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
@@ -20,19 +23,29 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
     Raises:
         PermissionDeniedError: and the other errors of `ToolContext.ask`.
     """
-    asks = await anyio.to_thread.run_sync(analyse, command, cwd, ctx.workspace.contains, abandon_on_cancel=True)
-    stricter = _stricter(ctx, asks) if asks.patterns else []
-    patterns = list(dict.fromkeys([*asks.patterns, *(reading.pattern for reading in stricter)]))
-    rules = _rules(ctx, patterns)
-    if not any(rule.action == "deny" for rule in rules):  # what is refused anyway is not asked for first
+    reading = partial(analyse, command, cwd, ctx.workspace.contains, shell=os.path.basename(_shell.shell()))
+    asks = await anyio.to_thread.run_sync(reading, abandon_on_cancel=True)
+    patterns, _ = _named(ctx, asks)
+    if not any(
+        rule.action == "deny" for rule in _rules(ctx, patterns)
+    ):  # what is refused anyway is not asked for first
         await _ask_for_folders(ctx, command, asks)
-    if not patterns:
-        return
-    always = list(dict.fromkeys([*asks.always, *(rule for reading in stricter for rule in reading.always)]))
-    metadata: dict[str, Any] = {"command": command}
-    if asks.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
-        metadata["reasons"] = asks.reasons
-    await ctx.ask("bash", patterns, always, metadata)
+    while patterns:
+        patterns, stricter = _named(ctx, asks)  # rules may have come while an answer was waited for
+        always = list(dict.fromkeys([*asks.always, *(rule for reading in stricter for rule in reading.always)]))
+        metadata: dict[str, Any] = {"command": command}
+        if asks.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
+            metadata["reasons"] = asks.reasons
+        decision = await ctx.ask("bash", patterns, always, metadata)
+        if decision.message != TOGETHER:
+            return
+        # "always" for another command covered the patterns of this one, but perhaps not each of its readings
+
+
+def _named(ctx: ToolContext, asks: ShellAsks) -> tuple[list[str], list[Judged]]:
+    """What to ask for as the rules are now, and the readings among it."""
+    stricter = _stricter(ctx, asks) if asks.patterns else []
+    return list(dict.fromkeys([*asks.patterns, *(reading.pattern for reading in stricter)])), stricter
 
 
 async def _ask_for_folders(ctx: ToolContext, command: str, asks: ShellAsks) -> None:
@@ -68,10 +81,10 @@ def _stricter(ctx: ToolContext, asks: ShellAsks) -> list[Judged]:
         for pattern, rule in zip(asks.patterns, plain, strict=True)
         if rule.action == "allow" and rule.pattern == pattern
     }
-    limit = max(_STRICT[rule.action] for rule in plain)
+    limit = max(STRICT[rule.action] for rule in plain)
     readings = permissions.check("bash", [reading.pattern for reading in asks.judged], rules)
     return [
         reading
         for reading, rule in zip(asks.judged, readings, strict=True)
-        if _STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask")
+        if STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask")
     ]

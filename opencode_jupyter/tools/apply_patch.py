@@ -46,9 +46,10 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         await _write_all.hold(ctx, stack, paths)
         made = await anyio.to_thread.run_sync(_planned, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_shown, ctx, made.changes)
-        patterns = await anyio.to_thread.run_sync(_patterns, ctx, made.changes)
-        shown_paths = printable(", ".join(patterns))
-        await ctx.ask("edit", patterns, ["*"], {"filepath": shown_paths, "diff": diffs.diff, "files": diffs.files})
+        patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, made.changes)
+        names = printable(", ".join(dict.fromkeys(ctx.workspace.relative(change.path) for change in made.changes)))
+        asked = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
+        await ctx.ask("edit", patterns, ["*"], asked, also=moved)
         ctx.proceed()
         formatted = await _write_all.put_all(ctx, made.changes, made.results, "apply_patch")
         if formatted:
@@ -135,13 +136,15 @@ def _shown(ctx: ToolContext, changes: Sequence[FileChange]) -> Shown:
     return shown(changes, lambda path: _name(ctx, path), ctx.abort.raise_if_aborted)
 
 
-def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> list[str]:
-    """What rules judge: every path, that to which a file is moved too."""
-    out: dict[str, None] = {}
-    for change in changes:
-        for path in dict.fromkeys((change.path, change.target)):
-            out.update(dict.fromkeys(_paths.patterns(ctx, path)))
-    return list(out)
+def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> tuple[list[str], list[str]]:
+    """What the ask names, as OpenCode's does: the files as they are called now; and, judged too, where they are moved.
+
+    A link is named together with the file it leads to, which OpenCode does not look at.
+    """
+    sources = dict.fromkeys(p for change in changes for p in _paths.patterns(ctx, change.path))
+    moved = (change.move_path for change in changes if change.move_path is not None)
+    targets = dict.fromkeys(p for path in moved for p in _paths.patterns(ctx, path))
+    return list(sources), [path for path in targets if path not in sources]
 
 
 def _name(ctx: ToolContext, path: Path) -> str:

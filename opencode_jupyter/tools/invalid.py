@@ -7,6 +7,7 @@ from pydantic import Field
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..text.encoding import printable
 from ._builtin import builtin
 
 
@@ -21,4 +22,4 @@ class Parameters(Arguments):
 async def invalid(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Tell a model what was wrong with its call."""
     ctx.proceed()
-    return ToolResult("Invalid Tool", f"The arguments provided to the tool are invalid: {args.error}")
+    return ToolResult("Invalid Tool", printable(f"The arguments provided to the tool are invalid: {args.error}"))

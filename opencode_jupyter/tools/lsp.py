@@ -57,6 +57,7 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     found = await anyio.to_thread.run_sync(_paths.status, path)
     if found is None:
         raise ToolError(f"File not found: {path}")
+    await anyio.to_thread.run_sync(_paths.regular, path, found)
     service = ctx.workspace.service(LanguageServers)
     if missing := await anyio.to_thread.run_sync(service.missing, path):
         raise ToolError(missing)
@@ -79,20 +80,16 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 
 def _inside(path: Path, args: Parameters) -> None:
-    """Go on only with a regular file that has the line: some servers fall over a place that is not there.
+    """Go on only with a file that has the line: some servers fall over a place that is not there.
 
     Raises:
-        ToolError: it is something else, or is shorter.
+        ToolError: it is shorter.
     """
-    from .language.documents import load
+    from .language.documents import line_count, load
 
-    found = _paths.status(path)
-    if found is not None:
-        if path.is_dir():
-            raise ToolError(f"Path is a directory, not a file: {path}")
-        _paths.regular(path, found)
     if args.operation in ("documentSymbol", "workspaceSymbol"):
         return
-    count = load(path)[0].count("\n") + 1
+    count = line_count(load(path)[0])
     if args.line > count:
-        raise ToolError(f"Line {args.line} is past the end of {path}, which has {count} lines.")
+        has = "1 line" if count == 1 else f"{count} lines"
+        raise ToolError(f"Line {args.line} is past the end of {path}, which has {has}.")

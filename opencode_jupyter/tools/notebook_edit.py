@@ -231,7 +231,8 @@ async def _in_document(
             change["id"] = after.id
     cells = await where.front_end.change(where.document, change)
     notebooks = ctx.workspace.service(Notebooks)
-    notebooks.saw(ctx.session_id, path, [Cell.of(index, cell) for index, cell in enumerate(cells)])
+    now = [Cell.of(index, cell) for index, cell in enumerate(cells)]
+    notebooks.changed(ctx.session_id, path, now, made.cell.id)
     note = (
         "It is open in JupyterLab and was changed there: the change shows at once and is not saved to the file yet. "
         "Undo in the notebook takes it back."

@@ -28,6 +28,8 @@ LIMIT = 100
 """Cells when no limit is given."""
 PREVIEW = 500
 """Characters of a source in a record."""
+LAID_OUT = 200
+"""Cells that a card is told the place of."""
 MAX_BYTES = 1 << 30
 """A larger file is not read: its text is held in memory, and no front end opens it."""
 
@@ -171,27 +173,60 @@ def _result(found: _Found, args: Parameters, path: Path) -> ToolResult:
         records.append(_record(cell, shown))
     body = "\n".join(pieces)
     notes = "".join(f"\n({note})" for note in found.notes)
-    output = (
-        f"<path>{path}</path>\n<type>notebook</type>\n{_head(found)}{notes}\n"
-        f"<cells>\n{body}\n\n{_footer(first, last, total, args, cut)}\n</cells>"
-    )
+    head = f"<path>{path}</path>\n<type>notebook</type>\n{_head(found)}{notes}\n<cells>\n"
+    output = f"{head}{body}\n\n{_footer(first, last, total, args, cut)}\n</cells>"
     metadata = {
         "preview": "\n".join(pieces[0].split("\n")[:20]) if pieces else "",
         "cells": [first, last],
         "total": total,
         "more": last < total and args.cell is None,
         "open": any(note.startswith("as open") for note in found.notes),
+        "notes": found.notes,
+        "language": _language(found),
+        "layout": _layout(cells[first:last], pieces, head.count("\n")),
     }
     return ToolResult("", printable(output), metadata, attachments, records)
 
 
-def _head(found: _Found) -> str:
+def _metadata(found: _Found) -> dict[str, Any]:
     metadata = found.head.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    kernel, language = metadata.get("kernelspec"), metadata.get("language_info")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _language(found: _Found) -> str:
+    language = _metadata(found).get("language_info")
+    name = language.get("name") if isinstance(language, dict) else ""
+    return name if isinstance(name, str) else ""
+
+
+def _layout(cells: Sequence[Cell], pieces: Sequence[str], line: int) -> list[dict[str, Any]]:
+    """Where in the output's lines, from 0, a card finds each cell: it draws them as cells from there.
+
+    Args:
+        cells: those that are shown.
+        pieces: the text of each (`_cell`).
+        line: that of the first piece.
+    """
+    out = []
+    for cell, piece in zip(cells[:LAID_OUT], pieces, strict=False):
+        source = cell.source.removesuffix("\n").count("\n") + 1 if cell.source else 0
+        lines = piece.count("\n") + 1
+        shown = max(0, lines - source - 4)  # the marks around the cell and around its outputs
+        place: dict[str, Any] = {"line": line + 1, "source": source, "output": shown, "outputs": cell.outputs}
+        if cell.id:
+            place["id"] = printable(cell.id)
+        if cell.execution_count is not None:
+            place["executed"] = cell.execution_count
+        out.append({"index": cell.index, "type": printable(cell.type), **place})
+        line += lines
+    return out
+
+
+def _head(found: _Found) -> str:
+    kernel = _metadata(found).get("kernelspec")
     facts = [f"nbformat {found.format}", f"{len(found.cells)} cell{'' if len(found.cells) == 1 else 's'}"]
-    if isinstance(language, dict) and isinstance(language.get("name"), str):
-        facts.append(f"language {language['name']}")
+    if language := _language(found):
+        facts.append(f"language {language}")
     if isinstance(kernel, dict) and isinstance(kernel.get("name"), str):
         facts.append(f"kernel {kernel['name']}")
     return ", ".join(facts)

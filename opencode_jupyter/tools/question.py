@@ -10,6 +10,7 @@ from ..core.question_request import Answers, Question
 from ..core.question_request import Option as Choice
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..text.encoding import printable
 from ._builtin import builtin
 
 
@@ -51,7 +52,7 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     count = len(args.questions)
     return ToolResult(
         f"Asked {count} question{'s' if count > 1 else ''}",
-        f"User has answered your questions: {said}. You can now continue with the user's answers in mind.",
+        printable(f"User has answered your questions: {said}. You can now continue with the user's answers in mind."),
         {"answers": answers},
         records=[
             {"header": one.header, "question": one.question, "answer": answer}

@@ -11,6 +11,7 @@ from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.todos import Todos, left
+from ..text.encoding import escaped
 from ._builtin import builtin
 
 
@@ -61,5 +62,5 @@ async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 def listed(todos: list[dict[str, Any]]) -> ToolResult:
     """A task list as both tools give it: how many items are left, the list as JSON, the items as rows."""
-    text = json.dumps(todos, indent=2, ensure_ascii=False)
+    text = escaped(json.dumps(todos, indent=2, ensure_ascii=False))
     return ToolResult(f"{left(todos)} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])

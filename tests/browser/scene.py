@@ -5,6 +5,7 @@ Each cell makes one state. What asks or runs does so in the background, so that 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,28 @@ PRICES = {"tea": 3.5, "bread": 2.0}
 def total(names):
     return sum(PRICES[name] for name in names)
 '''
+SOURCES = [
+    "# What tea costs\n\nWith the shop's own prices.",
+    """%matplotlib inline
+from prices import PRICES, total
+
+total(["tea", "bread"])  # 3.5 and 2.0""",
+    """for name, price in PRICES.items():
+    print(f"{name:8} {price:.2f}")""",
+]
+OUTPUTS = [None, {"output_type": "execute_result", "data": {"text/plain": "5.5"}, "metadata": {}, "execution_count": 1},
+           {"output_type": "stream", "name": "stdout", "text": "tea      3.50\nbread    2.00\n"}]  # fmt: skip
+TEA = {
+    "cells": [{"cell_type": "markdown", "id": "intro", "metadata": {}, "source": SOURCES[0]}]
+    + [
+        {"cell_type": "code", "id": f"cell{n}", "metadata": {}, "source": SOURCES[n], "execution_count": n,
+         "outputs": [OUTPUTS[n]]}
+        for n in (1, 2)
+    ],
+    "metadata": {"language_info": {"name": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}  # fmt: skip
 SCRIPT = """
 speed: 0
 turns:
@@ -160,6 +183,7 @@ SETTLED: dict[str, str] = {
     "patch": "%tool apply_patch patchText:={patch}",
     "found": "%tool grep PRICES include=*.py",
     "names": "%tool glob *.py",
+    "cells": "%tool notebook_read tea.ipynb",
     "tasks": "%tool todowrite todos:={todos}",
     "picture": "%tool read colours.png",
     "cut": "%tool bash seq 5000",
@@ -257,6 +281,7 @@ def build(browser: Browser) -> Scene:
     cells = {**SETTLED, **WAITING}
     notebook = project(browser, "shop", SETUP, *cells.values(), config=CONFIG)
     folder = notebook.path.parent
+    (folder / "tea.ipynb").write_text(json.dumps(TEA))
     files = {"prices.py": PRICES, "costs.py": PRICES, "names.py": PRICES, "till.py": "alpha\nbeta\n"}
     for name, text in {**files, "talk.yaml": SCRIPT, "raise.yaml": ASKING}.items():
         (folder / name).write_text(text)

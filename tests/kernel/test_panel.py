@@ -156,6 +156,7 @@ def test_the_calls_come_whole_and_then_what_changed(shared_kernel: Kernel) -> No
     while len((going := panel(shared_kernel, "calls", since=first["since"]))["calls"]) < 3:
         assert time.monotonic() < end, going
     batch, *inside = going["calls"]
+    assert batch["title"] == f"{len(inside)} calls" and all("given" not in call for call in going["calls"])
     assert (batch["tool"], batch["state"], batch["parent"], batch["end"]) == ("batch", "running", None, None)
     assert {one["parent"] for one in inside} == {batch["id"]}
     assert sorted(one["tool"] for one in inside) == ["question", "read"]

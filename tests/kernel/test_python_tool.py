@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ ENDLESS = {
     "sleep": "time.sleep(600)",
     "lock": "threading.Event().wait()",
     "child": "subprocess.run(['sleep', '600'])",
+    "regex": "re.match('(a+)+$', 'a' * 40 + 'b')",
     "await": "await asyncio.sleep(600)",
     "loop in await": "await asyncio.sleep(0)\nwhile True: pass",
     "tasks": "async def f():\n    while True: pass\nawait asyncio.gather(f(), f())",
@@ -33,7 +35,7 @@ SOME = [*((code, "top") for code in ENDLESS if code != "lock"), ("loop", "def"),
 def _loaded(shared_kernel: Kernel) -> Iterator[None]:
     if not hasattr(shared_kernel, "test_ready"):
         acts.prepare(shared_kernel)
-        shared_kernel.run("import asyncio, os, subprocess, sys, threading, time\nkept = {'a': [1, 2]}")
+        shared_kernel.run("import asyncio, os, re, subprocess, sys, threading, time\nkept = {'a': [1, 2]}")
         shared_kernel.run("%tool python 1")
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
     yield
@@ -60,9 +62,10 @@ def last_card(kernel: Kernel) -> dict[str, Any]:
 def check_goes_on(kernel: Kernel) -> None:
     """Variables are there, no interrupt is left over, output of cells and calls ends where it should."""
     again = kernel.run(
-        "import signal\nawait asyncio.sleep(0.03)\nkept, sys.gettrace(), signal.getsignal(signal.SIGURG)"
+        "import signal\nawait asyncio.sleep(0.03)\nkept, sys.gettrace(), "
+        "{signal.getsignal(n) for n in (signal.SIGURG, signal.SIGVTALRM)}, signal.getitimer(signal.ITIMER_VIRTUAL)"
     )
-    assert again.result == "({'a': [1, 2]}, None, <Handlers.SIG_DFL: 0>)"
+    assert again.result == "({'a': [1, 2]}, None, {<Handlers.SIG_DFL: 0>}, (0.0, 0.0))"
     plain = kernel.run("signal.getsignal(signal.SIGINT) is signal.default_int_handler")
     assert plain.result == "True"
     assert kernel.run("print('cell'); time.sleep(0.02)").stdout == "cell\n"
@@ -142,6 +145,37 @@ def test_an_exception_shows_its_traceback_in_the_card(shared_kernel: Kernel) -> 
     check_goes_on(shared_kernel)
 
 
+def test_exceptions_that_are_hard_to_show(shared_kernel: Kernel) -> None:
+    def told(code: str) -> str:
+        failed = shared_kernel.execute(f"%%tool python\n{code}", 8).error or ""
+        assert failed == f"CodeError: {last_card(shared_kernel)['state']['error']}"
+        return failed
+
+    group = "import os\nraise ExceptionGroup('g', [ValueError(1), ExceptionGroup('in', [KeyError('k')])])"
+    assert "\n  - ValueError: 1\n  - ExceptionGroup: in (1 sub-exception)\n    - KeyError: 'k'" in told(group)
+    assert "ValueError: a \ufffd b" in told("raise ValueError('a \\ud800 b')"), "the kernel can't send a lone surrogate"
+    huge = told("raise ValueError('begin' + 'x' * 5_000_000 + 'end')")
+    assert "ValueError: beginx" in huge
+    assert huge.endswith("xend")
+    assert len(huge) < 10_000
+    for wrong in ("raise SystemExit", "raise KeyboardInterrupt", "return 5"):
+        text = told(f"class E(Exception):\n    def __str__(self):\n        {wrong}\nraise E")
+        assert "E" in text.splitlines()[0]
+    assert "E: (its text can't be had: that raised SystemExit)" in told(
+        "class E(Exception):\n    def __str__(self):\n        raise SystemExit\nraise E"
+    )
+    assert "breakpoint() is not available" in told("breakpoint()")
+    check_goes_on(shared_kernel)
+
+
+def test_what_is_meant_for_the_page_and_what_threads_raise_end_in_the_card(shared_kernel: Kernel) -> None:
+    asked = shared_kernel.execute("%%tool -o r python\nlen?")
+    assert (asked.reply or {}).get("payload") == []
+    assert "Return the number of items" in (shared_kernel.run("r.output").result or "")
+    failing = "t = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()"
+    assert "ZeroDivisionError: division by zero" in output(shared_kernel, failing)
+
+
 def test_tracebacks_that_ipython_shows_while_code_runs_are_the_calls_too(shared_kernel: Kernel) -> None:
     code = "class Silent:\n    def __repr__(self):\n        raise ValueError('no words')\nSilent()\n"
     for shown in (
@@ -182,6 +216,20 @@ def test_long_output_is_kept_in_a_file(shared_kernel: Kernel) -> None:
 
 
 # ---- nothing printed ends in another cell
+
+
+def test_what_children_print_waits_its_turn(shared_kernel: Kernel) -> None:
+    """A child writes faster than the spill file: it is held up, instead of its words filling the memory."""
+
+    def most() -> int:
+        (line,) = (s for s in Path(f"/proc/{shared_kernel.pid}/status").read_text().splitlines() if "VmHWM" in s)
+        return int(line.split()[1]) >> 10
+
+    before = most()
+    size = 150_000_000
+    shared_kernel.run(f"%%tool -o r python\nsubprocess.run(['head', '-c', '{size}', '/dev/zero']);", 60)
+    assert most() - before < 60
+    assert shared_kernel.run("os.path.getsize(r.metadata['outputPath'])").result == str(size)
 
 
 def test_others_keep_their_output(kernel: Kernel) -> None:
@@ -278,6 +326,27 @@ def test_interrupted(shared_kernel: Kernel, code: str, place: str) -> None:
     assert (running.error or "").startswith("KeyboardInterrupt")
     assert last_card(shared_kernel)["ui"]["outcome"] == "interrupted"
     check_goes_on(shared_kernel)
+
+
+@pytest.mark.parametrize("wait", ["os.system('sleep 640')", "subprocess.Popen(['sleep', '640']).wait()"])
+def test_what_the_code_started_is_interrupted_too(shared_kernel: Kernel, wait: str) -> None:
+    shared_kernel.run("other = subprocess.Popen(['sleep', '641'])")
+    ended = shared_kernel.execute(cell("top", wait, " timeout=0.4"), 8)
+    assert (ended.error or "").startswith("ToolTimeoutError")
+    acts.wait_processes("sleep\x00640", there=False)
+    assert acts.processes("sleep\x00641"), "what other cells started goes on"
+    shared_kernel.run("other.kill(), other.wait()")
+    check_goes_on(shared_kernel)
+
+
+def test_an_interrupt_in_a_step_of_a_task(shared_kernel: Kernel) -> None:
+    for _ in range(5):
+        running = shared_kernel.submit(cell("top", "while True: await asyncio.sleep(0)"))
+        shared_kernel.pump(lambda: len(shared_kernel.comms) == 2, 5, "the live card and its layout")
+        shared_kernel.interrupt()
+        assert (shared_kernel.finish(running, 8).error or "").startswith("KeyboardInterrupt")
+    check_goes_on(shared_kernel)
+    assert output(shared_kernel, "import gc; gc.collect(); 1") == "1"
 
 
 def test_code_that_saves_on_an_interrupt_may(shared_kernel: Kernel) -> None:

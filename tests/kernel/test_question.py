@@ -206,6 +206,25 @@ def test_the_input_box_where_no_card_is_seen(shared_kernel: Kernel) -> None:
     assert "3/3 successful" in shared_kernel.finish(cell).check().stdout
 
 
+@pytest.mark.parametrize("code", [BATCH, BATCH_IN_DEF], ids=["await", "def"])
+def test_what_is_typed_into_an_old_box_answers_nothing_else(shared_kernel: Kernel, code: str) -> None:
+    """The ask in the box is answered on its card; the next box is the question's, and the first one is still there."""
+    shared_kernel.run("current().broker.unheard = 1")
+    cell = shared_kernel.submit(code, allow_stdin=True)
+    shared_kernel.pump(lambda: bool(shared_kernel.inputs), 10, "the box of the ask")
+    old = shared_kernel.inputs.pop()
+    comm, asked = waiting(shared_kernel, cell, 2)
+    say(shared_kernel, comm, "reply", asked["ask"], "control", reply="once")
+    shared_kernel.pump(lambda: bool(shared_kernel.inputs), 10, "the box of the question")
+    stdin = shared_kernel.client.stdin_channel.socket
+    shared_kernel.client.session.send(stdin, "input_reply", {"value": "2"}, parent=old)
+    shared_kernel.idle_for(0.4)
+    assert not cell.done
+    assert "Which database?" in shared_kernel.answer("1")["prompt"]
+    assert "3/3 successful" in shared_kernel.finish(cell).check().stdout
+    assert final(shared_kernel)["ui"]["children"][1]["ui"]["answered"][0]["answers"] == [["SQLite"]]
+
+
 def test_nobody_is_there(shared_kernel: Kernel) -> None:
     for code in (ONE, IN_DEF):
         cell = shared_kernel.execute(code, allow_stdin=False)

@@ -13,6 +13,7 @@ object:
 - ``asks``: sends its own requests after ``initialized``; the answers are in the log
 - ``dynamic``: registers for diagnostics and watched files only later
 - ``padding``: characters put into each hover
+- ``more``: diagnostics that every file has besides
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def bugs(uri: str) -> list[dict[str, Any]]:
         }
         for number, line in enumerate(texts[uri].split("\n"))
         for match in re.finditer("BUG", line)
-    ]
+    ] + OPTIONS.get("more", [])
 
 
 def answer(method: str, params: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -64,7 +64,7 @@ async def test_one_ask_and_the_result(workspace: Workspace, approver: Approver, 
     output = "Success. Updated the following files:\nA nested/new.txt\nD delete.txt\nM modify.txt\nM to/moved.txt"
     assert (result.title, result.output) == (output, output)
     (ask,) = approver.asks
-    names = ["nested/new.txt", "delete.txt", "modify.txt", "move.txt", "to/moved.txt"]
+    names = ["nested/new.txt", "delete.txt", "modify.txt", "move.txt"]  # the place of a move: not in OpenCode's ask
     assert (ask.permission, ask.patterns, ask.always) == ("edit", names, ["*"])
     assert ask.metadata == {
         "filepath": ", ".join(names),
@@ -231,6 +231,52 @@ async def test_every_path_is_judged(files: Path, tmp_path: Path, denied: str) ->
     assert tree(files) == before
 
 
+async def test_where_a_file_is_moved_to_is_judged_too(files: Path, tmp_path: Path, approver: Approver) -> None:
+    config = {"permission": {"edit": {"*": "allow", "to/*": "ask"}}}
+    async with Workspace(files, config, tmp_path / "data", approver) as ws:
+        approver.reply = "reject"
+        with pytest.raises(PermissionRejectedError):
+            await patch(ws, *ALL)
+        assert approver.asks[-1].patterns[-1] == "to/moved.txt" and (files / "move.txt").exists()
+        planned = await ws.dry_run("apply_patch", {"patchText": body(*ALL)})
+        assert (planned[0].action, planned[0].patterns[-1]) == ("ask", "to/moved.txt")
+
+
+async def test_an_approval_of_the_files_alone_does_not_cover_where_they_are_moved(
+    workspace: Workspace, approver: Approver, files: Path
+) -> None:
+    (files / "b").write_text("b\n")
+    waiting: list[str] = []
+
+    async def answered(request: Any) -> Literal["once", "reject"]:
+        waiting.append(request.id)
+        if request.patterns == ["b"]:  # while the move waits, a person allows edits of the two files as they are called
+            workspace.permissions.reply(request.id, "always", patterns=["b", "move.txt"])
+            return "once"
+        while len(waiting) < 2:
+            await anyio.sleep(0.01)
+        return "reject"
+
+    approver.reply = "once"
+    workspace.permissions.approve = answered
+    move = ("*** Update File: move.txt", "*** Move to: to/moved.txt")
+
+    async def moved() -> None:
+        with pytest.raises(PermissionRejectedError):
+            await patch(workspace, *move)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(moved)
+        while not waiting:
+            await anyio.sleep(0.01)
+        await patch(workspace, "*** Update File: b", "@@", "-b", "+c")
+    assert (files / "move.txt").exists()
+    workspace.permissions.approve = approver
+    approver.reply = "once"
+    await patch(workspace, *move)  # allowed now by the files' names alone, and still asked for its place
+    assert approver.asks[-1].patterns == ["move.txt", "to/moved.txt"]
+
+
 async def test_outside_the_project_asks_once_for_each_folder_and_for_the_target_of_a_move(
     workspace: Workspace, approver: Approver, files: Path, tmp_path: Path
 ) -> None:
@@ -245,7 +291,7 @@ async def test_outside_the_project_asks_once_for_each_folder_and_for_the_target_
     assert [(a.permission, a.patterns) for a in approver.asks] == [
         ("external_directory", [f"{outside}/*"]),
         ("external_directory", [f"{home}/*"]),
-        ("edit", ["../outside/a", "../outside/b", "move.txt", "../home/moved.txt"]),
+        ("edit", ["../outside/a", "../outside/b", "move.txt"]),
     ]
     assert tree(outside) == {"a": b"a\n", "b": b"b\n"} and tree(home) == {"moved.txt": b"old\n"}
 
@@ -392,7 +438,7 @@ async def test_parallel_patches_and_edits_of_the_same_files_all_count(workspace:
 async def test_a_dry_run_shows_the_ask_and_writes_nothing(workspace: Workspace, files: Path) -> None:
     before = tree(files)
     decisions = await workspace.dry_run("apply_patch", {"patchText": body(*ALL)})
-    assert [d.permission for d in decisions] == ["edit"] and "to/moved.txt" in decisions[0].patterns
+    assert [d.permission for d in decisions] == ["edit"] and "move.txt" in decisions[0].patterns
     assert tree(files) == before
 
 

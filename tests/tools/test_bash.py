@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -192,6 +193,27 @@ async def test_the_background_ends_with_the_workspace(workspace: Workspace) -> N
     os.kill(left["pid"], 0)
     await workspace.aclose()
     assert await gone("sleep 45.5")
+
+
+async def test_the_background_ends_if_the_workspace_is_closed_on_another_loop(project: Path, tmp_path: Path) -> None:
+    opened = threading.Event()
+    done = threading.Event()
+    workspaces: list[Workspace] = []
+
+    async def work() -> None:
+        workspaces.append(await Workspace(project, data_dir=tmp_path / "other", store=False).__aenter__())
+        await bash(workspaces[0], "sleep 45.7 & echo started")
+        opened.set()
+        await asyncio.to_thread(done.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(work(),))
+    thread.start()
+    await asyncio.to_thread(opened.wait)
+    assert not await gone("sleep 45.7", 0.1)
+    await workspaces[0].aclose()
+    assert await gone("sleep 45.7")
+    done.set()
+    await asyncio.to_thread(thread.join)
 
 
 async def test_a_dry_run_runs_nothing(workspace: Workspace, project: Path) -> None:

@@ -36,6 +36,12 @@ def ws(workspace: Workspace) -> Workspace:
 
 
 @pytest.mark.anyio
+async def test_half_a_character_does_not_reach_a_model(ws: Workspace) -> None:
+    result = await ws.call("invalid", {"tool": "x", "error": "\ud800 is odd"})
+    assert result.output == "The arguments provided to the tool are invalid: \ufffd is odd"
+
+
+@pytest.mark.anyio
 async def test_says_what_was_wrong(ws: Workspace) -> None:
     result = await ws.call("invalid", {"tool": "foo", "error": "bad"})
     assert result.title == "Invalid Tool"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.tools._diagnostics import Diagnostics, pretty
+from opencode_jupyter.tools.language import service
 from opencode_jupyter.tools.language.service import LanguageServers
 
 pytestmark = pytest.mark.anyio
@@ -70,6 +73,49 @@ async def test_a_server_that_does_not_answer_costs_three_seconds_once(project: P
         began = time.monotonic()
         await ws.call("write", {"filePath": "b.toy", "content": "BUG"})
         assert time.monotonic() - began < 1
+
+
+async def test_nothing_is_told_that_may_not_hold_any_more(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "WAIT", 0.5)
+    lsp = toy()
+    lsp["two"] = {"command": [*lsp["toy"]["command"][:-1], '{"push": true}'], "extensions": [".two"]}
+    async with opened(project, tmp_path, lsp) as ws:
+        for name in ("a.toy", "a.two"):
+            assert "a bug" in (await ws.call("write", {"filePath": name, "content": "BUG\n"})).output
+        clients = {key[0]: client for key, client in ws.service(LanguageServers)._clients.items()}
+        (project / "a.two").write_text("fine\n")
+        other = await ws.call("write", {"filePath": "b.toy", "content": "BUG\n"})
+        assert other.metadata["diagnostics"].keys() == {str(project / "a.toy"), str(project / "b.toy")}
+        await ws.call("read", {"filePath": "a.two"})
+        for client in clients.values():
+            os.kill(client.pid, signal.SIGSTOP)
+        for name in ("a.toy", "a.two"):
+            mended = await ws.call("write", {"filePath": name, "content": "fine\n"})
+            assert mended.output == "Wrote file successfully."
+            assert mended.metadata["diagnostics"] == {}
+
+
+async def test_what_an_edit_broke_stands_before_what_was_broken(project: Path, tmp_path: Path) -> None:
+    async with opened(project, tmp_path, toy()) as ws:
+        for n in range(6):
+            await ws.call("write", {"filePath": f"{n}.toy", "content": "BUG\n"})
+        (project / "5.toy").write_text("BUG\nBUG\n")
+        result = await ws.call("write", {"filePath": "new.toy", "content": "fine\n"})
+    shown = [line for line in result.output.splitlines() if line.startswith("<diagnostics")]
+    assert shown[0] == f'<diagnostics file="{project / "5.toy"}">'
+    assert len(shown) == 5
+
+
+async def test_odd_diagnostics_are_passed_over(project: Path, tmp_path: Path) -> None:
+    where = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+    odd = [None, 5, {"severity": 1, "range": None, "message": "x"}, {"severity": 1, "range": where, "message": None}]
+    good = {"severity": 1, "range": where, "message": "good"}
+    async with opened(project, tmp_path, toy(more=[*odd, good])) as ws:
+        result = await ws.call("write", {"filePath": "a.toy", "content": "fine\n"})
+    assert result.metadata["diagnostics"] == {str(project / "a.toy"): [good]}
+    assert "ERROR [1:1] good" in result.output
 
 
 async def test_one_that_starts_slowly_is_asked_once_it_is_there(project: Path, tmp_path: Path) -> None:

@@ -158,13 +158,18 @@ async def test_asks_and_refusals(project: Path, tmp_path: Path) -> None:
     [
         ("gone.toy", 1, None, "File not found: "),
         ("a.toy", 9, None, "Line 9 is past the end of "),
-        (".", 1, None, "No LSP server available for this file type."),
-        ("plain.txt", 1, None, "No LSP server available for this file type."),
+        (".", 1, None, "Path is a directory"),
+        ("plain.txt", 1, None, 'for this file type. .*"extensions": .".txt"'),
         ("x.ipynb", 1, None, "source files"),
         ("x.zig", 1, None, "zls"),
         ("a.toy", 1, False, '"lsp": false'),
         ("a.toy", 1, {"toy": {"command": "toy", "extensions": [".toy"]}}, "should be a list of texts"),
-        ("a.toy", 1, {"toy": {"command": ["no-such-program"], "extensions": [".toy"]}}, "No LSP server available"),
+        (
+            "a.toy",
+            1,
+            {"toy": {"command": ["no-such"], "extensions": [".toy"]}},
+            "whose program no-such is not installed",
+        ),
     ],
 )
 async def test_what_cannot_be_asked_says_why(
@@ -270,6 +275,27 @@ async def test_files_changed_on_the_disk_are_shown_anew(opened: Open, project: P
     assert methods.count("textDocument/didOpen") == 1
     assert methods.count("textDocument/didChange") == 1
     assert methods[-2:] == ["shutdown", "exit"]
+
+
+async def test_a_change_whose_time_was_set_back_is_seen(opened: Open, project: Path) -> None:
+    path = project / "a.toy"
+    async with opened() as ws:
+        await ask(ws)
+        was = path.stat()
+        path.write_text(TEXT.replace("two", "owt", 1).replace("def two", "def owt"))
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        assert path.stat().st_size == was.st_size
+        assert [s["name"] for s in (await ask(ws, "documentSymbol")).metadata["result"]] == ["one", "owt"]
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+async def test_lines_end_as_the_protocol_says(opened: Open, project: Path, end: str) -> None:
+    (project / "a.toy").write_bytes(TEXT.replace("\n", end).encode())
+    async with opened() as ws:
+        if end == "\r\n":  # the script itself knows no lone CR
+            assert (await ask(ws)).records[0]["line"] == 3
+        with pytest.raises(ToolError, match=r"Line 6 is past the end of .*, which has 5 lines\."):
+            await ask(ws, line=6)
 
 
 async def test_odd_names(opened: Open, project: Path) -> None:

@@ -65,6 +65,21 @@ async def test_cells_with_what_identifies_them(workspace: Workspace, project: Pa
         '<cell index="3" id="raw" type="raw">\nraw text\n</cell>\n\n'
         "(End of notebook - total 4 cells.)\n</cells>"
     )
+    lines = result.output.split("\n")
+    places = result.metadata["layout"]
+    assert ["\n".join(lines[p["line"] : p["line"] + p["source"]]) for p in places] == [
+        "# Title\n\ntext",
+        "print(1)\n1",
+        "",
+        "raw text",
+    ]
+    assert [(p["index"], p["id"], p["type"], p.get("executed"), p["output"]) for p in places] == [
+        (0, "intro", "markdown", None, 0),
+        (1, "run", "code", 7, 1),
+        (2, "empty", "code", None, 0),
+        (3, "raw", "raw", None, 0),
+    ]
+    assert (result.metadata["language"], result.metadata["notes"]) == ("R", [])
     rows = result.records
     assert [(r["index"], r["id"], r["type"], r["execution_count"], r["outputs"]) for r in rows] == [
         (0, "intro", "markdown", None, 0),
@@ -225,6 +240,10 @@ async def test_what_is_no_notebook(workspace: Workspace, project: Path, content:
 
 
 async def test_files_that_are_not_there_or_not_files(workspace: Workspace, project: Path) -> None:
+    (project / "link.ipynb").symlink_to("gone.ipynb")
+    with pytest.raises(ToolError, match=r"link\.ipynb is a symbolic link to gone\.ipynb, which is not there\."):
+        await workspace.call("notebook_read", {"filePath": "link.ipynb"})
+    (project / "link.ipynb").unlink()
     (project / "data.ipynb").write_text("{}")
     with pytest.raises(ToolError, match=r"File not found[\s\S]*Did you mean[\s\S]*data.ipynb"):
         await read(workspace, project / "data")

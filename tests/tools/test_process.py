@@ -99,8 +99,48 @@ SHAPES = [
     "(setsid sleep {n} & ) ; sleep {n}",
     "nohup setsid -f sleep {n}; sleep {n}",
     "env -i setsid bash -c 'trap \"\" TERM; (sleep {n} &) ; sleep {n}; true' & sleep {n}",
+    "nohup sleep {n} > /dev/null 2>&1 & disown; trap '' TERM INT HUP; sleep {n}; sleep {n}",
+    "(exec 0<&- 1>&- 2>&-; setsid bash -c 'trap \"\" TERM HUP; kill -STOP $$; sleep {n}; :' &) ; sleep {n}",
+    "unshare -pf sleep {n} & sleep {n}",
+    "setsid bash -c 'trap \"\" TERM; while :; do (exec -a kworker sleep {n} &); sleep 0.1; done' & sleep {n}",
     "kill -STOP $$; sleep {n}",
 ]
+
+
+COMET = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    with open(sys.argv[1], "a") as file:
+        file.write("x")
+    if os.fork():
+        os._exit(0)
+    if len(sys.argv) > 2:
+        os.setsid()
+"""
+
+
+@linux
+@pytest.mark.parametrize("ending", ["stopped", "closed"])
+@pytest.mark.parametrize("sessions", ["", " new"])
+async def test_what_forks_faster_than_it_can_be_listed(ending: str, sessions: str, tmp_path: Path) -> None:
+    (tmp_path / "comet.py").write_text(COMET)
+    run_on = "; sleep 30.7" if ending == "stopped" else ""
+    child = await start(f"{sys.executable} -S comet.py trail{sessions}{run_on}", tmp_path)
+    trail = tmp_path / "trail"
+    while not trail.exists() or trail.stat().st_size < 20:
+        await anyio.sleep(0.01)
+    if ending == "stopped":
+        await child.stop()
+    else:
+        await child.wait()
+    child.close()
+    end = time.monotonic() + 1
+    size = -1
+    while size != trail.stat().st_size and time.monotonic() < end:
+        size = trail.stat().st_size
+        await anyio.sleep(0.1)
+    assert size == trail.stat().st_size
 
 
 @linux

@@ -22,6 +22,13 @@ LIST = [
 ]
 
 
+async def test_half_a_character_is_written_as_javascript_does(workspace: Workspace) -> None:
+    todo = {"content": "\ud800 é", "status": "pending", "priority": "low"}
+    written = await workspace.call("todowrite", {"todos": [todo]})
+    assert '"content": "\\ud800 é"' in written.output and json.loads(written.output) == [todo]
+    assert (await workspace.call("todoread")).output == written.output
+
+
 async def test_writes_and_reads_the_whole_list(workspace: Workspace, approver: Approver) -> None:
     written = await workspace.call("todowrite", {"todos": LIST})
     assert written.title == "2 todos"

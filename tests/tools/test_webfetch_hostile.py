@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import os
 import socket
+import sys
 import time
 import tracemalloc
 import zlib
@@ -158,8 +160,31 @@ async def test_huge_headers(ws: Workspace, site: Site) -> None:
             b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 1000) for i in range(5000)) + b"\r\n"
         )
 
-    with pytest.raises(ToolError, match="no proper HTTP"):
+    with pytest.raises(ToolError, match="no proper HTTP: its headers are too long"):
         await fetch(ws, f"{site.url}/h")
+
+
+@pytest.mark.anyio
+async def test_trailers_without_end(ws: Workspace, site: Site) -> None:
+    @site.on("/t")
+    async def trailers(_: Request, to: Connection) -> None:
+        await to.head(content_type="text/plain", transfer_encoding="chunked")
+        await to.send(b"1\r\na\r\n0\r\n")
+        for _n in range(10_000):
+            await to.send(b"X: " + b"y" * 6000 + b"\r\n")
+
+    with pytest.raises(ToolError, match="its headers are too long"):
+        await fetch(ws, f"{site.url}/t")
+
+
+@pytest.mark.anyio
+async def test_hints_before_the_answer_are_passed_over(ws: Workspace, site: Site) -> None:
+    @site.on("/hints")
+    async def hints(_: Request, to: Connection) -> None:
+        await to.send(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 3)
+        await to.page("there", "text/plain")
+
+    assert (await fetch(ws, f"{site.url}/hints")).output == "there"
 
 
 # ---- time
@@ -219,6 +244,49 @@ async def test_stopping_ends_it_at_once(ws: Workspace, site: Site) -> None:
     with pytest.raises(ToolAbortedError):
         await call.run()
     assert time.perf_counter() - began < 1.5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists a process's children")
+@pytest.mark.anyio
+async def test_stopping_leaves_nothing_behind(ws: Workspace, site: Site) -> None:
+    """Neither while the body comes nor while it is converted."""
+    converting = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    @site.on("/hang")
+    async def hang(_: Request, to: Connection) -> None:
+        await to.head(content_type="text/html")
+        await to.send(b"<p>x")
+        loop.call_soon_threadsafe(converting.set)
+        await asyncio.sleep(30)
+
+    @site.on("/dense")
+    async def dense(_: Request, to: Connection) -> None:
+        await to.page(b"<b>x</b>" * 600_000)
+
+    def note(part: Any) -> None:
+        if "converting" in str(getattr(part.state, "metadata", None)):
+            converting.set()
+
+    def children() -> set[str]:
+        tasks = Path(f"/proc/{os.getpid()}/task")
+        return {pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+
+    before, tasks = children(), len(asyncio.all_tasks())
+    for path in ("/hang", "/dense"):
+        converting.clear()
+        call = ws.start("webfetch", {"url": site.url + path}, on_update=note)
+        running = asyncio.ensure_future(call.run())
+        await asyncio.wait_for(converting.wait(), 20)
+        await asyncio.sleep(0.3)
+        call.abort()
+        with pytest.raises(ToolAbortedError):
+            await running
+    until = time.monotonic() + 5
+    while children() - before and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    assert children() <= before
+    assert len(asyncio.all_tasks()) == tasks
 
 
 # ---- broken

@@ -51,7 +51,6 @@ HEAVY = (
     "openai",
     "anthropic",
     "httpx2",
-    "html_to_markdown",
     "distributed",
     "dask",
     "cloudpickle",

@@ -182,3 +182,25 @@ def test_no_permission(folder: Path) -> None:
         assert state(folder) == before
     finally:
         (folder / "d").chmod(0o700)
+
+
+def test_a_folder_that_takes_names_and_lets_none_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Append-only (chattr +a): the file keeps its place, and nobody is told that it was lost."""
+    before = state(folder)
+
+    def refusing(real: Callable[..., object]) -> Callable[..., object]:
+        def act(path: Path, *rest: object, **named: object) -> object:
+            if path.parent == folder / "d":
+                raise PermissionError(errno.EPERM, "append-only")
+            return real(path, *rest, **named)
+
+        return act
+
+    for name in ("replace", "rename", "unlink"):
+        monkeypatch.setattr(Path, name, refusing(getattr(Path, name)))
+    with pytest.raises(ToolError, match=r"No permission .*d/e.* put back \(4 files\); nothing is changed"):
+        write_all(writes(folder))
+    monkeypatch.undo()
+    after = state(folder)
+    assert {name: found for name, found in after.items() if name in before} == before
+    assert all(name.startswith("d/.opencode-") for name in after.keys() - before.keys())

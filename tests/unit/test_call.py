@@ -257,6 +257,8 @@ async def test_dry_run_says_what_would_be_asked_and_does_nothing(ws: Workspace) 
     [ask] = await ws.dry_run("read", {"filePath": ".env"})
     assert (ask.permission, ask.action) == ("read", "ask")
     assert ask.rules[0].origin
+    [custom] = await ws.dry_run("echo", {"text": "x"})  # what its code would ask is not known: its name stands for it
+    assert (custom.permission, custom.patterns, custom.action) == ("echo", ["*"], "allow")
 
 
 # ---------------------------------------------------------------------- doom loop

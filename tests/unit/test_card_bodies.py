@@ -11,7 +11,7 @@ from opencode_jupyter.core.question_request import Answered, QuestionRequest, qu
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.core.state import Completed, Failed, Pending, Running, ToolPart
 from opencode_jupyter.core.workspace import Workspace
-from opencode_jupyter.jupyter.labels import label_of
+from opencode_jupyter.jupyter.labels import label_for, label_of
 from opencode_jupyter.jupyter.mime import CARD_MIME
 from opencode_jupyter.jupyter.render import PLAIN_LINES, live_text, lost_bundle, settled_bundle
 from opencode_jupyter.jupyter.view import Extras, card_part, card_tree
@@ -71,11 +71,19 @@ def drawn(made: ToolPart, base: Path | None = None) -> tuple[dict[str, Any], str
         ("notebook_edit", {"filePath": "/p/lesson.ipynb"}, "lesson.ipynb"),
         ("bash", {"command": "ls -l\nrm x", "description": "Lists"}, "Lists"),
         ("custom", {"anything": ["x"], "other": 5}, "5"),
+        ("custom", {"rows": [1, 2, 3], "options": {"a": 1}, "on": True}, "True"),
+        ("custom", {"rows": [1, 2, 3], "options": {"a": 1}, "note": None}, "rows (3), options (1), note"),
         ("custom", {}, ""),
+        ("task", {"description": "Count words", "prompt": "...", "subagent_type": "general"}, "Count words"),
+        ("todoread", {}, ""),
+        ("list", {}, "."),
+        ("list", {"path": "src"}, "src"),
+        ("multiedit", {"edits": [{}], "filePath": "a.py"}, "a.py"),
     ],
 )
 def test_labels(tool: str, given: dict[str, Any], label: str) -> None:
     assert label_of(part(tool, Pending(given))) == label
+    assert label_for(tool, given) == label  # in the side panel's list of calls
 
 
 def test_a_title_takes_its_place_but_for_those_that_say_less() -> None:
@@ -105,15 +113,44 @@ def test_one_diff_for_each_file() -> None:
         {"filePath": "/p/a.py", "relativePath": "a.py", "type": "update", "diff": DIFF, "additions": 1, "deletions": 1,
          "before": "x" * 9999, "after": "y"},
         {"filePath": "/p/old.py", "relativePath": "new.py", "movePath": "/p/new.py", "type": "move", "diff": ""},
+        {"filePath": "/p/a/b.py", "relativePath": "c/b.py", "movePath": "/p/c/b.py", "type": "move", "diff": ""},
+        {"filePath": "/o/b.py", "relativePath": "d/b.py", "movePath": "/p/d/b.py", "type": "move", "diff": ""},
         "odd", {"type": "add"},
     ]  # fmt: skip
     made = done("apply_patch", "Success.", {"files": files, "diff": DIFF})
     ui, html, text = drawn(made)
-    assert [d["path"] for d in ui["diffs"]] == ["a.py", "new.py"]
+    assert [d["path"] for d in ui["diffs"]] == ["a.py", "new.py", "c/b.py", "d/b.py"]
+    assert [d.get("from") for d in ui["diffs"]] == [None, "old.py", "a/b.py", "/o/b.py"]
     assert "diff" not in ui
     assert "x" * 100 not in str(card_part(made))
     assert "moved from old.py" in html
     assert "a.py +1 -1\n@@ -1 +1 @@" in text
+
+
+def test_a_notebook_s_cells_are_lines_of_its_output() -> None:
+    lines = ["<cells>", "<cell>", EVIL, "x", "<outputs>", "1 < 2", "</outputs>", "</cell>", "<cell>", "# T", "</cell>"]
+    first = {"index": 4, "type": "code", "id": "c", "executed": 2, "line": 2, "source": 2, "output": 1, "outputs": 1}
+    second = {"index": 5, "type": "markdown", "line": 9, "source": 1, "output": 0, "outputs": 0}
+    known = {
+        "layout": [first, second],
+        "total": 9,
+        "language": "R",
+        "notes": ["not valid"],
+        "preview": "x",
+        "odd": 1,
+    }
+    made = done("notebook_read", "\n".join(lines), dict(known))
+    ui, html, _ = drawn(made)
+    assert ui["cells"] == {"cells": [first, second], "total": 9, "language": "R", "notes": ["not valid"]}
+    assert card_part(made)["state"]["metadata"] == {"odd": 1}
+    assert "4 · [2]" in html and "5 · markdown" in html and "cells 4 to 5 of 9 · not valid" in html
+    assert "1 &lt; 2" in html and "&lt;script&gt;" in html and "<script>" not in html and "<details open>" not in html
+    cut = [*lines[:6], "", "...9 lines truncated...", "", "The tool call succeeded but the output was truncated."]
+    ui, _, _ = drawn(done("notebook_read", "\n".join(cut), {**known, "truncated": True}))
+    assert ui["cells"]["cells"] == [first]
+    ui, _, _ = drawn(done("notebook_read", "\n".join([*lines[:3], *cut[6:]]), {**known, "truncated": True}))
+    assert [(c["source"], c["output"]) for c in ui["cells"]["cells"]] == [(1, 0)]
+    assert "cells" not in drawn(done("notebook_read", "x", {"layout": []}))[0]
 
 
 def test_tables_of_searches_and_of_json() -> None:
@@ -185,3 +222,10 @@ async def test_calls_inside_a_call(tmp_path: Path) -> None:
         assert outcomes == ["completed", "interrupted"]
         assert "  ✓ question" in settled["text/plain"]
         assert len(settled["text/plain"].split("\n")) <= PLAIN_LINES
+
+
+@pytest.mark.parametrize(("output", "tail"), [("a\nb\n\n\n", "a\nb"), ("\n\n", None)])
+def test_what_bash_tells_a_model_of_its_end_is_not_on_the_card_of_a_stopped_call(output: str, tail: str | None) -> None:
+    note = "<bash_metadata>\nUser aborted the command\n</bash_metadata>"
+    stopped = part("bash", Failed({}, 0, 1, "Tool execution aborted", {"output": output + note}), outcome="stopped")
+    assert card_part(stopped)["ui"].get("tail") == tail

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.tool import Definition
+from opencode_jupyter.jupyter.arguments import OPTIONS
 from opencode_jupyter.jupyter.arguments_words import words
 from opencode_jupyter.jupyter.completion import typed_words
 from tests.support.shells import Shell, shell
@@ -39,6 +40,7 @@ tune = Tool(
     ),
     completions=stations,
 )
+VARIABLES = ("arg_text", "args", "argh", "argument_model")
 NO_BLANKS = dict.fromkeys(map(ord, " \t\r\n"))
 
 
@@ -126,12 +128,29 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%permissions deny web", ["%permissions deny webfetch", "%permissions deny websearch"]),
         ("%permissions deny edit sr", ["%permissions deny edit src/"]),
         ("%tool nosuchtool pri", ["%tool nosuchtool pri"]),
+        ("%tool nosuchtool ", ["%tool nosuchtool "]),  # what stands there for itself: no name of Python's
+        ("%tool todoread ", list(OPTIONS)),
+        ("%tool read a.txt 1 2 ", list(OPTIONS)),
+        ("%tool read offset=", ["%tool read offset="]),
+        ("%tool bash timeout=", ["%tool bash timeout="]),
+        ("%tools list ", ["%tools list "]),
+        ("%tool todowrite todos:={ar", [f"%tool todowrite todos:={{{name}" for name in VARIABLES]),
+        ("%tool bash echo {ar", ["%tool bash echo {ar"]),
+        ("%tool python arg_", ["%tool python arg_text"]),
+        ("%tool python print(arg_", ["%tool python print(arg_text"]),
+        ("%tool python time", ["%tool python timeout="]),
+        ("%tool python args.ke", ["%tool python args.ke"]),
     ],
 )
 def test_offers(ip: Shell, text: str, offered: list[str]) -> None:
     last = text.rpartition("\n")[2]
     found = [o if "%" in o else last + o for o in offered]
     assert sorted(ip.complete(text)) == sorted(found)
+
+
+def test_prose_has_no_names_of_python_s(ip: Shell) -> None:
+    assert ip.complete("%%agent\nplease pri") == ["please pri"]
+    assert ip.complete("%%agent\nplease ") == ["please "]
 
 
 def test_a_new_skill_is_offered_at_once(ip: Shell) -> None:

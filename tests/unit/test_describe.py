@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
 import datetime
 import enum
 import sys
 import types
+import weakref
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,18 @@ class LoudMeta(type):
     def __instancecheck__(cls, other: Any) -> bool:
         RAN.append("meta instancecheck")
         return True
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        RAN.append("meta subclasscheck")
+        return True
+
+    def __eq__(cls, other: object) -> bool:
+        RAN.append("meta eq")
+        return False
+
+    def __hash__(cls) -> int:
+        RAN.append("meta hash")
+        return 1
 
 
 class Loud:
@@ -219,6 +233,25 @@ def test_arrays_and_frames() -> None:
     for odd in (pd.Categorical(["a"]), pd.NaT, pd.NA, pd.Timestamp("2020"), pd.array([1, None])):
         assert said(odd)
         assert short(odd)
+
+
+def test_large_containers_are_looked_at_in_part() -> None:
+    many = list(range(200_000))
+    for value, words in ((many, "items"), (dict.fromkeys(many, 0), "values"), (set(many), "items")):
+        text = said(value)
+        assert f"{words} (of the first 10,000): 10000 int" in text
+        assert "… 199990 more" in text
+    assert "items: 3 int" in said([1, 2, 3])
+    numbers = array.array("d", [1.5, 2.5])
+    assert said(numbers).splitlines()[:2] == ["array.array (2)", "type code: d"]
+    target = Point(1)
+    assert "refers to: <" in said(weakref.ref(target))
+
+
+def test_pandas_own_words() -> None:
+    assert "value: 2020-01-02 00:00:00" in said(pd.Timestamp("2020-01-02"))
+    assert "value: NaT" in said(pd.NaT)
+    assert "value: <NA>" in said(pd.NA)
 
 
 def test_a_large_frame_is_not_copied() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.tools.language import servers
 from opencode_jupyter.tools.language.positions import UTF8, UTF16, UTF32, convert, translate, width
+from opencode_jupyter.tools.language.rows import rows
 from opencode_jupyter.tools.language.uris import language, to_path, to_uri
 
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
@@ -139,6 +140,35 @@ def test_the_root_is_the_nearest_marked_folder(tmp_path: Path) -> None:
     (tmp_path / "top" / "package" / "pyproject.toml").touch()
     assert servers.root(ty, deep / "x.py", tmp_path / "top") == tmp_path / "top" / "package"
     assert servers.root(ty, Path("/elsewhere/x.py"), tmp_path / "top") == tmp_path / "top"
+
+
+def test_a_file_outside_belongs_to_a_project_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    top, other = tmp_path / "top", tmp_path / "other"
+    for folder in (tmp_path, top, other):
+        folder.mkdir(exist_ok=True)
+        (folder / "setup.py").touch()
+    ty = servers.table(None).serving(Path("x.py"))[0]
+    assert servers.root(ty, other / "src" / "x.py", top) == other
+    (other / "setup.py").unlink()
+    assert servers.root(ty, other / "src" / "x.py", top) == top, "the home folder is no project"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"uri": 7, "range": "no"},
+        {"uri": "untitled:1", "range": {"start": {"line": "a", "character": None}}},
+        {"targetUri": None, "targetSelectionRange": {"start": 5}},
+        {"name": None, "kind": "x", "children": [5, {"name": []}], "location": 5, "selectionRange": []},
+        {"from": 5, "to": {"name": "f", "uri": "file:///a"}, "fromRanges": 3},
+        {},
+    ],
+)
+def test_any_answer_makes_rows(answer: Any) -> None:
+    for operation in ("goToDefinition", "documentSymbol", "hover"):
+        for row in rows([answer, None, 5, "x"], operation, Path("/a.py"), 1, 1):
+            assert row["line"] == row["character"] == 1
 
 
 def test_a_projects_own_environment_is_what_its_servers_see(tmp_path: Path) -> None:

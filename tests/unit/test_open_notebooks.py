@@ -136,6 +136,25 @@ async def test_conflicts_change_nothing(workspace: Workspace, server: Server, pa
     assert path.read_bytes() == before
 
 
+async def test_a_change_of_one_cell_is_no_look_at_the_others(workspace: Workspace, server: Server, path: Path) -> None:
+    """What a person typed in another cell since it was read is still theirs after a change elsewhere."""
+    page = Page("p", path, path.parents[1])
+    server.pages = [page]
+    await read(workspace, path)
+    page.cells[2]["source"] = "typed since"
+    await edit(workspace, path, cell="c0", newSource="new")
+    await edit(workspace, path, cell="c0", newSource="newer")  # it knows what it wrote itself
+    for more in ({"newSource": "mine"}, {"operation": "delete"}):
+        with pytest.raises(ToolError, match=r"Conflict: cell 2 \(id c2\)"):
+            await edit(workspace, path, cell="c2", **more)
+    page.cells.insert(0, {"id": "n", "cell_type": "code", "source": "by hand", "metadata": {}, "outputs": []})
+    await edit(workspace, path, operation="insert", cell="c0", newSource="inserted")
+    with pytest.raises(ToolError, match="Conflict"):
+        await edit(workspace, path, cell=0, newSource="mine")
+    await edit(workspace, path, operation="delete", cell=2)
+    assert sources(page) == ["by hand", "newer", "x = 1", "typed since"]
+
+
 async def test_read_as_a_file_then_opened(workspace: Workspace, server: Server, path: Path) -> None:
     await read(workspace, path)
     server.pages = [Page("p", path, path.parents[1])]

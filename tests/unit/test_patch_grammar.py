@@ -236,3 +236,12 @@ def test_a_command_with_a_wrong_patch() -> None:
     assert plan is not None and [(c.type, str(c.path), c.after) for c in plan.changes] == [
         ("add", "/nowhere/test.txt", "Content")
     ]
+
+
+def test_a_patch_that_is_cut_off_anywhere_is_none() -> None:
+    whole = body(
+        "*** Add File: n", "+x", "*** Update File: m", "*** Move to: k", "@@ f", " a", "-b", "*** Delete File: g"
+    )
+    for end in range(len(whole)):
+        with pytest.raises(PatchFormatError, match="missing Begin/End markers"):
+            parse(whole[:end])

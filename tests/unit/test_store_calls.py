@@ -37,7 +37,10 @@ async def test_calls_come_from_a_place_on_with_their_waits(tmp_path: Path) -> No
             "greet": ("running", None, []),
             "question": ("running", None, []),
         }
-        assert told["greet"]["title"] == "Ada"  # the first text it was given
+        assert {name: (call["title"], call["given"]) for name, call in told.items()} == {
+            "greet": ("", {"count": 2, "name": "Ada"}),  # no title yet: the panel names it by what it was given
+            "question": ("", {"questions": [QUESTION]}),
+        }
         await asyncio.sleep(0.05)
         ws.permissions.reply(ws.permissions.pending()[0].id, "once")
         ws.questions.reply(ws.questions.pending()[0].id, [["A"]])

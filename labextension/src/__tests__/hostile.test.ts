@@ -30,6 +30,7 @@ const diffOf = (text: string): string => `--- a\n+++ b\n@@ -1,1 +1,1 @@\n-${text
 /** A part with `text` wherever a text can be. */
 function full(text: string, rest: Partial<CardPart> = {}): CardPart {
   const rule = { permission: text, pattern: text, action: 'ask' as const, origin: text };
+  const cell = { index: 0, id: text, type: text, executed: 1, line: 0, source: 1, output: 1, outputs: 1 };
   return part(
     {
       status: 'completed', output: text, title: text, error: text, raw: text, input: { [text]: text }, metadata: { [text]: text },
@@ -41,6 +42,7 @@ function full(text: string, rest: Partial<CardPart> = {}): CardPart {
       decisions: [{ permission: text, patterns: [text, text], action: 'allow', by: text, rule, rules: [rule, rule], message: text, note: text }],
       tasks: [{ content: text, status: 'pending', priority: text }], table: { columns: [text], rows: [[text]], total: 1 },
       answered: [{ questions: [{ question: text, header: text }], answers: [[text]], by: text }], progress: { value: 1, message: text },
+      cells: { cells: [cell, { ...cell, type: 'code' }], total: 9, language: text, notes: [text] },
       children: [part({ status: 'error', error: text }, { label: text, outcome: text as never }, { id: text, tool: text })]
     },
     { tool: text, id: text, ...rest }

@@ -156,6 +156,36 @@ export interface CardTable {
   total: number;
 }
 
+/** A cell of a notebook that was read. */
+export interface CardCell {
+  /** Its place in the notebook, from 0. */
+  index: number;
+  id?: string;
+  /** `code`, `markdown`, `raw`, or another word. */
+  type: string;
+  /** The number of its last run. */
+  executed?: number;
+  /** The line of the output, from 0, where its source begins. */
+  line: number;
+  /** Lines of its source. */
+  source: number;
+  /** Lines of its outputs' text, which follow one line after the source. */
+  output: number;
+  /** How many outputs it has. */
+  outputs?: number;
+}
+
+/** A notebook that was read; what its cells hold stands in the call's output. */
+export interface CardCells {
+  cells: CardCell[];
+  /** How many the notebook has. */
+  total: number;
+  /** What its code is written in; may be empty. */
+  language: string;
+  /** What there is to know of it, such as that it is open with unsaved changes. */
+  notes: string[];
+}
+
 /** A permission decision that was taken for this call. */
 export interface CardDecision {
   /** The permission that was asked for. */
@@ -275,6 +305,8 @@ export interface CardUi {
   tasks?: CardTask[];
   /** The result's rows; the output says the same for the model. */
   table?: CardTable;
+  /** The cells of a notebook that was read. */
+  cells?: CardCells;
   /** Names of files that belong to the result. */
   files?: string[];
   /** Lines of the output that a person is shown, first index and the one after the last; absent: all. */

@@ -10,6 +10,9 @@ from .rules import Action, Rule
 Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]
 """An answer. The tuple carries a word to the model about why not."""
 
+TOGETHER = "answered together with another ask"
+"""`Decision.message` of an ask that another one's answer "always" covered."""
+
 
 @dataclass(slots=True)
 class PermissionRequest:
@@ -27,6 +30,7 @@ class PermissionRequest:
         rule: the rule that says ask.
         rules: the rule that decides each pattern, in the order of `patterns`.
         asked: Unix milliseconds.
+        also: what the call needs besides and rules ask for too, but OpenCode does not name (where a file is moved to).
     """
 
     id: str
@@ -40,6 +44,12 @@ class PermissionRequest:
     rule: Rule | None = None
     asked: int = 0
     rules: list[Rule] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
+
+    @property
+    def everything(self) -> list[str]:
+        """All that the answer is about, for a text that shows nothing else: `patterns` and `also`."""
+        return [*self.patterns, *self.also]
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's form: the payload of ``permission.asked``."""

@@ -14,6 +14,7 @@ from ..wildcard import match
 
 Action = Literal["allow", "deny", "ask"]
 ACTIONS: tuple[str, ...] = get_args(Action)
+STRICT: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 RuleConfig = str | Mapping[str, str | Mapping[str, str]]
 """The ``permission`` entry of a config: one action, or action (or pattern -> action) by permission."""

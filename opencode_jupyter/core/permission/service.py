@@ -23,8 +23,8 @@ from ..errors import (
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
 from ..pending import UNHEARD, Waiting
-from .request import Decision, PermissionRequest, Reply
-from .rules import NOT_ANALYSED, Rule, doubted, evaluate, relevant
+from .request import TOGETHER, Decision, PermissionRequest, Reply
+from .rules import NOT_ANALYSED, STRICT, Rule, doubted, evaluate, relevant
 
 log = logging.getLogger(__name__)
 Answer = Literal["once", "always", "reject"]
@@ -87,6 +87,7 @@ class PermissionService:
         patterns: Sequence[str],
         always: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
+        also: Sequence[str] = (),
         ruleset: Sequence[Rule],
         tool: Mapping[str, str] | None = None,
         id: str | None = None,
@@ -100,6 +101,7 @@ class PermissionService:
             patterns: what the call needs it for; none means nothing to allow.
             always: patterns to remember if the person says "for this session".
             metadata: for the card.
+            also: what the call needs it for besides (`judge`): judged too, named where the rules are stricter with it.
             ruleset: the agent's rules and the session's, in that order.
             tool: ``{"messageID", "callID"}`` of the call.
             id: id for the request, ``per_...``; a new one if left out.
@@ -111,7 +113,7 @@ class PermissionService:
             PermissionCorrectedError: the person said no and why.
             ValueError: `session_id` or `id` has a wrong form, or `approve` gave no valid reply.
         """
-        rules = self.check(permission, patterns, ruleset)
+        patterns, rules, besides = self.judge(permission, patterns, also, ruleset)
         asking: Rule | None = None
         for rule in rules:
             if rule.action != "allow":
@@ -133,7 +135,8 @@ class PermissionService:
             id=ids.ascending("permission", id),
             session_id=ids.ascending("session", session_id),
             permission=permission,
-            patterns=[patterns] if isinstance(patterns, str) else list(patterns),
+            patterns=patterns,
+            also=besides,
             metadata=dict(metadata or {}),
             always=list(always),
             tool=dict(tool) if tool is not None else None,
@@ -174,6 +177,32 @@ class PermissionService:
         if status == "deny":
             raise PermissionHookError(PERMISSION, plugin or "this workspace")
         return decision
+
+    def judge(
+        self, permission: str, patterns: Sequence[str], also: Sequence[str], ruleset: Sequence[Rule]
+    ) -> tuple[list[str], list[Rule], list[str]]:
+        """What an ask would name and the rule that decides each, and what else would have to be allowed with it.
+
+        Args:
+            permission: the key.
+            patterns: what OpenCode names.
+            also: what it does not name though the call does it (the place that a file is moved to). One is named where
+                a rule is stricter with it than with all of `patterns`, so that no rule is got round by leaving it out.
+            ruleset: as in `ask`.
+        """
+        named = [patterns] if isinstance(patterns, str) else list(patterns)
+        rules = self.check(permission, named, ruleset)
+        if not also:
+            return named, rules, []
+        limit = max((STRICT[rule.action] for rule in rules), default=0)
+        besides = []
+        for pattern, rule in zip(also, self.check(permission, also, ruleset), strict=True):
+            if STRICT[rule.action] > limit:
+                named.append(pattern)
+                rules.append(rule)
+            elif rule.action != "allow":
+                besides.append(pattern)
+        return named, rules, besides
 
     def check(self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]) -> list[Rule]:
         """The rule that would decide each pattern now. Asks nothing, records nothing."""
@@ -311,7 +340,7 @@ class PermissionService:
         said = str(error) if error is not None else None
         for other in others:
             refusal = PermissionRejectedError(said) if answer == "reject" else None
-            self._settle(other, _Outcome(answer, by, "answered together with another ask", refusal))
+            self._settle(other, _Outcome(answer, by, TOGETHER, refusal))
         return True
 
     def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
@@ -344,9 +373,8 @@ class PermissionService:
         """Whether the session's rules, alone, allow all that is asked."""
         asked = zip(request.patterns, request.rules, strict=False) if request.rules else ()
         approved = {p: _after(self.approved, rule) for p, rule in asked}
-        return all(
-            evaluate(request.permission, p, approved.get(p, self.approved)).action == "allow" for p in request.patterns
-        )
+        needed = [*request.patterns, *request.also]
+        return all(evaluate(request.permission, p, approved.get(p, self.approved)).action == "allow" for p in needed)
 
     def reject_all(
         self,

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
+from ..labels import label_for
 
 if TYPE_CHECKING:
     from .service import Panel
@@ -35,6 +36,8 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
     found = await workspace.store.own_calls(since, MOST)
     waiting = _waiting(panel)
     for call in found["calls"]:
+        given = call.pop("given", None)
+        call["title"] = call["title"] or label_for(call["tool"], given or {})
         call["waits"] += waiting.get(call["id"], [])
     wanted = {call["session"] for call in found["calls"]}
     titles = {}

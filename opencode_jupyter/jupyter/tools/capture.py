@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,10 +36,8 @@ _current: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("openc
 class NoInputError(RuntimeError):
     """The code asked for input."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "input() is not available to code that a tool runs: nobody sees its prompt. Put the value into the code."
-        )
+    def __init__(self, what: str = "input()", instead: str = "Put the value into the code.") -> None:
+        super().__init__(f"{what} is not available to code that a tool runs: nobody sees its prompt. {instead}")
 
 
 class Capture:
@@ -56,6 +55,7 @@ class Capture:
     def __init__(self, shell: Any, *, descriptors: bool) -> None:
         self._shell = shell
         self._patches: list[_Patch] = []
+        self._threads: weakref.WeakKeyDictionary[threading.Thread, contextvars.Context] = weakref.WeakKeyDictionary()
         self._pieces: deque[str] = deque()
         self._queued = 0
         self._taken = 0
@@ -81,7 +81,10 @@ class Capture:
         self._patch(self._shell, "ask_exit", self._instead_of(_leave))
         self._patch(builtins, "input", self._instead_of(_no_input))
         self._patch(getpass, "getpass", self._instead_of(_no_input))
+        self._patch(sys, "breakpointhook", self._instead_of(_no_debugger))
+        self._patch(self._shell.payload_manager, "write_payload", self._payload_to)
         self._patch(threading.Thread, "start", self._start_thread)
+        self._patch(threading, "excepthook", self._thread_failed)
 
     def close(self) -> None:
         """Give everything back; what comes later is not ours."""
@@ -148,6 +151,8 @@ class Capture:
         return self._pipe is None or self._pipe.ended.is_set()
 
     def _from_descriptor(self, text: str) -> bool:
+        while self._queued - self._taken > QUEUED and not self.closed:
+            time.sleep(0.005)  # the pipe fills up, and who writes waits
         if self._finished:
             return False
         self._pieces.append(text)
@@ -213,11 +218,35 @@ class Capture:
 
         return make
 
+    def _payload_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """What is meant for the calling cell's page: the pager (``name?``), a text for the next cell (``%load``)."""
+
+        def write(data: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._mine() or not isinstance(data, dict):
+                return original(data, *args, **kwargs)
+            shown = data.get("data") if data.get("source") == "page" else {"text/plain": data.get("text")}
+            words = words_of(shown) if isinstance(shown, dict) else ""
+            if words:
+                self.write_line(plain([words]))
+            return None
+
+        return write
+
+    def _thread_failed(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A thread's exception is told when its own context, and with it whose output this is, has been left."""
+
+        def told(args: Any) -> None:
+            context = self._threads.get(args.thread) if args.thread is not None else None
+            original(args) if context is None else context.run(original, args)
+
+        return told
+
     def _start_thread(self, original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         @functools.wraps(original)
         def start(thread: threading.Thread) -> None:
             if self._mine():  # before Python 3.14 a thread does not inherit context variables
-                thread.run = functools.partial(contextvars.copy_context().run, thread.run)  # type: ignore[method-assign]
+                self._threads[thread] = context = contextvars.copy_context()
+                thread.run = functools.partial(context.run, thread.run)  # type: ignore[method-assign]
             original(thread)
 
         return start
@@ -241,6 +270,10 @@ def outside() -> Iterator[None]:
 
 def _no_input(*_: Any, **__: Any) -> str:
     raise NoInputError
+
+
+def _no_debugger(*_: Any, **__: Any) -> None:
+    raise NoInputError("breakpoint()", "Print what you want to see.")
 
 
 def _leave(*_: Any, **__: Any) -> None:

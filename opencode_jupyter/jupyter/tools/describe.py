@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import array
 import inspect
+import itertools
 import sys
 import types
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +16,7 @@ from typing import Any
 from . import libraries
 from .paths import Computed
 from .types_of import (
+    among,
     class_attribute,
     instance_dict,
     is_computed,
@@ -27,6 +31,8 @@ from .values import HIDDEN, is_secret, short, spelled
 DOC_LINES = 12
 ATTRIBUTES = 40
 NAMES = 60
+COUNTED = 10_000
+"""Items whose types are counted."""
 TEXT = 2_000
 """Characters of a text that are shown."""
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, OrderedDict, defaultdict)
@@ -81,8 +87,10 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
 def size_of(value: Any) -> str:
     """Length or shape, where it can be known without asking the object; else nothing."""
     kind = type(value)
-    if kind in (*_CONTAINERS, *_TEXTS, range):
+    if among(kind, (*_CONTAINERS, *_TEXTS, range, array.array)):
         return str(len(value))
+    if kind is memoryview:
+        return f"{value.nbytes} bytes"
     base = _plain_base(kind)
     if base is not None:
         return str(base.__len__(value))
@@ -91,16 +99,20 @@ def size_of(value: Any) -> str:
 
 def _special(value: Any) -> Callable[[Any, Description, int], None] | None:
     kind = type(value)
-    if kind in _TEXTS:
+    if among(kind, _TEXTS):
         return _text
-    if kind in _CONTAINERS:
+    if among(kind, _CONTAINERS):
         return _container
     if kind is types.ModuleType:
         return _module
-    if kind in _FUNCTIONS or kind in (types.MethodType, staticmethod, classmethod):
+    if among(kind, (*_FUNCTIONS, types.MethodType, staticmethod, classmethod)):
         return _function
-    if issubclass(kind, type):
+    if any(base is type for base in mro(kind)):
         return _class
+    if kind is array.array:
+        return _numbers
+    if kind is weakref.ref:
+        return _reference
     if spelled(value):
         return lambda value, out, rows: out.say("value", short(value, TEXT))
     return None
@@ -127,7 +139,7 @@ def _container(value: Any, out: Description, rows: int) -> None:
         return
     keyed = isinstance(value, dict)
     try:
-        items = list(dict.items(value)) if keyed else list(value)
+        items = list(itertools.islice(dict.items(value) if keyed else value, COUNTED))
     except RuntimeError:
         out.lines.append("(another thread is changing it)")
         return
@@ -136,8 +148,9 @@ def _container(value: Any, out: Description, rows: int) -> None:
         kind = type_name(type(item[1] if keyed else item))
         kinds[kind] = kinds.get(kind, 0) + 1
     common = sorted(kinds.items(), key=lambda pair: -pair[1])
+    counted = f" (of the first {COUNTED:,})" if len(value) > COUNTED else ""
     out.say(
-        "values" if keyed else "items",
+        ("values" if keyed else "items") + counted,
         ", ".join(f"{n} {kind}" for kind, n in common[:6]) + (", …" if common[6:] else ""),
     )
     most = max(rows, 10)
@@ -149,8 +162,20 @@ def _container(value: Any, out: Description, rows: int) -> None:
             out.lines.append(
                 f"  [{i}] {short(item, 200)}" if type(value) in (list, tuple, deque) else f"  {short(item, 200)}"
             )
-    if len(items) > most:
-        out.lines.append(f"  … {len(items) - most} more")
+    if len(value) > most:
+        out.lines.append(f"  … {len(value) - most} more")
+
+
+def _numbers(value: Any, out: Description, rows: int) -> None:
+    out.say("type code", value.typecode)
+    out.say("memory", libraries.size_words(len(value) * value.itemsize))
+    first = value[: max(rows, 10)].tolist()
+    out.say("first values", ", ".join(map(short, first)) + (", …" if len(value) > len(first) else ""))
+
+
+def _reference(value: Any, out: Description, rows: int) -> None:
+    found = value()  # C code, which looks the object up
+    out.say("refers to", "nothing any more" if found is None else short(found, 200))
 
 
 def _module(value: types.ModuleType, out: Description, rows: int) -> None:
@@ -168,7 +193,7 @@ def _function(value: Any, out: Description, rows: int) -> None:
     if type(value) in (staticmethod, classmethod, types.MethodType):
         value = value.__func__
     if type(value) is not types.FunctionType:
-        text = getattr(value, "__text_signature__", None) if type(value) in _FUNCTIONS else None
+        text = getattr(value, "__text_signature__", None) if among(type(value), _FUNCTIONS) else None
         if type(text) is str:
             out.say("signature", f"{value.__name__}{text.replace('$', '')}")
         _doc(getattr(value, "__doc__", None) if type(value) in _FUNCTIONS else None, out)
@@ -240,17 +265,18 @@ def _object(value: Any, out: Description) -> None:
     base = _plain_base(kind)
     if base is not None:
         out.say("derived from", base.__name__)
-        plain = list(dict.items(value)) if issubclass(base, dict) else None
-        items = plain if plain is not None else list(base.__iter__(value))
-        for item in items[:10]:
+        plain = list(itertools.islice(dict.items(value), 10)) if base is dict else None
+        items = plain if plain is not None else list(itertools.islice(base.__iter__(value), 10))
+        for item in items:
             if plain is not None:
                 shown = HIDDEN if is_secret(item[0], item[1]) else short(item[1], 200)
                 out.lines.append(f"  {short(item[0])}: {shown}")
             else:
                 out.lines.append(f"  {short(item, 200)}")
-        if len(items) > 10:
-            out.lines.append(f"  … {len(items) - 10} more")
-    if BaseException in mro(kind):
+        count = base.__len__(value)
+        if count > 10:
+            out.lines.append(f"  … {count - 10} more")
+    if among(BaseException, mro(kind)):
         out.say("arguments", short(BaseException.__dict__["args"].__get__(value), 200))
     own = {n: v for n, v in {**slots_of(value), **instance_dict(value)}.items() if type(n) is str and n[:2] != "__"}
     _where(kind, out)
@@ -275,7 +301,7 @@ def _members(cls: type, out: Description) -> None:
         for name, found in namespace(base).items():
             if name.startswith("_"):
                 continue
-            if type(found) in (types.FunctionType, staticmethod, classmethod):
+            if among(type(found), (types.FunctionType, staticmethod, classmethod)):
                 methods.append(name)
             elif type(found) is not types.MemberDescriptorType and is_computed(found):
                 computed.append(name)
@@ -299,16 +325,21 @@ def _computed(value: Computed) -> Description:
 
 def _plain_base(kind: type) -> Any:
     """The builtin container that a class derives from, if it does; its C code can be asked past the class's own."""
-    if kind in (*_CONTAINERS, *_TEXTS) or libraries.known(kind):
+    if among(kind, (*_CONTAINERS, *_TEXTS)) or libraries.known(kind):
         return None
-    return next((base for base in (dict, list, tuple, set, frozenset, deque) if base in mro(kind)), None)
+    return next((base for base in (dict, list, tuple, set, frozenset, deque) if among(base, mro(kind))), None)
+
+
+def _module_name(function: types.FunctionType) -> str:
+    name = function.__module__
+    return name if type(name) is str else ""
 
 
 def _where(cls: type, out: Description) -> None:
     if module_of(cls) in ("builtins", ""):
         return
     for found in namespace(cls).values():
-        if type(found) is types.FunctionType and found.__module__ == module_of(cls):
+        if type(found) is types.FunctionType and _module_name(found) == module_of(cls):
             line = namespace(cls).get("__firstlineno__")
             out.say("defined in", found.__code__.co_filename + (f", line {line}" if type(line) is int else ""))
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.errors import ToolError
+from ...text.encoding import printable
 
 
 class CodeError(ToolError):
@@ -13,5 +14,5 @@ class CodeError(ToolError):
     """
 
     def __init__(self, message: str, exception: BaseException | None = None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.exception = exception

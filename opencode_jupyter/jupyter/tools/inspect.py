@@ -88,13 +88,18 @@ def _one(shell: Any, path: str, rows: int) -> ToolResult:
     )
 
 
+def _row(name: str, value: Any) -> dict[str, Any]:
+    kind = type_name(type(value))
+    try:
+        shown = HIDDEN if is_secret(name, value) else short(value)
+        return {"type": kind, "size": size_of(value), "value": shown}
+    except Exception as error:  # one odd object must not hide the others
+        return {"type": kind, "size": "", "value": f"(can't be described: {type(error).__name__})"}
+
+
 def _all(shell: Any) -> ToolResult:
     names = variables(shell)
-    records = []
-    for name in names[:LISTED]:
-        value = shell.user_ns.get(name)
-        shown = HIDDEN if is_secret(name, value) else short(value)
-        records.append({"name": name, "type": type_name(type(value)), "size": size_of(value), "value": shown})
+    records = [{"name": name, **_row(name, shell.user_ns.get(name))} for name in names[:LISTED]]
     rows = [["name", "type", "size", "value"], *([*map(str, record.values())] for record in records)]
     lines = [line[2:] for line in grid(rows)] if records else ["The user has made no variables yet."]
     if len(names) > LISTED:

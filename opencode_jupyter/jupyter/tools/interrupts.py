@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from .breath import Breath
+
 STOP_SIGNAL = getattr(signal, "SIGURG", signal.SIGINT)
 DOUBLE_FROM = 3
 """From this request on the code is hit twice: once where it is, and again in the handler that swallowed the first.
@@ -54,8 +56,12 @@ class Interrupts:
         self._before: dict[int, Any] = {}
         self._around: dict[int, Any] = {}
         self._mine: Callable[[], bool] | None = None
+        self._between: Callable[[], bool] | None = None
         self._trace_before: Any = None
         self._tracing = False
+        self.heard = 0.0
+        """When the thread that asks last ran (`time.monotonic`)."""
+        self._breath = Breath(lambda: self.heard, self._pulse_in_c)
 
     # ------------------------------------------------------------------ from any thread
 
@@ -77,9 +83,11 @@ class Interrupts:
     def __enter__(self) -> Self:
         for number in {signal.SIGINT, STOP_SIGNAL}:
             self._before[number] = signal.signal(number, self._handle)
+        self._breath.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._breath.end()
         for number, before in self._before.items():
             if signal.getsignal(number) == self._handle:  # else the code has put its own there
                 signal.signal(number, signal.SIG_DFL if before is None else before)
@@ -87,6 +95,7 @@ class Interrupts:
 
     def guard(self, code: Callable[[], Any]) -> Ended:
         """Call `code`; a signal raises `KeyboardInterrupt` inside it, and nowhere else."""
+        trace = sys.gettrace()
         try:
             try:
                 self._open = True
@@ -100,6 +109,8 @@ class Interrupts:
             return Ended(error=error)
         finally:
             self._stop_tracing()
+            if sys.gettrace() is not trace:  # a debugger that the code began would stop in the next cell
+                sys.settrace(trace)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and not self._by_windows():
@@ -125,27 +136,35 @@ class Interrupts:
         elif self._open:
             self._do_pulse()
 
-    def watch(self, mine: Callable[[], bool]) -> None:
+    def watch(self, mine: Callable[[], bool], between: Callable[[], bool]) -> None:
         """Until `unwatch`, signals also reach tasks that the code started, which run outside the guard.
 
         Args:
             mine: whether the code that runs at this moment is such a task.
+            between: whether it is what takes the guarded code from step to step; then the next step is hit.
         """
         self._mine = mine
+        self._between = between
+        self._breath.begin()
         for number in {signal.SIGINT, STOP_SIGNAL}:
             self._around[number] = signal.signal(number, self._handle_task)
 
     def unwatch(self) -> None:
         """End `watch`."""
+        self._breath.end()
         for number, before in self._around.items():
             if signal.getsignal(number) == self._handle_task:  # else a cell has its own now, and puts ours back: idle
                 signal.signal(number, signal.SIG_DFL if before is None else before)
-        self._mine = None
+        self._mine = self._between = None
 
     def _handle_task(self, number: int, frame: FrameType | None) -> None:
         before = self._around.get(number)
         if callable(before):
             before(number, frame)
+        if self._between is not None and self._between():
+            if number == signal.SIGINT:
+                self._person()
+            return
         if self._mine is None or not self._mine():
             return
         if number == signal.SIGINT:
@@ -170,10 +189,14 @@ class Interrupts:
         finally:
             self._pulsing = False
 
+    def _pulse_in_c(self) -> None:
+        if self._open or (self._mine is not None and self._mine()):
+            self._do_pulse()
+
     def _person(self) -> None:
         self.by_person = True
         outer = getattr(self._before.get(signal.SIGINT), "__self__", None)
-        if isinstance(outer, Interrupts):
+        if isinstance(outer, Interrupts) and outer is not self:  # it is ours where a step of a task began
             outer._person()
 
     def _by_windows(self) -> bool:

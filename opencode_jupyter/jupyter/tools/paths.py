@@ -12,6 +12,7 @@ from typing import Any
 from ...core.errors import ToolError
 from .types_of import (
     Missing,
+    among,
     class_attribute,
     instance_dict,
     is_computed,
@@ -91,12 +92,12 @@ def _key(node: ast.expr, owner: Any, variables: Mapping[str, Any]) -> Any:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
     if isinstance(node, ast.Name):  # a magic's line takes quotes away: d["a"] comes as d[a]
-        if type(owner) not in _INDEXED and node.id not in variables:
+        if not among(type(owner), _INDEXED) and node.id not in variables:
             return node.id
-        if type(owner) in _KEYED and node.id in dict.keys(owner):
+        if among(type(owner), _KEYED) and node.id in dict.keys(owner):
             return node.id
         found = variables.get(node.id, Missing)
-        if type(found) in (str, int, float, bool, bytes):
+        if among(type(found), (str, int, float, bool, bytes)):
             return found
         return node.id
     raise ToolError(f"[{ast.unparse(node)[:60]}] would have to be run; write the index out, such as [0] or ['key'].")
@@ -117,7 +118,7 @@ def attribute(owner: Any, name: str, path: str) -> Any:
     found = _of_library(owner, name)
     if found is not Missing:
         return found
-    if issubclass(kind, type):
+    if any(base is type for base in mro(kind)):
         found = class_attribute(owner, name)
         if found is not Missing:
             return Computed(owner, name, found) if is_computed(found) else found
@@ -160,9 +161,9 @@ def item(owner: Any, key: Any, path: str) -> Any:
     """
     kind = type(owner)
     try:
-        if kind in _INDEXED:
+        if among(kind, _INDEXED):
             return owner[key]
-        if kind in _KEYED:
+        if among(kind, _KEYED):
             found = dict.get(owner, key, Missing)
             if found is Missing:
                 raise ToolError(f"{path} has no key {key!r}." + near(key, dict.keys(owner)))

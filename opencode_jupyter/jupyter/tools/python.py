@@ -17,6 +17,7 @@ from ...core.tool import Tool
 from ...tools._builtin import builtin
 from ..live import LIVE_AFTER
 from .capture import Capture, current
+from .children import interrupt_children
 from .failure import CodeError
 from .live import LiveOutput
 from .run import CodeRun, Outcome
@@ -128,6 +129,7 @@ async def _wait(
             raise ToolError(NO_THREAD)
         if finished.done():
             return finished.result()
+        run.heard()
         live.update(WAITING if run.began is None else None)
         if run.left_running and time.monotonic() >= again:
             again = time.monotonic() + BETWEEN
@@ -140,6 +142,7 @@ async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
     """End the code; False if it goes on."""
     for _ in range(ATTEMPTS):
         run.stop()
+        await asyncio.to_thread(interrupt_children, run.began_at)
         await asyncio.wait([finished], timeout=BETWEEN)
         if finished.done():
             return True

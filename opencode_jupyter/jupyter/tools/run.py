@@ -17,6 +17,7 @@ import functools
 import inspect
 import itertools
 import linecache
+import math
 import operator
 import sys
 import threading
@@ -29,7 +30,7 @@ from typing import Any, Literal
 from ..waiting import blocking
 from .capture import Capture, current
 from .interrupts import Ended, Interrupts
-from .traceback_text import TracebackText, traceback_of
+from .traceback_text import TracebackText, traceback_of, without_words
 
 _FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
 _numbers = itertools.count(1)
@@ -75,6 +76,8 @@ class CodeRun:
         self.finished: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
         self.began: float | None = None
         """When the main thread took it (`time.monotonic`)."""
+        self.began_at = math.inf
+        """The same on the clock (`time.time`)."""
 
     # ------------------------------------------------------------------ from any thread
 
@@ -93,6 +96,10 @@ class CodeRun:
         """Whether a person interrupted tasks of the code, of which others may go on."""
         return self._task is not None and self._interrupts.by_person
 
+    def heard(self) -> None:
+        """Say that the thread that would end it runs: it is let in from time to time while this does not come."""
+        self._interrupts.heard = time.monotonic()
+
     def poke(self) -> None:
         """Wake the main thread for a pulse."""
         if self.began is not None and not self.finished.done():
@@ -108,7 +115,7 @@ class CodeRun:
         """
         if not self.finished.set_running_or_notify_cancel():
             return
-        self.began = time.monotonic()
+        self.began, self.began_at = time.monotonic(), time.time()
         outcome: Outcome | None = None
         try:
             flush_figures()  # those of the cell that calls are the cell's
@@ -123,7 +130,8 @@ class CodeRun:
                 if outcome is not None:
                     self._capture.close()
             if self._task is not None:  # it has not had its first step yet
-                self._interrupts.watch(lambda: current() is self._capture)
+                loop, driver = self._task
+                self._interrupts.watch(lambda: current() is self._capture, lambda: asyncio.current_task(loop) is driver)
         except BaseException as error:
             self._capture.close()
             self.finished.set_exception(error)
@@ -195,8 +203,12 @@ class CodeRun:
             if self._interrupts.asked:
                 return Outcome("stopped")
         told = self._interrupts.guard(lambda: traceback_of(self._shell, error))
+        if self._interrupts.asked and told.error is not None:
+            return Outcome("stopped")
+        if self._interrupts.by_person and told.error is not None:
+            return Outcome("interrupted")
         if told.error is not None:
-            return Outcome("stopped" if self._interrupts.asked else "interrupted")
+            return Outcome("error", error.with_traceback(None), without_words(error, told.error))
         return Outcome("error", error.with_traceback(None), told.value)
 
     # ------------------------------------------------------------------ as a cell

@@ -10,8 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ...text.encoding import printable
+
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
 """A longer traceback is cut in the middle: where it began and what was raised are at its ends."""
+LINE_CHARS = 2_000
+"""So is a longer line, such as the words of an exception that holds a whole table."""
+MEMBERS = 20
+"""Exceptions shown of a group."""
 DEEPEST, OUTER, INNER = 100, 20, 40
 """A traceback of more frames is shown by so many at its ends: IPython takes 20 ms for each, a recursion has 1000."""
 _ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
@@ -43,8 +49,34 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
         lines = traceback.format_exception(type(error), error, at)
     if left_out:
         lines.insert(-1, f"[{left_out} frames in the middle are left out]")
+    if isinstance(error, BaseExceptionGroup):
+        lines += _members(error, "  ")
     coloured = _joined_lines(lines)
     return TracebackText(_plain(coloured), coloured)
+
+
+def without_words(error: BaseException, failed: BaseException) -> TracebackText:
+    """What can be said of an exception that can't be shown: its own methods fail, or end the code."""
+    text = f"{type(error).__name__}: (its text can't be had: that raised {type(failed).__name__})"
+    return TracebackText(text, text)
+
+
+def _members(group: BaseExceptionGroup[Any], indent: str) -> list[str]:
+    """The exceptions in a group, which IPython does not show: a line for each, with where it was raised."""
+    lines = []
+    for error in group.exceptions[:MEMBERS]:
+        try:
+            words = f": {error}"
+        except Exception:
+            words = ""
+        frames = _theirs(error.__traceback__)
+        at = f" ({frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno})" if frames else ""
+        lines.append(f"{indent}- {type(error).__name__}{words}{at}")
+        if isinstance(error, BaseExceptionGroup) and len(indent) < DEEPEST:
+            lines += _members(error, indent + "  ")
+    if len(group.exceptions) > MEMBERS:
+        lines.append(f"{indent}- {len(group.exceptions) - MEMBERS} more")
+    return lines
 
 
 def plain(lines: Iterable[str]) -> str:
@@ -53,7 +85,8 @@ def plain(lines: Iterable[str]) -> str:
 
 
 def _joined_lines(lines: Iterable[str]) -> str:
-    return _cut("\n".join(str(line).rstrip("\n") for line in lines))
+    text = "\n".join(str(line).rstrip("\n") for line in lines)
+    return printable(_cut("\n".join(map(_cut_line, text.split("\n")))))
 
 
 def _plain(coloured: str) -> str:
@@ -85,6 +118,13 @@ def _formatted(shell: Any, error: BaseException, at: TracebackType | None) -> li
     if isinstance(error, SyntaxError) and at is None:
         return list(shell.SyntaxTB.structured_traceback(type(error), error, []))
     return list(shell.InteractiveTB.structured_traceback(type(error), error, at, tb_offset=0))
+
+
+def _cut_line(line: str) -> str:
+    if len(line) <= LINE_CHARS:
+        return line
+    half = LINE_CHARS // 2
+    return f"{line[:half]}\x1b[0m [... {len(line) - 2 * half} characters left out ...] {line[-half:]}"
 
 
 def _cut(text: str) -> str:

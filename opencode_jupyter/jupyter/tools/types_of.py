@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterable
 from typing import Any
 
 _MRO = type.__dict__["__mro__"]
@@ -13,6 +14,11 @@ _MODULE = type.__dict__["__module__"]
 
 Missing = object()
 """There is no such attribute."""
+
+
+def among(kind: type, types_: Iterable[object]) -> bool:
+    """Whether a type is one of these. ``in`` would ask its metaclass, which may compare and hash as it likes."""
+    return any(kind is one for one in types_)
 
 
 def mro(cls: type) -> tuple[type, ...]:
@@ -88,6 +94,6 @@ def is_computed(found: Any) -> bool:
     """Whether an attribute of a class is one that code computes (a property, another descriptor)."""
     plain = (types.FunctionType, classmethod, staticmethod, types.BuiltinFunctionType, types.MethodDescriptorType)
     kind = type(found)
-    if kind in plain or kind in (types.WrapperDescriptorType, types.ClassMethodDescriptorType):
+    if among(kind, (*plain, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
         return False
     return class_attribute(kind, "__get__") is not Missing

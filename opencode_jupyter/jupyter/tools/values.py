@@ -19,7 +19,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any
 
-from .types_of import is_library_type, module_of, type_name
+from .types_of import among, is_library_type, module_of, mro, type_name
 
 ROOM = 80
 """Characters of a short value."""
@@ -54,7 +54,7 @@ def is_secret(name: Any, value: Any) -> bool:
     """Whether a value should not be shown, by the name it goes under. Numbers are none: ``max_tokens``."""
     if type(name) is bytes:  # os.environ keeps bytes
         name = name.decode("utf-8", "replace")
-    return type(name) is str and type(value) in (str, bytes) and _SECRET.search(name) is not None
+    return type(name) is str and among(type(value), (str, bytes)) and _SECRET.search(name) is not None
 
 
 def is_secret_column(label: Any) -> bool:
@@ -67,9 +67,10 @@ def spelled(value: Any) -> bool:
     kind = type(value)
     return (
         kind is int
-        or kind in _BY_REPR
+        or among(kind, _BY_REPR)
         or _is_numpy_scalar(kind)
-        or (kind is datetime.datetime and type(value.tzinfo) in _ZONES)
+        or _is_pandas_scalar(value, kind)
+        or (kind is datetime.datetime and among(type(value.tzinfo), _ZONES))
     )
 
 
@@ -90,11 +91,11 @@ class _Speller:
         kind = type(value)
         if kind is int:
             text = repr(value) if value.bit_length() <= BITS else f"(an integer of {value.bit_length():,} bits)"
-        elif kind in (str, bytes, bytearray):
+        elif among(kind, (str, bytes, bytearray)):
             text = self._text(value)
-        elif spelled(value) and not _is_numpy_scalar(kind):
+        elif spelled(value) and not _is_numpy_scalar(kind) and not _is_pandas_scalar(value, kind):
             text = repr(value)
-        elif kind in _PAIRS or kind in _BRACKETS:
+        elif among(kind, _PAIRS) or among(kind, _BRACKETS):
             text = self._container(value, kind, depth)
         else:
             text = _other(value, kind)
@@ -114,7 +115,7 @@ class _Speller:
             return f"{name} of {count}"
         self._inside.add(id(value))
         try:
-            if kind in _PAIRS:
+            if among(kind, _PAIRS):
                 inner, head = self._pairs(value.items(), count, depth), _PAIRS[kind]
                 inner = "{" + inner + "}"
             else:
@@ -149,22 +150,29 @@ def _other(value: Any, kind: type) -> str:
     if kind is types.ModuleType:
         name = vars(value).get("__name__")
         return f"<module {name}>" if type(name) is str else "<module>"
-    if kind in (types.FunctionType, types.BuiltinFunctionType):
+    if among(kind, (types.FunctionType, types.BuiltinFunctionType)):
         name = value.__qualname__
         return f"<function {name}>" if type(name) is str else "<function>"
-    if issubclass(kind, type):
+    if any(base is type for base in mro(kind)):
         return f"<class {type_name(value)}>"
     if is_library_type(kind, "numpy", "ndarray"):
         return f"<array {value.dtype} {value.shape}>" if value.dtype.names is None else f"<array {value.shape}>"
     if _is_numpy_scalar(kind):
         return short(value.item())
-    if any(is_library_type(kind, "pandas", one) for one in ("Timestamp", "Timedelta", "Period")):
+    if _is_pandas_scalar(value, kind):
         return str(value)
-    if is_library_type(kind, "pandas._libs.missing", "NAType"):
-        return "<NA>"
-    if is_library_type(kind, "pandas._libs.tslibs.nattype", "NaTType"):
-        return "NaT"
     return f"<{type_name(kind)} object>"
+
+
+def _is_pandas_scalar(value: Any, kind: type) -> bool:
+    """Whether it is one of pandas' own times, in a time zone whose code is known, or its word for nothing."""
+    if is_library_type(kind, "pandas", "Timestamp"):
+        zone = type(value.tzinfo)
+        return among(zone, _ZONES) or module_of(zone).partition(".")[0] in ("pytz", "dateutil")
+    return any(is_library_type(kind, "pandas", one) for one in ("Timedelta", "Period")) or (
+        is_library_type(kind, "pandas._libs.missing", "NAType")
+        or is_library_type(kind, "pandas._libs.tslibs.nattype", "NaTType")
+    )
 
 
 def _is_numpy_scalar(kind: type) -> bool:

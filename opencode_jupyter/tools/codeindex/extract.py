@@ -30,8 +30,9 @@ OTHER = frozenset(f".{extension}" for extension in _OTHER.split())
 KNOWN = PYTHON | PROSE | NOTEBOOK | OTHER
 """Extensions of what is indexed."""
 
-Row = tuple[str, str, int, int, str, str, str, str, str, str, bytes]
-"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; its steps."""
+Row = tuple[str, str, int, int, str, str, str, str, str, str, bytes, str]
+"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; its vector; the
+words of its name with those of the class it is in."""
 
 _TESTS = re.compile(r"(^|/)(tests?|testing|conftest|test_[^/]*|[^/]*_test)(\.py)?(/|$)", re.IGNORECASE)
 
@@ -85,19 +86,21 @@ def rows(path: str, data: bytes) -> list[Row]:
 
 def _row(piece: Piece, place: str) -> Row:
     outer, _, name = piece.symbol.rpartition(".")
+    within = ""
     if piece.kind == "module":
         name_words, around = place.rsplit(" ", 1)[-1], place
     elif piece.kind in ("section", "cell"):
         name_words, around = terms(piece.symbol), place
     else:
-        name_words, around = " ".join(parts(name)), f"{' '.join(parts(outer))} {place}"
+        within = " ".join(parts(outer))
+        name_words, around = " ".join(parts(name)), f"{within} {place}"
     first, _, rest = piece.doc.partition("\n\n")
     signature, summary = distinct(piece.signature, 40), terms(first[:600])
     body = distinct(piece.body[:8000], BODY_TERMS)
     table = meanings()
     used = list(dict.fromkeys([*signature.split(), *body.split()]))
-    bits = table.bits([*name_words.split(), *summary.split()], used) if piece.kind not in ("module", "code") else 0
-    about = bits.to_bytes(table.width, "big")
+    said = [*name_words.split(), *summary.split()]
+    about = table.vector(said, used) if piece.kind not in ("module", "code") else bytes(table.size)
     rest = terms(rest[:DOC_TERMS])
     return (
         piece.kind,
@@ -111,6 +114,7 @@ def _row(piece: Piece, place: str) -> Row:
         rest,
         body,
         about,
+        f"{within} {name_words}" if within else name_words,
     )
 
 

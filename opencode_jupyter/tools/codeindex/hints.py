@@ -1,23 +1,41 @@
-"""What a question describes without naming it: "how far apart two places on earth are" is a haversine."""
+"""What a question describes without naming it: "how far apart two places on earth are" is a haversine.
+
+A table of well-known pieces of code (`techniques.txt`) says how each is called, what its code holds, and in which ways
+people ask for it who do not know the name. A question is compared with each way of asking: by the words they share
+(rare ones count more) and by where both point (`meaning`).
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .meaning import meanings
 from .terms import STOP, words
 from .vocabulary import techniques
 
-LEAST, FLOOR = 0.5, 0.4
-"""How much of a question a description must cover, and what it covers when it is worth nothing."""
-BESIDE = 0.75
-"""What the others must cover of what the best covers."""
-MOST = 3
-"""Descriptions that count for one question."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+POINTING = 0.6
+"""What it counts that both point the same way; the rest is for the words they share."""
+SLOPE = 0.6
+"""How much a long way of asking is held against it, 1 as in a cosine."""
 RELATED = 0.5
 """What a word of nearly the same meaning counts."""
+LEAST, FLOOR = 0.5, 0.4
+"""How near the nearest way of asking must be, and how near it is when it is worth nothing."""
+BESIDE = 0.75
+"""How near the others must be beside the nearest."""
+PART = 2048
+"""Ways of asking that are worked on at once."""
+MOST = 4
+"""Descriptions that count for one question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +43,7 @@ class Hint:
     """A well-known piece of code that a question seems to describe.
 
     Attributes:
-        worth: how much of the question it explains, 0 to 1.
+        worth: how surely it is meant, 0 to 1.
         names: what it is called; each a set of words that belong together.
         code: words of its code.
     """
@@ -34,9 +52,9 @@ class Hint:
     names: tuple[frozenset[str], ...]
     code: tuple[str, ...]
 
-    def named(self) -> str:
-        """What to match with FTS5 to find it by its names."""
-        return " OR ".join("(" + " AND ".join(f'"{word}"' for word in sorted(name)) + ")" for name in self.names)
+    def named(self) -> list[str]:
+        """What to match with FTS5 to find it by its names, one after the other."""
+        return [" AND ".join(f'"{word}"' for word in sorted(name)) for name in self.names]
 
     def made_of(self) -> str:
         """What to match with FTS5 to find it by its code, two words of it; empty if none is known."""
@@ -45,55 +63,111 @@ class Hint:
         return " OR ".join(f'("{one}" AND "{other}")' for one, other in combinations(self.code, 2))
 
 
-@dataclass(frozen=True, slots=True)
-class _Technique:
-    names: tuple[frozenset[str], ...]
-    code: tuple[str, ...]
-    said: frozenset[str]
-
-
-def hints(asked: tuple[tuple[str, float, tuple[str, ...]], ...]) -> list[Hint]:
-    """The well-known pieces of code that a question describes, best first.
+def hints(asked: tuple[tuple[str, float, tuple[str, ...]], ...], direction: NDArray[Any] | None) -> list[Hint]:
+    """The well-known pieces of code that a question describes, surest first.
 
     Args:
         asked: the question's words, each with its weight and words of nearly the same meaning.
+        direction: where it points.
     """
-    table, holders = _table()
-    usual = math.log(1 + len(table))
-    rarity = {word: math.log(1 + len(table) / len(holders[word])) if word in holders else usual for word, _, _ in asked}
-    everything = sum(rarity[word] * weight for word, weight, _ in asked)
-    covered: dict[int, float] = {}
-    matched: dict[int, int] = {}
-    for word, weight, others in asked:
-        whole = rarity[word] * weight
-        mine = dict.fromkeys((place for other in others for place in holders.get(other, ())), RELATED)
-        mine |= dict.fromkeys(holders.get(word, ()), 1.0)
-        for place, share in mine.items():
-            covered[place] = covered.get(place, 0.0) + share * whole
-            matched[place] = matched.get(place, 0) + 1
-    few = min(2, len(asked))
-    ranked = sorted(
-        ((worth / everything, -place) for place, worth in covered.items() if matched[place] >= few), reverse=True
-    )
-    best = [(worth, -place) for worth, place in ranked[:MOST] if worth >= max(LEAST, BESIDE * ranked[0][0])]
-    return [Hint((worth - FLOOR) / (1 - FLOOR), table[place].names, table[place].code) for worth, place in best]
+    table = _table()
+    near = table.shared(asked)
+    if direction is not None:
+        near = (1 - POINTING) * near + POINTING * np.maximum(table.towards(direction), 0)
+    best = np.maximum.reduceat(near, table.starts)
+    order = np.argsort(-best, kind="stable")[:MOST]
+    chosen = [int(place) for place in order if best[place] >= max(LEAST, BESIDE * best[order[0]])]
+    return [Hint((float(best[place]) - FLOOR) / (1 - FLOOR), *table.entries[place]) for place in chosen]
+
+
+class _Table:
+    """The ways of asking, side by side.
+
+    Attributes:
+        entries: names and code of each piece of code.
+        starts: where each one's ways of asking begin.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[tuple[frozenset[str], ...], tuple[str, ...]]] = []
+        starts: list[int] = []
+        asks: list[frozenset[str]] = []
+        for names, code, ways in techniques():
+            called = tuple(dict.fromkeys(filter(None, map(_terms, names))))
+            used = tuple(dict.fromkeys(term for word in code for term in _parts(word)))
+            self.entries.append((called, used))
+            starts.append(len(asks))
+            asks += [*called, *map(_terms, ways)]
+        self.starts = np.array(starts)
+        holders: dict[str, list[int]] = {}
+        for place, ask in enumerate(asks):
+            for term in ask:
+                holders.setdefault(term, []).append(place)
+        self._usual = math.log(1 + len(asks))
+        self._rarity = {term: math.log(1 + len(asks) / len(places)) for term, places in holders.items()}
+        self._holders = {term: np.array(places, np.int32) for term, places in holders.items()}
+        sizes = np.sqrt(np.array([sum([self._rarity[term] for term in ask]) for ask in asks], np.float32))
+        self._sizes = SLOPE * sizes + (1 - SLOPE) * np.median(sizes) + 1e-6
+        self._vectors, self._lengths = _vectors(asks)
+
+    def shared(self, asked: tuple[tuple[str, float, tuple[str, ...]], ...]) -> NDArray[Any]:
+        """For each way of asking, how much it shares with these words, 0 to 1 and a little more."""
+        found = np.zeros(len(self._sizes), np.float32)
+        everything = 0.0
+        for word, weight, others in asked:
+            rarity = self._rarity.get(word, self._usual) * weight
+            everything += rarity
+            mine = np.zeros_like(found)
+            for other in others:
+                if other in self._holders:
+                    mine[self._holders[other]] = RELATED * math.sqrt(rarity * min(rarity, self._rarity[other]))
+            if word in self._holders:
+                mine[self._holders[word]] = rarity
+            found += mine
+        shared: NDArray[Any] = found / (self._sizes * (math.sqrt(everything) + 1e-6))
+        return shared
+
+    def towards(self, direction: NDArray[Any]) -> NDArray[Any]:
+        """For each way of asking, the cosine between where it points and a direction."""
+        near: NDArray[Any] = np.empty(len(self._vectors), np.float32)
+        for at in range(0, len(near), PART):
+            near[at : at + PART] = self._vectors[at : at + PART].astype(np.float32) @ direction
+        near /= self._lengths
+        return near
+
+
+def _vectors(asks: list[frozenset[str]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Where ways of asking point, as signed bytes, and the lengths of these vectors."""
+    table = meanings()
+    said = table.said()
+    by_length: dict[int, tuple[list[int], list[list[int]]]] = {}
+    for place, ask in enumerate(asks):
+        known = [table.places[term] for term in ask if term in table.places]
+        if known:
+            places, rows = by_length.setdefault(len(known), ([], []))
+            places.append(place)
+            rows.append(known)
+    vectors = np.zeros((len(asks), table.size), np.int8)
+    lengths = np.ones(len(asks), np.float32)
+    for places, rows in by_length.values():
+        for at in range(0, len(places), PART):
+            part = places[at : at + PART]
+            sums = said[np.array(rows[at : at + PART])].sum(1, dtype=np.int16).astype(np.float32)
+            sums *= 127 / np.maximum(np.abs(sums).max(1, keepdims=True), 1)
+            vectors[part] = np.rint(sums, out=sums)
+            lengths[part] = np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1)
+    return vectors, lengths
 
 
 @cache
-def _table() -> tuple[list[_Technique], dict[str, list[int]]]:
-    """The techniques, and for each word the places of those that it describes."""
-    table: list[_Technique] = []
-    holders: dict[str, list[int]] = {}
-    for names, code, said in techniques():
-        called = tuple(dict.fromkeys(_terms(" ".join(name)) for name in names))
-        described = frozenset().union(_terms(" ".join(said)), *called)
-        for word in described:
-            holders.setdefault(word, []).append(len(table))
-        used = dict.fromkeys(term for word in code for term in words(word) if term not in STOP)
-        table.append(_Technique(tuple(name for name in called if name), tuple(used), described))
-    return table, holders
+def _table() -> _Table:
+    return _Table()
 
 
-@lru_cache(maxsize=5000)
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(word for word in words(text) if word not in STOP)
+def _terms(said: list[str]) -> frozenset[str]:
+    return frozenset(term for word in said for term in _parts(word))
+
+
+@cache
+def _parts(word: str) -> tuple[str, ...]:
+    return tuple(part for part in words(word) if part not in STOP)

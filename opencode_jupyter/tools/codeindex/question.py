@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from .hints import Hint, hints
-from .meaning import Direction, meanings
+from .meaning import meanings
 from .terms import STOP, stem, words
 from .vocabulary import GROUPS, neighbours, phrases
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SYNONYM = 0.6
 """What a synonym counts beside the word itself."""
@@ -33,10 +38,12 @@ within instead because since though although however therefore
 """
 _WEAK = frozenset(map(stem, _NOISE.split()))
 _SYMBOL = re.compile(
-    r"\b(?:[A-Za-z_]\w*+(?:\.\w++)++|[A-Za-z][A-Za-z0-9]*+_\w++|[a-z]++[A-Z]\w*+|[A-Z][a-z]++[A-Z]\w*+|[A-Z]{2,}+[a-z]\w*+)"
+    r"\b(?:[A-Za-z_]\w*+(?:\.\w++)++|[A-Za-z][A-Za-z0-9]*+_\w++|[a-z]++[A-Z]\w*+|[A-Z][a-z]++[A-Z]\w*+|[A-Z]{2,}+(?!s\b)[a-z]\w*+)"
 )
 LONGEST = 2000
 """Characters of a query that are looked at."""
+FURTHER = 1
+"""Pieces of code that it may describe, by whose names it is looked for too."""
 MOST = 12
 """Words of a query that count."""
 
@@ -65,8 +72,10 @@ class Question:
     """Names of things that stand in it, in lower case."""
     hints: tuple[Hint, ...] = ()
     """Well-known pieces of code that it seems to describe."""
-    direction: Direction | None = None
+    direction: NDArray[Any] | None = field(default=None, compare=False)
     """Where it points, None if none of its words is known."""
+    further: tuple[NDArray[Any], ...] = field(default=(), compare=False)
+    """Where it would point in the words of the code that it seems to describe."""
 
 
 def question(query: str) -> Question:
@@ -86,7 +95,19 @@ def question(query: str) -> Question:
     weights = [(word, NOISE if word in _WEAK else 1.0) for word in said[:MOST]]
     near = [(word, weight, tuple(_synonyms().get(word, ()))) for word, weight in weights]
     direction = meanings().direction(weights)
-    return Question(tuple(concepts[:MOST]), tuple(found), tuple(hints(tuple(near))), direction)
+    described = tuple(hints(tuple(near), direction))
+    further = tuple(one for hint in described[:FURTHER] for one in [_towards(direction, hint)] if one is not None)
+    return Question(tuple(concepts[:MOST]), tuple(found), described, direction, further)
+
+
+def _towards(direction: NDArray[Any] | None, hint: Hint) -> NDArray[Any] | None:
+    """The middle between where a question points and where the names of what it describes point."""
+    named = meanings().direction(Counter(word for name in hint.names for word in name).items())
+    if named is None or direction is None:
+        return named
+    both = direction + named
+    length = (both @ both) ** 0.5
+    return both / length if length else None
 
 
 def _turns(query: str) -> tuple[str, list[Concept]]:

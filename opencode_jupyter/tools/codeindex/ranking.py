@@ -18,17 +18,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import scoring
-from .hints import Hint
 from .question import Question, question
-from .scoring import Wanted
+from .scoring import Described, Wanted
 from .store import Store
 
-COMMON = 2500
+COMMON = 1000
 """A word that more pieces have says little; of those only the ones that have another word too are looked at."""
+HINTED = 400
+"""What a hint finds more of says nothing."""
+USUAL = 400
+"""A name that so many pieces have says half as much as one that few have, and none says less than that."""
 RETRIEVED = 0.25
 """What a synonym must count to be looked for."""
-SCORED, DESCRIBED, POINTING = 200, 60, 150
-"""Pieces scored one by one: those with words of the question, with those of a hint, and those that point there."""
+SCORED, DESCRIBED, POINTING, FURTHER = 100, 25, 90, 40
+"""Pieces scored one by one: those with words of the question, with those of a hint, those that point there, and those
+that point to what a hint is called."""
 _DIGITS = re.compile(r"\d+")
 _FETCH = """
 SELECT p.id, f.path, p.kind, p.symbol, p.line, p.end, p.name, p.place, p.signature, p.summary, p.doc, f.mtime, f.size
@@ -54,6 +58,11 @@ def everywhere(path: str) -> bool:
     return True
 
 
+def prepare() -> None:
+    """Read the tables that a question needs, once in a process."""
+    question("read the tables")
+
+
 def ranked(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = everywhere) -> list[Hit]:
     """The pieces that fit `query` best, best first.
 
@@ -75,16 +84,18 @@ def ranked(store: Store, query: str, limit: int, allowed: Callable[[str], bool] 
     if asked.direction is not None:
         store.recall.follow(connection)
         best += store.recall.nearest(asked.direction, POINTING)
+        for direction in asked.further:
+            best += store.recall.nearest(direction, FURTHER)
     if asked.symbols:
         best = [*_named(connection, asked.symbols), *best]
     best = list(dict.fromkeys(best))
-    about = store.recall.bits(best)
+    near = store.recall.nearness(asked.direction, best) if asked.direction is not None else {}
     scored: list[tuple[float, str, int, Hit, str]] = []
     for at in range(0, len(best), 500):
         part = best[at : at + 500]
         rows = connection.execute(_FETCH.format(",".join("?" * len(part))), part)
         for number, path, kind, symbol, line, end, *fields, mtime, size in rows:
-            score = scoring.score(asked, terms, described, number, symbol, fields, about.get(number, 0))
+            score = scoring.score(asked, terms, described, number, symbol, fields, near.get(number, 0.0))
             if not score:
                 continue
             hit = Hit(path, kind, symbol, line, end, score * scoring.worth(path, kind, symbol), (mtime, size))
@@ -115,14 +126,15 @@ def _varied(scored: list[tuple[Hit, str]], limit: int, allowed: Callable[[str], 
     return [*hits, *later[: limit - len(hits)]]
 
 
-def _described(connection: sqlite3.Connection, asked: Question) -> tuple[list[tuple[Hint, set[int]]], list[int]]:
+def _described(connection: sqlite3.Connection, asked: Question) -> tuple[list[Described], list[int]]:
     """The question's hints, each with the pieces that use its words; and the pieces worth scoring for them."""
     found = []
     best: list[int] = []
     for hint in asked.hints:
-        named = _having(connection, "heads", hint.named(), 0)[0]
-        using = _having(connection, "words", hint.made_of(), 0)[0] if hint.code else []
-        found.append((hint, set(using)))
+        by_name = [_having(connection, "heads", name, 0, HINTED) for name in hint.named()]
+        named = [number for numbers, _ in by_name for number in numbers]
+        using = _having(connection, "words", hint.made_of(), 0, HINTED)[0] if hint.code else []
+        found.append(Described(hint, [1 / (1 + count / USUAL) for _, count in by_name], set(using)))
         both = set(using).intersection(named)
         ranked = [*both, *(number for number in named if number not in both), *using[:DESCRIBED]]
         best += ranked[: 3 * DESCRIBED]
@@ -141,20 +153,21 @@ def _with_words(connection: sqlite3.Connection, asked: Question) -> tuple[list[W
         term = f'"{concept.term}"'
         others = " OR ".join(f'"{other}"' for other, worth in concept.others.items() if worth >= RETRIEVED)
         either = f"({term} OR {others})" if others else term
-        asks = (("words", term), ("heads", either), ("names", either))
-        found = [_having(connection, table, expression, total) for table, expression in asks]
+        found = [_having(connection, "words", term, total), _having(connection, "heads", either, total)]
         count = max(found[0][1], found[1][1])
+        if found[1][1] > COMMON:
+            found.append(_having(connection, "names", either, total))
         weight = concept.weight * math.log(1 + max(0.0, total - count + 0.5) / (count + 0.5))
         wanted.append(Wanted(concept, weight, set(found[0][0])))
         heads_of.append((weight, either))
         if found[1][1] > COMMON:
             common.append((weight, either))
-        for (numbers, _), share in zip(found, (0.3, 0.4, 0.3), strict=True):
+        for (numbers, _), share in zip(found, (0.3, 0.5, 0.5), strict=False):
             for number in numbers:
                 promise[number] = get(number, 0.0) + share * weight
     heads_of.sort(reverse=True)
     for weight, head in common:  # of what many have, those that have another thing asked for, too
-        for other_weight, other in heads_of[:4]:
+        for other_weight, other in heads_of[:2]:
             if other != head:
                 for number in _having(connection, "heads", f"{head} AND {other}", total)[0]:
                     promise[number] = max(get(number, 0.0), 0.4 * (weight + other_weight))
@@ -164,16 +177,18 @@ def _with_words(connection: sqlite3.Connection, asked: Question) -> tuple[list[W
     return wanted, heapq.nlargest(SCORED, promise, key=promise.__getitem__)
 
 
-def _having(connection: sqlite3.Connection, table: str, expression: str, total: int) -> tuple[list[int], int]:
-    """The pieces that an expression fits and their number; none, and an estimate, if they are more than `COMMON`."""
+def _having(
+    connection: sqlite3.Connection, table: str, expression: str, total: int, most: int = COMMON
+) -> tuple[list[int], int]:
+    """The pieces that an expression fits and their number; none, and an estimate, if they are more than `most`."""
     rows = connection.execute(
         f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT ?",  # noqa: S608 - one of our three tables
-        (expression, COMMON + 1),
+        (expression, most + 1),
     )
     numbers = [number for (number,) in rows]
-    if len(numbers) <= COMMON:
+    if len(numbers) <= most:
         return numbers, len(numbers)
-    return [], max(COMMON + 1, COMMON * total // numbers[-1])  # the first of them in order say how dense they lie
+    return [], max(most + 1, most * total // numbers[-1])  # the first of them in order say how dense they lie
 
 
 def _named(connection: sqlite3.Connection, symbols: tuple[str, ...]) -> list[int]:

@@ -1,86 +1,96 @@
 """The pieces of an index that point where a question does, out of all of them; kept in memory between two questions.
 
-Half a million pieces are compared one by one, bit against bit: 5 ms with numpy, which is used if it is installed, and
-50 ms without.
+Half a million pieces are first compared bit against bit (for each dimension whether it is high, low or neither), which
+takes 5 ms, and the best of them exactly.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from array import array
-from bisect import bisect_left
 from typing import Any
 
-from .meaning import Direction
+import numpy as np
+from numpy.typing import NDArray
 
-try:
-    import numpy as np
-except ImportError:
-    HAS_NUMPY = False
-else:
-    HAS_NUMPY = hasattr(np, "bitwise_count")  # from numpy 2 on
-
-SAMPLE = 4000
-"""Pieces that say how near the nearest are likely to be."""
+BOUND = 0.55
+"""Where a dimension begins to be high, in standard deviations of all of them: of three steps that loses least."""
+CLOSER = 8
+"""How many times as many pieces as are wanted are compared exactly."""
+PART = 16_384
+"""Pieces that are compared exactly at once."""
+HAS_POPCOUNT = hasattr(np, "bitwise_count")
+"""From numpy 2 on. Without it all pieces are compared exactly, in ten times the time."""
 
 
 class Recall:
     """What all pieces of an index are about, as read from it; follows the index by reading what is new."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, size: int) -> None:
         """Begin with nothing.
 
         Args:
-            width: bytes of a piece, a multiple of 8.
+            size: dimensions of a piece's vector, a multiple of 64.
         """
-        self._width = width
+        self._size = size
         self._last = -1
-        self._numbers = array("q")
-        """The pieces' numbers in the index; some are there no more."""
-        self._whole = bytearray()
-        self._array: Any = None
-        self._bits: list[int] = []
+        self._numbers: NDArray[Any] = np.zeros(0, np.int64)
+        """The pieces' numbers in the index, rising; some are there no more."""
+        self._vectors: NDArray[Any] = np.zeros((0, size), np.int8)
+        self._lengths: NDArray[Any] = np.zeros(0, np.float32)
+        self._steps: NDArray[Any] = np.zeros((size // 32, 0), np.uint64)
 
     def follow(self, connection: sqlite3.Connection) -> None:
         """Read what was added to the index since the last time."""
-        rows = connection.execute("SELECT first, bits FROM meanings WHERE first > ? ORDER BY first", (self._last,))
-        for first, bits in rows:
-            self._array = None
-            self._last = first
-            self._numbers.extend(range(first, first + len(bits) // self._width))
-            self._whole += bits
-        if self._array is None and HAS_NUMPY:
-            table = np.frombuffer(bytes(self._whole), np.uint64).reshape(-1, self._width // 8)
-            self._array = np.ascontiguousarray(table.T)  # a column at a time is several times as fast
-        elif not HAS_NUMPY:
-            done, width, whole = len(self._bits), self._width, self._whole
-            places = range(done * width, len(whole), width)
-            self._bits += [int.from_bytes(whole[at : at + width], "big") for at in places]
+        query = "SELECT first, vectors FROM meanings WHERE first > ? ORDER BY first"
+        rows = connection.execute(query, (self._last,)).fetchall()
+        if not rows:
+            return
+        self._last = rows[-1][0]
+        numbers = [np.arange(first, first + len(vectors) // self._size) for first, vectors in rows]
+        new = np.frombuffer(b"".join(vectors for _, vectors in rows), np.int8).reshape(-1, self._size)
+        self._numbers = np.concatenate([self._numbers, *numbers])
+        self._vectors = np.concatenate([self._vectors, new])
+        lengths, steps = [self._lengths], [self._steps]
+        for at in range(0, len(new), PART):
+            part = new[at : at + PART].astype(np.float32)
+            length = np.sqrt(np.einsum("ij,ij->i", part, part))
+            lengths.append(length)
+            steps.append(_steps(part, length).T)
+        self._lengths = np.concatenate(lengths)
+        self._steps = np.concatenate(steps, axis=1)  # a column at a time is several times as fast
 
-    def bits(self, numbers: list[int]) -> dict[int, int]:
-        """Where these pieces point."""
-        found = {}
-        for number in numbers:
-            place = bisect_left(self._numbers, number)
-            if place < len(self._numbers) and self._numbers[place] == number:
-                at = place * self._width
-                found[number] = int.from_bytes(self._whole[at : at + self._width], "big")
-        return found
+    def nearness(self, direction: NDArray[Any], numbers: list[int]) -> dict[int, float]:
+        """The cosine between where a question points and where each of these pieces points; those unknown left out."""
+        asked = np.array(numbers, np.int64)
+        places = np.searchsorted(self._numbers, asked)
+        there = places < len(self._numbers)
+        there[there] = self._numbers[places[there]] == asked[there]
+        found = self._exactly(direction, places[there])
+        return dict(zip(asked[there].tolist(), found.tolist(), strict=True))
 
-    def nearest(self, direction: Direction, count: int) -> list[int]:
-        """The numbers of the pieces that point most where the question does, about `count` of them."""
-        if len(self._numbers) <= count:
-            return list(self._numbers)
-        if HAS_NUMPY:
-            asked = np.frombuffer(direction.bits.to_bytes(self._width, "big"), np.uint64)
-            unlike = np.zeros(self._array.shape[1], np.uint16)
-            for column, part in zip(self._array, asked, strict=True):
+    def nearest(self, direction: NDArray[Any], count: int) -> list[int]:
+        """The numbers of the `count` pieces that point most where the question does, nearest first."""
+        places = np.arange(len(self._numbers))
+        if HAS_POPCOUNT and len(places) > CLOSER * count:
+            asked = _steps(direction[None], np.ones(1, np.float32))[0]
+            unlike = np.zeros(len(places), np.uint16)
+            for column, part in zip(self._steps, asked, strict=True):
                 unlike += np.bitwise_count(column ^ part)
-            return [self._numbers[place] for place in np.argpartition(unlike, count)[:count].tolist()]
-        asked_bits, bits = direction.bits, self._bits
-        step = max(1, len(bits) // SAMPLE)
-        sample = sorted((one ^ asked_bits).bit_count() for one in bits[::step])
-        most = sample[min(len(sample) - 1, count // step + 1)]
-        found = [place for place, one in enumerate(bits) if (one ^ asked_bits).bit_count() <= most]
-        found.sort(key=lambda place: (bits[place] ^ asked_bits).bit_count())
-        return [self._numbers[place] for place in found[:count]]
+            places = np.argpartition(unlike, CLOSER * count)[: CLOSER * count]
+        near = self._exactly(direction, places)
+        best = np.argsort(-near, kind="stable")[:count]
+        return [int(number) for number in self._numbers[places[best]]]
+
+    def _exactly(self, direction: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+        """The cosine between a question and the pieces at some places; 0 for one of which nothing is known."""
+        parts = [places[at : at + PART] for at in range(0, len(places), PART)]
+        found = [self._vectors[part].astype(np.float32) @ direction for part in parts]
+        near: NDArray[Any] = np.concatenate([np.zeros(0, np.float32), *found]) / np.maximum(self._lengths[places], 1)
+        return near
+
+
+def _steps(vectors: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    """For each dimension whether it is above the lower bound, and above the upper one, as bits."""
+    bound = BOUND * (lengths / np.sqrt(vectors.shape[1]))[:, None]
+    bits = np.packbits(np.hstack([vectors > bound, vectors >= -bound]), axis=1)
+    return np.ascontiguousarray(bits).view(np.uint64)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from .extract import is_test
 from .hints import Hint
-from .meaning import meanings
 from .question import Concept, Question
 
 FIELDS = {"name": 3.0, "place": 1.2, "signature": 0.7, "summary": 2.2, "doc": 0.9}
@@ -25,11 +24,12 @@ COVERAGE = 0.95
 """How much of a score hangs on how much of the question a piece covers."""
 NAMED = 0.5
 """What a name that the question explains in full adds."""
-HINT = 0.5
+HINT = 0.6
 """What a piece that is called as what the question describes gets."""
-HINT_CODE, HINT_SAID = 0.5, 0.6
-"""What counts beside the name that its code has the words of such a piece, or that its summary has its name."""
-MEANING = 0.6
+HINT_WHOLE, HINT_SAID, HINT_PART, HINT_CODE = 0.8, 0.6, 0.6, 0.5
+"""What counts beside the name: that it is called so with its class or module, that its summary has the name, that it is
+called by a part of the name; and that its code has the words of such a piece."""
+MEANING = 0.85
 """What a piece that points exactly where the question does gets."""
 ALONE = 0.35
 """How near a piece must point that has nothing else to say for it."""
@@ -56,6 +56,15 @@ class Wanted:
         self.words = frozenset((self.concept.term, *self.concept.others))
 
 
+@dataclass(slots=True)
+class Described:
+    """A hint with how much each of its names says (of a name that many pieces have, less), and who uses its words."""
+
+    hint: Hint
+    telling: list[float]
+    using: set[int]
+
+
 def worth(path: str, kind: str, symbol: str) -> float:
     """What any piece of this kind in this file is worth as an answer, 1 for most."""
     found = KINDS.get(kind, 1.0)
@@ -69,30 +78,29 @@ def worth(path: str, kind: str, symbol: str) -> float:
 def score(
     asked: Question,
     wanted: list[Wanted],
-    described: list[tuple[Hint, set[int]]],
+    described: list[Described],
     number: int,
     symbol: str,
     fields: list[str],
-    bits: int,
+    near: float,
 ) -> float:
     """How well a piece fits; 0 if not at all.
 
     Args:
         asked: the question.
         wanted: its words.
-        described: what it describes, each with the pieces that use the words of such code.
+        described: what it describes.
         number: of the piece.
         symbol: its name.
         fields: the words of its name, place, signature, summary and doc.
-        bits: where it points.
+        near: how much it points where the question does (a cosine).
     """
     sets = [set(words.split()) for words in fields]
     lengths = (len(fields[3].split()), len(fields[4].split()))
     found = _by_words(wanted, number, sets, lengths)
     found += HINT * _by_hints(described, number, sets)
-    if asked.direction is not None and bits:
-        near = meanings().nearness(asked.direction, bits)
-        found = found + MEANING * max(0.0, near) if found or near >= ALONE else 0.0
+    if near > 0:
+        found = found + MEANING * near if found or (near >= ALONE and not asked.symbols) else 0.0
     lower = symbol.lower()
     last = lower.rpartition(".")[2]
     if last and any(s in (lower, last) or s.endswith("." + lower) for s in asked.symbols):
@@ -129,18 +137,25 @@ def _by_words(wanted: list[Wanted], number: int, sets: list[set[str]], lengths: 
     return found * (1 + NAMED * len(explained) / len(sets[0])) if sets[0] else found
 
 
-def _by_hints(described: list[tuple[Hint, set[int]]], number: int, sets: list[set[str]]) -> float:
+def _by_hints(described: list[Described], number: int, sets: list[set[str]]) -> float:
     """How well a piece is what the question describes, 0 to 1 and a little more."""
     best = 0.0
-    for hint, using in described:
-        name, around = sets[0], sets[0] | sets[3]
+    name, place, summary = sets[0], sets[1], sets[3]
+    for one in described:
         called = 0.0
-        for one in hint.names:
-            if one <= name:  # the more of the name it is, the surer
-                called = max(called, math.sqrt(len(one) / len(name)))
-            elif one <= around:
-                called = max(called, HINT_SAID)
-        best = max(best, hint.worth * (called + (HINT_CODE if number in using else 0.0)))
+        for words, telling in zip(one.hint.names, one.telling, strict=True):
+            if words <= name:  # the more of the name it is, the surer
+                fit = math.sqrt(len(words) / len(name))
+            elif not words.isdisjoint(name) and words <= name | place:
+                fit = HINT_WHOLE
+            elif words <= name | summary:
+                fit = HINT_SAID
+            elif name and name < words:
+                fit = HINT_PART * len(name) / len(words)
+            else:
+                continue
+            called = max(called, fit * telling)
+        best = max(best, one.hint.worth * (called + (HINT_CODE if number in one.using else 0.0)))
     return best
 
 

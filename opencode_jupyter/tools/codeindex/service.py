@@ -21,7 +21,7 @@ import anyio.to_thread
 from ...core.errors import ToolError
 from .extract_child import send
 from .listing import Listing, states
-from .ranking import Hit, everywhere, ranked
+from .ranking import Hit, everywhere, prepare, ranked
 from .store import Corrupt, Store, remove
 from .update import look
 from .watch import Watch
@@ -113,14 +113,19 @@ class Project:
         """
         async with self._lock:
             for again in (True, False):
+                # at the first search, reading the tables takes as long as looking at the files
+                ready = asyncio.ensure_future(anyio.to_thread.run_sync(prepare, abandon_on_cancel=True))
                 try:
                     await self._refresh(progress)
+                    await ready
                     return await self._in_thread(lambda store: ranked(store, query, limit, allowed))
                 except (Corrupt, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error
                     self.close()
                     await anyio.to_thread.run_sync(remove, self.file)
+                finally:
+                    ready.cancel()
         raise AssertionError
 
     async def _refresh(self, progress: Progress) -> None:

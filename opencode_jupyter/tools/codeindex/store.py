@@ -13,13 +13,17 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .extract import Row
 from .meaning import meanings
-from .recall import Recall
 
-VERSION = 7
+if TYPE_CHECKING:
+    from .recall import Recall
+
+VERSION = 8
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
@@ -31,7 +35,7 @@ CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mtime INTE
 CREATE TABLE pieces(
   id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, kind TEXT, symbol TEXT, line INTEGER, end INTEGER,
   name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT);
-CREATE TABLE meanings(first INTEGER PRIMARY KEY, bits BLOB);
+CREATE TABLE meanings(first INTEGER PRIMARY KEY, vectors BLOB);
 CREATE INDEX pieces_by_file ON pieces(file);
 CREATE INDEX pieces_by_symbol ON pieces(symbol COLLATE NOCASE);
 CREATE VIRTUAL TABLE names USING fts5(name, {_WORDS});
@@ -43,10 +47,12 @@ PRAGMA user_version = {VERSION};
 
 _TABLES = (
     ("names", "name", (4,)),
-    ("heads", "name, summary", (4, 7)),
+    ("heads", "name, summary", (11, 7)),
     ("words", "name, place, signature, summary, doc, body", (4, 5, 6, 7, 8, 9)),
 )
-"""The tables of words, from few words a piece to all of them, and which of a row's fields each holds."""
+"""The tables of words, from few words a piece to all of them, and which of a row's fields each holds.
+
+A method is found by the name of its class as well, so the second table has both."""
 
 
 class Corrupt(Exception):  # noqa: N818 - not shown to anyone
@@ -75,7 +81,13 @@ class Store:
             self.close()
             raise
         self.inode = path.stat().st_ino
-        self.recall = Recall(meanings().width)
+
+    @cached_property
+    def recall(self) -> Recall:
+        """Where its pieces point; only what asks needs numpy, what fills an index does not."""
+        from .recall import Recall
+
+        return Recall(meanings().size)
 
     def _open(self) -> None:
         run = self.connection.execute

@@ -42,8 +42,11 @@ def _colon(line: list[str]) -> int:
 
 
 @cache
-def techniques() -> list[tuple[list[list[str]], list[str], list[str]]]:
-    """Well-known pieces of code: what each is called (words that belong together), what it uses, how one asks."""
+def techniques() -> list[tuple[list[list[str]], list[str], list[list[str]]]]:
+    """Well-known pieces of code: what each is called (words that belong together), what it uses, the ways of asking."""
     text = Path(__file__).with_name("techniques.txt").read_text(encoding="utf-8")
     rows = [line.split("|") for line in text.splitlines() if line and not line.startswith("#")]
-    return [([name.split() for name in names.split(",")], code.split(), asked.split()) for names, code, asked in rows]
+    return [
+        ([name.split() for name in names.split(",")], code.split(), [way.split() for way in asked.split(";")])
+        for names, code, asked in rows
+    ]

@@ -16,6 +16,7 @@ from .capabilities import CLIENT, PROVIDERS
 from .documents import Documents, Tree
 from .positions import UTF16, translate
 from .rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
+from .symbols import sound
 from .table import Server
 from .uris import language, to_path, to_uri
 
@@ -63,7 +64,11 @@ class Client:
         """Set when diagnostics come or work begins or ends; who waits clears it."""
         self._batches: dict[Path, int] = {}
         self._since: dict[Path, int] = {}
-        """Batches of diagnostics a file had when the server was last told something new."""
+        """Batches of diagnostics a file had when the server was last told that it is another now."""
+        self._news_told = 0
+        self._asked_at: dict[Path, int] = {}
+        """How much news the server had been told when a file's diagnostics were asked for."""
+        self._over = f"The language server {server.name} is not running."
         self._lock = asyncio.Lock()
 
     # ------------------------------------------------------------------ life
@@ -143,7 +148,8 @@ class Client:
         connection, program = self._connection, self._program
         self._connection = None
         if connection is not None:
-            connection.close(ServerFailedError(f"The language server {self.server.name} was stopped."))
+            self._over = f"The language server {self.server.name} was stopped. It is started again at its next use."
+            connection.close(ServerFailedError(self._over))
         if program is not None:
             await program.stop()
 
@@ -156,6 +162,7 @@ class Client:
         said = "; it last said: " + " | ".join(words) if words else ""
         text = f"The language server {self.server.name} ended unexpectedly{said}. It is started again at its next use."
         self._connection = None
+        self._over = text
         connection.close(ServerFailedError(text))
         program.close()
         self._told.set()
@@ -177,7 +184,7 @@ class Client:
         for tries in (2, 1, 0):
             connection = self._connection
             if connection is None:
-                raise ServerFailedError(f"The language server {self.server.name} is not running.")
+                raise ServerFailedError(self._over)
             try:
                 return await connection.request(method, params, limit)
             except RpcError as error:
@@ -226,7 +233,7 @@ class Client:
         """Show the server a file as it is on the disk, and tell it what else has changed there.
 
         Returns:
-            Whether the server has something new to look at.
+            Whether the file is new to the server, or another than it knew.
 
         Raises:
             ToolError: the file can't be read.
@@ -234,19 +241,21 @@ class Client:
         """
         async with self._lock:
             first = not self._documents.open
-            messages = await asyncio.to_thread(self._news, path)
-            if messages:
-                self._since[path] = self._batches.get(path, 0)
+            messages, others = await asyncio.to_thread(self._news, path)
+            for one in others:
+                self._since[one] = self._batches.get(one, 0)
+            self._news_told += bool(messages)
             for method, params in messages:
                 self._notify(method, params)
         if first:
             await self._settled()
-        return bool(messages)
+        return path in others
 
-    def _news(self, path: Path) -> list[tuple[str, Any]]:
-        """What to tell the server, in order."""
+    def _news(self, path: Path) -> tuple[list[tuple[str, Any]], set[Path]]:
+        """What to tell the server, in order, and the documents that are others now."""
         events = self._tree.changes() if self._watches() else []
         out: list[tuple[str, Any]] = []
+        others: set[Path] = set()
         if events:
             changes = [{"uri": to_uri(Path(name)), "type": kind} for name, kind in events]
             out.append((WATCHED, {"changes": changes}))
@@ -256,8 +265,12 @@ class Client:
                 self.diagnostics.pop(other, None)
             elif other != path:
                 with contextlib.suppress(ToolError):  # it can't be read now; this call is not about it
-                    out += self._documents.messages(other, language(other))
-        return out + self._documents.messages(path, language(path))
+                    if told := self._documents.messages(other, language(other)):
+                        others.add(other)
+                        out += told
+        if told := self._documents.messages(path, language(path)):
+            others.add(path)
+        return out + told, others
 
     def _watches(self) -> bool:
         return WATCHED in self._registered.values()
@@ -270,7 +283,7 @@ class Client:
 
         Args:
             path: the document.
-            fresh: the server was told something new, so what it said before does not count.
+            fresh: it is new to the server, or another, so what the server said before does not count.
             limit: seconds to wait; then what is known counts.
 
         Returns:
@@ -278,7 +291,7 @@ class Client:
         """
         try:
             async with asyncio.timeout(limit):
-                if fresh or self.offers(DIAGNOSTIC) or path not in self.diagnostics:
+                if fresh or self.offers(DIAGNOSTIC) or path not in self.diagnostics or not self.current(path):
                     await self._diagnosed(path)
         except (TimeoutError, RpcError, ServerFailedError):
             return False
@@ -289,14 +302,22 @@ class Client:
 
         A server that sends diagnostics unasked has sent these too.
         """
-        others = [path for path in self._documents.open if path not in but][-count:]
+        others = [path for path in reversed(self._documents.open) if path not in but]
+        others = sorted(others, key=lambda path: not self.diagnostics.get(path))[:count]  # those that had some first
         if not others or limit <= 0 or not self.offers(DIAGNOSTIC):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 await asyncio.gather(*(self._pull(path) for path in others), return_exceptions=True)
 
+    def current(self, path: Path) -> bool:
+        """Whether what the server last said of a file is about what it was last told."""
+        if self.offers(DIAGNOSTIC):
+            return self._asked_at.get(path) == self._news_told
+        return path not in self._since or self._batches.get(path, 0) > self._since[path]
+
     async def _pull(self, path: Path) -> None:
+        told = self._news_told
         report = await self.request(DIAGNOSTIC, {"textDocument": {"uri": to_uri(path)}})
         if not isinstance(report, dict):
             return
@@ -307,7 +328,8 @@ class Client:
                 found[place] = other
         for place, one in found.items():
             if one.get("kind") == "full" and isinstance(one.get("items"), list):
-                self.diagnostics[place] = await self.in_utf16(one["items"], place)
+                self.diagnostics[place] = await self.in_utf16(sound(one["items"]), place)
+                self._asked_at[place] = told
 
     async def _diagnosed(self, path: Path) -> None:
         """Ask for a file's diagnostics, or wait for those sent unasked and for a moment of quiet after them."""
@@ -337,7 +359,7 @@ class Client:
 
     def _notify(self, method: str, params: Any) -> None:
         if self._connection is None:
-            raise ServerFailedError(f"The language server {self.server.name} is not running.")
+            raise ServerFailedError(self._over)
         self._connection.notify(method, params)
 
     def _notified(self, method: str, params: Any) -> None:
@@ -354,14 +376,16 @@ class Client:
         elif method == "window/logMessage" and isinstance(params, dict):
             log.debug("%s: %s", self.server.name, params.get("message"))
 
-    def _published(self, path: Path, items: list[dict[str, Any]], version: Any) -> None:
+    def _published(self, path: Path, items: list[Any], version: Any) -> None:
         shown = self._documents.open.get(path)
         if shown is not None and isinstance(version, int) and version < shown.version:
             return  # about a text that is no longer there
+        items = sound(items)
         if self._encoding != UTF16 and shown is not None:
             lines = self._documents.lines(path)
             items = translate(items, self._encoding, UTF16, lambda _: lines, shown.uri)
         self.diagnostics[path] = items
+        self._asked_at[path] = self._news_told
         self._batches[path] = self._batches.get(path, 0) + 1
         self._told.set()
 

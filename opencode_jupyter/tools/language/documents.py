@@ -40,8 +40,9 @@ SKIPPED = frozenset(
     }
 )
 """Folders whose files are not the project's own (reference: tools.md 18.4); hidden folders are skipped too."""
-Stamp = tuple[int, int]
-"""Time of change in nanoseconds, and size: what tells that a file is another."""
+Stamp = tuple[int, int, int]
+"""Time of change in nanoseconds, size, and the time of the inode's change, which nobody sets back: what tells that a
+file is another."""
 
 
 @dataclass(slots=True)
@@ -60,7 +61,11 @@ def stamp(path: str | Path) -> Stamp | None:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return _stamp(found)
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_mtime_ns, found.st_size, found.st_ctime_ns
 
 
 def load(path: Path) -> tuple[str, Stamp]:
@@ -79,7 +84,12 @@ def load(path: Path) -> tuple[str, Stamp]:
             data = file.read()
     except OSError as error:
         raise ToolError(f"Can't read {path}: {error.strerror or error}") from error
-    return data.decode("utf-8-sig", "replace"), (found.st_mtime_ns, found.st_size)
+    return data.decode("utf-8-sig", "replace"), _stamp(found)
+
+
+def line_count(text: str) -> int:
+    """How many lines the protocol sees in a text: LF, CR LF and CR end one."""
+    return text.count("\n") + text.count("\r") - text.count("\r\n") + 1
 
 
 class Documents:
@@ -185,8 +195,7 @@ class Tree:
                             if not entry.name.startswith(".") and entry.name not in SKIPPED:
                                 stack.append(entry.path)
                         elif self._wanted(entry.name):
-                            status = entry.stat()
-                            found[entry.path] = (status.st_mtime_ns, status.st_size)
+                            found[entry.path] = _stamp(entry.stat())
             except OSError:
                 continue
         return found

@@ -33,29 +33,42 @@ def rows(result: list[Any], operation: str, path: Path, line: int, character: in
     return out
 
 
-def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: str | None) -> None:
-    other = item.get("from") or item.get("to")
-    named = other if isinstance(other, dict) else item
-    location = named.get("location") or {}
-    where = named.get("uri") or named.get("targetUri") or location.get("uri") or uri
-    place = named.get("selectionRange") or named.get("targetSelectionRange") or named.get("range")
-    place = place or location.get("range") or {}
-    start = place.get("start") or {}
+def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: Any) -> None:
+    other = _object(item.get("from")) or _object(item.get("to"))
+    named = other or item
+    location = _object(named.get("location"))
+    where = next(
+        (u for u in (named.get("uri"), named.get("targetUri"), location.get("uri")) if isinstance(u, str)), uri
+    )
+    place = _object(named.get("selectionRange")) or _object(named.get("targetSelectionRange"))
+    start = _object((place or _object(named.get("range")) or _object(location.get("range"))).get("start"))
     file = to_path(where)
     row: dict[str, Any] = {
         "path": printable(str(file)) if file is not None else where,
-        "line": start.get("line", 0) + 1,
-        "character": start.get("character", 0) + 1,
+        "line": _count(start.get("line")) + 1,
+        "character": _count(start.get("character")) + 1,
     }
     if "name" in named:
         row["name"] = named["name"]
         row["kind"] = kind_name(named.get("kind"))
         row["container"] = container or named.get("containerName") or named.get("detail")
-    if isinstance(other, dict):
-        row["calls"] = len(item.get("fromRanges") or ())
+    if other:
+        ranges = item.get("fromRanges")
+        row["calls"] = len(ranges) if isinstance(ranges, list) else 0
     out.append(row)
-    for child in named.get("children") or ():
-        _row(out, child, uri, named.get("name"))
+    children = named.get("children")
+    for child in children if isinstance(children, list) else ():
+        if isinstance(child, dict):
+            _row(out, child, uri, named.get("name"))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """A server may send anything in the place of an object."""
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _plain(markdown: str) -> str:
@@ -69,5 +82,5 @@ def _text(contents: Any) -> str:
     if isinstance(contents, list):
         return "\n\n".join(filter(None, map(_text, contents)))
     if isinstance(contents, dict):
-        return str(contents.get("value", ""))
+        return str(contents.get("value") or "")
     return contents if isinstance(contents, str) else ""

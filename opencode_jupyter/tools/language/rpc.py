@@ -17,7 +17,7 @@ from ...core.errors import ToolError
 
 log = logging.getLogger(__name__)
 
-MAX_MESSAGE = 512 << 20
+MAX_MESSAGE = 128 << 20
 """Bytes of one message; more is taken for garbage."""
 MAX_HEADER = 1 << 16
 """Bytes without a header after which what came is thrown away (a server that prints to stdout)."""
@@ -75,7 +75,7 @@ class Frames:
             del self._buffer[: self._wanted]
             self._wanted = None
             try:
-                message = json.loads(body)
+                message = json.loads(body, parse_constant=_nothing)
             except (ValueError, RecursionError):
                 log.warning("a language server sent %d bytes that are not JSON", len(body))
                 continue
@@ -109,6 +109,10 @@ class Frames:
             if value.isdigit() and len(value) < 12 and int(value) <= MAX_MESSAGE:
                 return int(value)
             log.warning("a language server sent a header that can't be read: %r", value[:60])
+
+
+def _nothing(name: str) -> None:
+    """``NaN`` and the infinities, which Python writes and JSON does not have."""
 
 
 class Connection:

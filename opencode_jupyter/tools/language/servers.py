@@ -121,10 +121,15 @@ def root(server: Server, path: Path, top: Path) -> Path:
 
 
 def marked(server: Server, path: Path, top: Path) -> Path | None:
-    """The nearest folder, upward from a file up to `top`, that holds one of the server's markers."""
-    if not path.is_relative_to(top):
-        return None
+    """The nearest folder, upward from a file up to `top`, that holds one of the server's markers.
+
+    A file outside `top` belongs to a project of its own; the home folder and what is above it are none.
+    """
+    inside = path.is_relative_to(top)
+    home = Path.home()
     for folder in path.parents:
+        if not inside and home.is_relative_to(folder):
+            return None
         if any(_there(folder, marker) for marker in server.markers):
             return folder
         if folder == top:

@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 WAIT = 3.0
 """Seconds an edit waits for diagnostics, a server's start included (reference: tools.md 13.1)."""
-OTHERS = 20
-"""Other open documents whose diagnostics are asked for again after an edit."""
+OTHERS = 50
+"""Other open documents whose diagnostics are asked for again after an edit; those that had some before the rest."""
 PAUSE = 60.0
 """Seconds in which edits leave a server alone that failed or gave no diagnostics in time; lsp calls never do."""
 END = 2.5
@@ -96,7 +96,10 @@ class LanguageServers:
         return await self._background.run(self._ask(operation, path, line, character))
 
     async def diagnose(self, paths: Sequence[Path]) -> dict[Path, list[dict[str, Any]]]:
-        """Show changed files to their servers and collect the diagnostics of all files; empty if no server is there.
+        """Show changed files to their servers and collect these servers' diagnostics; empty if no server is there.
+
+        Nothing is told that may not hold any more: a server that does not answer in time, or was not asked, gives
+        nothing, and of other files only what was said since the change counts. What is new comes first.
 
         A server that does not run is started if the config asks for servers, or for Python code in a folder that is
         marked as a project (``pyproject.toml`` and the like). Waits at most `WAIT` seconds.
@@ -121,12 +124,22 @@ class LanguageServers:
         text = "No LSP server available for this file type."
         if not table.enabled:
             return text + ' The configuration switches language servers off ("lsp": false).'
-        known = [server.install for server in table.serving(path) if server.install]
+        serving = table.serving(path)
+        named = [server for server in serving if server.configured]
+        known = [server.install for server in serving if server.install]
+        if named:
+            text += f" The configuration names {named[0].name}, whose program {named[0].command[0]} is not installed."
         if known:
             text += f" To have one: {known[0]}"
         elif path.suffix == ".ipynb":
             text += (
                 " Language servers read source files; a notebook's code can be asked about once it is in a .py file."
+            )
+        elif not named:
+            ending = path.suffix or path.name
+            text += (
+                f" Any server can be named in the configuration, such as "
+                f'"lsp": {{"my-server": {{"command": ["my-server", "--stdio"], "extensions": ["{ending}"]}}}}.'
             )
         return "\n".join([text, *table.problems])
 
@@ -199,6 +212,9 @@ class LanguageServers:
             return Answer(await operations.perform(asked, operation, path, line, character))
         except RpcError as error:
             return Answer(notes=[f"The language server {asked.server.name} answered with an error: {error}"])
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            log.warning("%s answered %s with what can't be read", asked.server.name, operation, exc_info=error)
+            return Answer(notes=[f"The language server {asked.server.name} answered in a form that can't be read."])
 
     async def _shown(self, server: Server, path: Path) -> Client:
         """A running server that has the file as it is now."""
@@ -248,6 +264,7 @@ class LanguageServers:
 
     async def _diagnose(self, wanted: Sequence[tuple[Path, Server]]) -> dict[Path, list[dict[str, Any]]]:
         end = time.monotonic() + WAIT
+        before = {path: items for client in self._clients.values() for path, items in client.diagnostics.items()}
 
         async def one(path: Path, server: Server) -> Client | None:
             try:
@@ -263,13 +280,18 @@ class LanguageServers:
 
         used = await asyncio.gather(*(one(path, server) for path, server in wanted))
         touched = {path for path, _ in wanted}
-        for client in {id(c): c for c in used if c is not None}.values():
+        told: dict[int, tuple[Client, set[Path]]] = {}
+        for used_client, (path, _) in zip(used, wanted, strict=True):
+            if used_client is not None:
+                told.setdefault(id(used_client), (used_client, set()))[1].add(path)
+        for client, _ in told.values():
             await client.diagnose_others(touched, OTHERS, end - time.monotonic())
         found: dict[Path, list[dict[str, Any]]] = {}
-        for client in self._clients.values():
+        for client, paths in told.values():
             for path, items in client.diagnostics.items():
-                found.setdefault(path, []).extend(items)
-        return found
+                if path in paths or (path not in touched and client.current(path)):
+                    found.setdefault(path, []).extend(items)
+        return dict(sorted(found.items(), key=lambda pair: pair[1] == before.get(pair[0], [])))
 
     async def _end_all(self) -> None:
         for task in self._starting.values():

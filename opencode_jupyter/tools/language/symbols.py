@@ -53,6 +53,23 @@ def innermost(symbols: list[dict[str, Any]], line: int, character: int) -> dict[
     return max(fitting, key=lambda s: (s["range"]["start"]["line"], s["range"]["start"]["character"]), default=None)
 
 
+def sound(items: list[Any]) -> list[dict[str, Any]]:
+    """The diagnostics among these that have what the protocol demands: a place and a message in words."""
+    return [
+        item
+        for item in items
+        if isinstance(item, dict) and isinstance(item.get("message"), str) and _is_place(item.get("range"))
+    ]
+
+
+def _is_place(value: Any) -> bool:
+    ends = [value.get("start"), value.get("end")] if isinstance(value, dict) else [None]
+    return all(
+        isinstance(end, dict) and isinstance(end.get("line"), int) and isinstance(end.get("character"), int)
+        for end in ends
+    )
+
+
 def locations(answer: Any) -> list[tuple[str, Range]]:
     """URI and range of each location or location link of an answer."""
     out = []

@@ -101,6 +101,16 @@ class Notebooks:
         """Remember that a session knows these cells of an open notebook."""
         self._seen[session_id, os.path.realpath(path)] = [(cell.id, _digest(cell)) for cell in cells]
 
+    def changed(self, session_id: str, path: Path, cells: Sequence[Cell], mine: str) -> None:
+        """Remember where the cells stand after a change, and what the session made of the one it changed.
+
+        Of the others it knows what it knew: a person may have typed there since it read them.
+        """
+        known = dict(self._seen.get((session_id, os.path.realpath(path)), ()))
+        self._seen[session_id, os.path.realpath(path)] = [
+            (cell.id, _digest(cell) if cell.id == mine else known.get(cell.id, b"")) for cell in cells
+        ]
+
     def forget(self, session_id: str, path: Path) -> None:
         """What the session saw last is the file."""
         self._seen.pop((session_id, os.path.realpath(path)), None)

@@ -32,6 +32,9 @@ GRACE = 0.2
 GIVE_UP = 0.6
 """Seconds of SIGKILL after which a process that does not go is left (it hangs in the system)."""
 
+LOOKS = 5
+"""Times that nothing is found before that is believed, where only looking can tell."""
+
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -89,6 +92,28 @@ def reap() -> dict[int, int]:
     return ended
 
 
+def childless() -> bool:
+    """Whether there is no child at all, not even one that has ended.
+
+    A supervisor without a child has no descendant either, for it adopts every orphan. Unlike a look at /proc this does
+    not miss a process that forks and ends faster than it can be listed.
+    """
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def groups_of(pids: list[int]) -> set[int]:
+    """The process groups of these processes, without the own one."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found.add(os.getpgid(pid))
+    return found - {os.getpgid(0), 0, 1}
+
+
 def signal_all(pids: list[int], number: int) -> None:
     """Send a signal to each; those that are gone or not ours are passed over."""
     for pid in pids:
@@ -106,6 +131,7 @@ def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
     ended: dict[int, int] = {}
     start = time.monotonic()
     sent: set[int] = set()
+    looks = 0
     while True:
         ended.update(reap())
         # In this order: what one of `spare` starts meanwhile is not in the first list.
@@ -113,9 +139,14 @@ def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
         spared = spare.union(*(descendants(pid) for pid in spare)) if spare else spare
         alive = [pid for pid in there if pid not in spared]
         passed = time.monotonic() - start
-        if not alive or passed > GRACE + GIVE_UP:
+        looks = 0 if alive else looks + 1
+        nothing = looks >= LOOKS if spare else not alive and childless()
+        if nothing or passed > GRACE + GIVE_UP:
             return ended
         if passed >= GRACE:
+            # A group at once, so that what forks and ends faster than it can be listed goes too.
+            groups = groups_of(alive) - groups_of(list(spared)) if spare else groups_of(alive)
+            signal_all([-group for group in groups], signal.SIGKILL)
             signal_all(alive, signal.SIGKILL)
         else:
             fresh = [pid for pid in alive if pid not in sent]
@@ -247,7 +278,7 @@ def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: in
         if child in ended:
             running = False
             say(sock, " ".join(["exited", str(ended[child]), *map(str, descendants(os.getpid()))]))
-        if not running and not descendants(os.getpid()):
+        if not running and childless():
             return
         ready = {descriptor for descriptor, _ in poll.poll()}
         if wake in ready:
@@ -284,7 +315,7 @@ def serve(control: socket.socket, kernel: int) -> None:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 stand_by(control, used_w, kernel)
-                os._exit(0)
+                os._exit(0 if childless() else 1)  # 1: what is left is to be ended by this process's parent
             supervisors.add(standing_by)
         ready = {descriptor for descriptor, _ in poll.poll()}
         if kernel in ready or control.fileno() in ready:

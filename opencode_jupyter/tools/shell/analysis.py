@@ -11,24 +11,36 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...core.arity import prefix
 from ...core.permission.rules import NOT_ANALYSED
-from . import tables
+from . import assigning, startup, tables
 from .commands import Commands
 from .findings import ShellAsks, add, exactly
+from .interpreters import reads_alike
 from .numbers import AS_PROMPT, PROMPT, run_as_values
 from .paths import Paths
-from .words import Text
+from .tree import (
+    Place,
+    assigned,
+    behind_redirections,
+    between,
+    is_fed,
+    is_test,
+    joins_words,
+    misread_heredocs,
+    parse,
+    places,
+    unseparated,
+    verbatim,
+)
+from .words import Text, Word
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 LONGEST = 100_000
 """Characters of a command that are analysed; a longer one is asked for as a whole."""
@@ -38,22 +50,32 @@ MOST = 500
 """Sub-commands that are asked for one by one."""
 NODES = 10_000
 """Nodes of its syntax tree that are looked at."""
-PATIENCE = 2.0
-"""Seconds that reading it may take."""
-SMALL = 2_000
-"""Bytes that are read in little time however broken they are."""
-
-_PLAIN = bytes(range(128)) + b"%" * 128
 _TOKENS = frozenset({"command_name", "word", "string", "raw_string", "concatenation"})
 _LITERAL = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_start", "heredoc_end"})
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
 _SUBSCRIPT = re.compile(r"\[[^\]]*(?:\$\(|`)")
 """``a[$(...)]`` in quotes: arithmetic, ``test -v``, ``printf -v`` and others run what is inside."""
+_PROCESS = re.compile(r"[<>]\(")
+_EXEC_FEEDS = re.compile(r"\bexec\b[^;|&\n]*<|\bcoproc\b")
+_LISTS_FILES = re.compile(
+    r"(?:find\b(?!.*\s-f?printf)|fd|fdfind|ls|git\s+(?:ls-files|diff\b.*--name-only|grep\s+-\w*l)|rg\b.*\s(?:-l|--files)"
+    r"|e?grep\s+-\w*l|locate)(?:\s|$)",
+    re.DOTALL,
+)
+"""Commands that give names of files, found or as a folder lists them."""
+_VALUES = frozenset(
+    "expansion for_statement select_statement arithmetic_expansion c_style_for_statement compound_statement "
+    "file_descriptor".split()
+)
+DEEPEST_BACKQUOTES = 6
+"""Levels of backquotes inside backquotes that are looked into."""
 _ASSIGNING = frozenset({"command", "declaration_command"})
 _NOT_ARGUMENTS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
-def analyse(command: str, cwd: Path, contains: Callable[[Path], bool], *, home: str | None = None) -> ShellAsks:
+def analyse(
+    command: str, cwd: Path, contains: Callable[[Path], bool], *, home: str | None = None, shell: str = "bash"
+) -> ShellAsks:
     """Read a command. Never raises, whatever the text.
 
     Args:
@@ -61,6 +83,7 @@ def analyse(command: str, cwd: Path, contains: Callable[[Path], bool], *, home: 
         cwd: where it would run.
         contains: whether a path is inside the project.
         home: what ``~`` stands for; the user's home if left out.
+        shell: the name of the shell that would run it; what it reads in other ways than bash is not analysed.
     """
     asks = ShellAsks()
     if not contains(cwd):
@@ -77,8 +100,11 @@ def analyse(command: str, cwd: Path, contains: Callable[[Path], bool], *, home: 
     paths = Paths(asks, cwd, contains, variables.get("HOME"))
     reader = _Reader(asks, paths, variables)
     reader.program(command, 0)
+    if not reads_alike(shell, command):
+        asks.opaque(command.strip(), f"{shell} reads it in other ways than bash")
     if "\\\n" in command:  # the shell joins such lines before it looks for words, the grammar takes them for a gap
-        reader.program(command.replace("\\\n", ""), 1, command)
+        for text in {command, _without_comments(command)}:
+            reader.program(text.replace("\\\n", ""), 1, command)
     if not asks.patterns:
         for reading in asks.judged:
             add(asks.patterns, [reading.pattern])
@@ -89,60 +115,24 @@ def analyse(command: str, cwd: Path, contains: Callable[[Path], bool], *, home: 
     return asks
 
 
+def _without_comments(command: str) -> str:
+    """The command with each comment's last backslash taken away: a comment ends with its line, joined or not."""
+    data = command.encode("utf-8", "replace")
+    root = parse(data)
+    if root is None:
+        return command
+    ends = [place.node.end_byte for place in places(root) if place.node.type == "comment"]
+    for end in reversed(ends):
+        if data[end - 1 : end] == b"\\":
+            data = data[: end - 1] + data[end:]
+    return data.decode("utf-8", "replace")
+
+
 def _whole(asks: ShellAsks, command: str, reason: str, *, mark: bool = True) -> None:
     pattern = (NOT_ANALYSED if mark else "") + command.strip()
     add(asks.patterns, [pattern])
     add(asks.always, exactly(pattern))
     asks.reasons.append(reason)
-
-
-@cache
-def _parser() -> Parser:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
-def _parse(data: bytes) -> Node | None:
-    """The root of a text's syntax tree; None if reading it takes too long.
-
-    Some broken texts take quadratic time, and the parser can't be interrupted: so a long text is first read in a child.
-    """
-    # The grammar's scanner crashes on some characters beyond ASCII; to a shell they are letters like any other,
-    # though none of a variable's name.
-    data = data.translate(_PLAIN)
-    if len(data) > SMALL:
-        program = (
-            "import sys, tree_sitter as t, tree_sitter_bash as b\n"
-            "t.Parser(t.Language(b.language())).parse(sys.stdin.buffer.read())"
-        )
-        try:
-            subprocess.run([sys.executable, "-I", "-c", program], input=data, timeout=PATIENCE, check=True)
-        except (OSError, subprocess.SubprocessError):
-            return None
-    return _parser().parse(data).root_node
-
-
-class _Place(NamedTuple):
-    """A node and where it stands; `Node.parent` would search from the root each time."""
-
-    node: Node
-    up: _Place | None
-    level: int
-
-    @property
-    def parent(self) -> Node | None:
-        return self.up.node if self.up is not None else None
-
-
-def _places(root: Node) -> Iterator[_Place]:
-    """All nodes in document order, without recursion."""
-    stack = [_Place(root, None, 0)]
-    while stack:
-        place = stack.pop()
-        yield place
-        stack.extend(_Place(child, place, place.level + 1) for child in reversed(place.node.children))
 
 
 class _Reader:
@@ -154,54 +144,76 @@ class _Reader:
         self._variables = variables
         self._text = Text(b"", variables)
         self._commands = Commands(asks, paths, self.program)
+        self._data = b""
+        self._fed = False
 
     # ------------------------------------------------------------------ the tree
 
     def program(self, text: str, depth: int, of: str = "") -> None:
         data = text.encode("utf-8", "replace")
-        root = _parse(data)
+        root = parse(data)
         if root is None:
             self.give_up(text, of)
             return
-        outer, self._text = self._text, Text(data, self._variables)
+        outer, self._text = (self._text, self._data), Text(data, self._variables)
+        self._fed |= _EXEC_FEEDS.search(text) is not None
         try:
+            for node in misread_heredocs(root, data):
+                self._asks.opaque(text.strip(), f"where the text for {self._text.source(node)} ends is not clear", of)
+            self._data = data
             self._walk(root, text, depth, of)
         finally:
-            self._text = outer
+            self._text, self._data = outer
 
     def _walk(self, root: Node, text: str, depth: int, of: str) -> None:
         if root.has_error:
             self._asks.opaque(text.strip(), "its syntax could not be read", of)
-        for node, why in run_as_values(root, self._text.source):
+        for node, why in run_as_values(root, self._text.source, self._text.words):
             self._asks.opaque(self._text.source(node), why, of or text.strip())
         commands = 0
-        for count, place in enumerate(_places(root)):
+        for count, place in enumerate(places(root)):
             node = place.node
             commands += node.type == "command"
             if place.level > DEEPEST or count > NODES or max(commands, len(self._asks.judged)) > MOST:
                 self.give_up(text, of)
                 return
-            if node.is_named and not node.child_count:
-                self.leaf(place, of)
+            self.texts(place, text, of)
             match node.type:
                 case "command":
                     self.command(place, depth, of)
                 case "redirected_statement":
-                    self.redirected(node, of)
+                    self.redirected(place, depth, of)
+                case "command_substitution":
+                    self.backquoted(node, depth, of)
+                case kind if kind in _VALUES:
+                    self.values(node, of)
                 case "file_redirect":
                     self.redirect(place, of)
                 case "test_command":
                     written = self._text.source(node)
                     self._asks.judge(written, (written.split(None, 1)[0] + " *",), of)
+                    if not is_test(node, self._data):
+                        self._asks.opaque(text.strip(), "its syntax could not be read", of)
                 case "declaration_command" | "unset_command":
                     self.declaration(node, of)
                 case "variable_assignment" if place.parent is None or place.parent.type not in _ASSIGNING:
                     self.assignment(node, self._text.source(node), of)
 
-    def leaf(self, place: _Place, of: str) -> None:
+    def texts(self, place: Place, text: str, of: str) -> None:
+        """What of a node's text is in no other node: where the grammar may read something else than the shell."""
+        written = self._text.source(place.node)
+        if joins_words(place, written):
+            self._asks.opaque(text.strip(), "its syntax could not be read", of)
+        if place.node.child_count:
+            for gap in between(place.node, self._data):
+                self.leaf(place, gap, of)
+        elif place.node.is_named:
+            self.leaf(place, written, of)
+
+    def leaf(self, place: Place, written: str, of: str) -> None:
         """A piece of text in which the grammar sees nothing more, though the shell may."""
-        node, written = place.node, self._text.source(place.node)
-        literal = node.type in _LITERAL or (node.type == "heredoc_body" and self._quoted(place))
+        node = place.node
+        literal = (node.type in _LITERAL and verbatim(place)) or (node.type == "heredoc_body" and self._quoted(place))
         if not literal and _SUBSTITUTION.search(written):
             self._asks.opaque(written.strip(), "a command inside it could not be read", of)
         if not literal and PROMPT.search(written):
@@ -209,7 +221,48 @@ class _Reader:
         if node.type != "comment" and _SUBSCRIPT.search(written.replace("\\", "")):
             self._asks.opaque(written.strip(), "where it is used as a number, the shell runs the command inside it", of)
 
-    def _quoted(self, place: _Place) -> bool:
+    def values(self, node: Node, of: str) -> None:
+        """What gives variables values without looking like it, or has the shell run what stands in a value."""
+        written = self._text.source(node)
+        match node.type:
+            case "expansion":
+                if _PROCESS.search(written):
+                    self._asks.opaque(written, "a command inside it could not be read", of)
+                if (name := assigned(node)) is not None:
+                    self.sets(self._text.source(name), written, of)
+            case "for_statement" | "select_statement":
+                self.sets(self._text.source(node.children[1]), written, of)
+            case "file_descriptor" if written.startswith("{"):
+                self.sets(written.strip("{}"), written, of)
+            case "arithmetic_expansion" | "c_style_for_statement":
+                self.calculates(node, of)
+            case "compound_statement" if node.children[0].type == "((":
+                self.calculates(node, of)
+
+    def backquoted(self, node: Node, depth: int, of: str) -> None:
+        """What stands between backquotes is read once more, without the backslashes before some characters."""
+        written = self._text.source(node)
+        if not written.startswith("`") or not re.search(r"\\[`$\\\"]", written):
+            return
+        if depth >= DEEPEST_BACKQUOTES:
+            self._asks.opaque(written, "it nests too deep", of)
+            return
+        for marks in ("`$\\\\", '`$\\\\"'):
+            self.program(re.sub(rf"\\([{marks}])", r"\1", written[1:-1]), depth + 1, of or written)
+
+    def sets(self, name: str, text: str, of: str) -> None:
+        """A variable is given a value."""
+        plainly = name.partition("[")[0]
+        if tables.DANGEROUS.fullmatch(plainly):
+            self._asks.opaque(text, f"it sets {plainly}, which decides what runs", of)
+
+    def calculates(self, node: Node, of: str) -> None:
+        """A calculation may give variables values."""
+        for place in places(node):
+            if place.node.type in ("variable_name", "word"):
+                self.sets(self._text.source(place.node), self._text.source(node), of)
+
+    def _quoted(self, place: Place) -> bool:
         """Whether a here-document's text is taken as it stands: its mark is quoted."""
         start = next((c for c in place.parent.children if c.type == "heredoc_start"), None) if place.parent else None
         return start is not None and any(quote in self._text.source(start) for quote in "'\"\\")
@@ -219,7 +272,7 @@ class _Reader:
         self._asks.opaque(text.strip(), "it is too intricate to be analysed", of)
         add(self._asks.unknown, [text.strip()])
 
-    def command(self, place: _Place, depth: int, of: str) -> None:
+    def command(self, place: Place, depth: int, of: str) -> None:
         """A command that stands for itself."""
         node, parent = place.node, place.parent
         text = self._text.source(parent if parent is not None and parent.type == "redirected_statement" else node)
@@ -231,20 +284,51 @@ class _Reader:
         for child in node.children:
             if child.type == "variable_assignment":
                 self.assignment(child, text, of)
-        parts = [
-            word for child in node.children if child.type not in _NOT_ARGUMENTS for word in self._text.words(child)
-        ]
+        nodes = [child for child in node.children if child.type not in _NOT_ARGUMENTS]
+        nodes += behind_redirections(place)
+        if unseparated(nodes):
+            self._asks.opaque(text, "its syntax could not be read", of)
+        parts = [word for child in nodes for word in self._text.words(child)]
         if not parts:
             return
-        self._commands.run(parts, text, depth, of, fed=_is_fed(place))
+        for word in parts:
+            if word.text is not None and word.text != word.source and _SUBSCRIPT.search(word.text):
+                self._asks.opaque(text, "where it is used as a number, the shell runs the command inside it", of)
+        self._commands.files = self._lists_files(place)
+        self._commands.run(parts, text, depth, of, fed=self._fed or is_fed(place))
 
-    def redirected(self, node: Node, of: str) -> None:
+    def _lists_files(self, place: Place) -> bool:
+        """Whether a command is fed by one that gives nothing but names of files."""
+        if place.parent is None or place.parent.type != "pipeline":
+            return False
+        before = None
+        for child in place.parent.children:
+            if child == place.node:
+                break
+            before = child if child.is_named else before
+        if before is not None and before.type == "redirected_statement":
+            before = before.child_by_field_name("body")
+        return before is not None and _LISTS_FILES.match(self._text.source(before)) is not None
+
+    def redirected(self, place: Place, depth: int, of: str) -> None:
         """A redirection of something that is no command of its own shows in no pattern."""
-        body = node.child_by_field_name("body")
-        if body is None:
-            self._asks.judge(self._text.source(node), exactly(self._text.source(node)), of)
+        node = place.node
+        if node.child_by_field_name("body") is not None:
+            return
+        written = self._text.source(node)
+        self._asks.judge(written, exactly(written), of)
+        words = [
+            word
+            for extra in behind_redirections(Place(node.children[0], place, place.level + 1))
+            for word in self._text.words(extra)
+        ]
+        while words and "=" in words[0].source:
+            self.sets(words[0].source.partition("=")[0].rstrip("+"), written, of or written)
+            words = words[1:]
+        if words:
+            self._commands.run(words, written, depth, of or written, fed=True)
 
-    def redirect(self, place: _Place, of: str) -> None:
+    def redirect(self, place: Place, of: str) -> None:
         """``< file``, ``> file``: where it leads, and that it writes."""
         node = place.node
         target = node.child_by_field_name("destination")
@@ -261,41 +345,36 @@ class _Reader:
             if ">" in operator:
                 self._paths.write(word)
                 written = f"{operator} {word.source}"
+                if any(startup.ALWAYS.search(file) for file in self._paths.fresh()):
+                    self._asks.opaque(written, f"it writes {word.shown}, which decides what runs", of)
                 parent = place.parent
                 self._asks.judge(written, exactly(written), of or (self._text.source(parent) if parent else ""))
 
     def declaration(self, node: Node, of: str) -> None:
+        """``export A=1``, ``declare -i n=...``, ``unset A``."""
         written = self._text.source(node)
-        names = [self._text.source(p.node) for p in _places(node) if p.node.type == "variable_name"]
-        if any(tables.DANGEROUS.fullmatch(name) for name in names):
-            self._asks.opaque(written, "it sets a variable that decides what runs", of)
+        name = self._text.source(node.children[0])
+        arguments = [word for child in node.children[1:] for word in self._declared(child)]
+        reason = assigning.runs(name, arguments)
+        if reason is not None:
+            self._asks.opaque(written, reason, of)
         else:
             self._asks.judge(written, exactly(written), of)
 
+    def _declared(self, node: Node) -> list[Word]:
+        """The words of a declaration; in ``x=(...)`` the commands inside are looked at by themselves."""
+        source = self._text.source(node)
+        if node.type == "variable_assignment":
+            name, value = node.children[0], node.children[2:]
+            start = f"{self._text.source(name)}="
+            if value and value[0].type == "array":
+                return [Word(source, start)]
+            words = self._text.words(value[0]) if value else [Word("", "")]
+            return [Word(source, start + words[0].text if len(words) == 1 and words[0].text is not None else None)]
+        if node.type in ("variable_name", "subscript"):
+            return [Word(source, source)]
+        return self._text.words(node)
+
     def assignment(self, node: Node, text: str, of: str) -> None:
         name = self._text.source(node).partition("=")[0].rstrip("+").partition("[")[0]
-        if tables.DANGEROUS.fullmatch(name):
-            self._asks.opaque(text, f"it sets {name}, which decides what runs", of)
-
-
-def _is_fed(place: _Place) -> bool:
-    """Whether a command's input comes from a pipe, a file or the text itself."""
-    if any(child.type == "herestring_redirect" for child in place.node.children):
-        return True
-    current = place
-    while current.up is not None:
-        parent = current.up.node
-        if parent.type == "pipeline" and parent.child(0) != current.node:
-            return True
-        if parent.type == "redirected_statement" and any(map(_feeds, parent.children)):
-            return True
-        if parent.type not in ("pipeline", "redirected_statement", "negated_command", "compound_statement", "subshell"):
-            break
-        current = current.up
-    return False
-
-
-def _feeds(redirect: Node) -> bool:
-    if redirect.type == "file_redirect":
-        return any(child.type.startswith("<") for child in redirect.children)
-    return redirect.type in ("heredoc_redirect", "herestring_redirect")
+        self.sets(name, text, of)

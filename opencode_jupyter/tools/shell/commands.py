@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from itertools import pairwise
 
 from ...core.arity import prefix
-from . import programs, tables
+from . import assigning, interpreters, programs, startup, tables, wrappers
 from .findings import ShellAsks
 from .paths import Paths
 from .words import Word
@@ -23,12 +24,16 @@ class Commands:
         asks: where findings go.
         paths: where paths go.
         program: reads a text as a program: ``(text, depth, of)``.
+
+    Attributes:
+        files: what xargs reads are names of files, from a program that lists them.
     """
 
     def __init__(self, asks: ShellAsks, paths: Paths, program: Callable[[str, int, str], None]) -> None:
         self._asks = asks
         self._paths = paths
         self._program = program
+        self.files = False
 
     def run(self, parts: list[Word], text: str, depth: int, of: str, *, fed: bool = False, more: bool = False) -> None:
         """A command by its words, whether it stands for itself or inside another.
@@ -59,49 +64,69 @@ class Commands:
         if name != head.text:
             self._asks.judge(" ".join([name, *(word.shown for word in parts[1:])]), (always,), of)
         arguments = parts[1:]
+        self._touch(name, arguments, text, of)
+        if depth >= DEPTH:
+            self._asks.opaque(text, "it nests too deep", of)
+            return
+        if self._paths.wrote(head) or (
+            (name in interpreters.SHELLS or interpreters.interpreter(name) or name in tables.OPAQUE)
+            and any(self._paths.wrote(word) for word in arguments)
+        ):
+            self._asks.opaque(text, "it runs a file that this same line writes", of)
+        elif (file := startup.reads(name, self._paths.written)) is not None:
+            self._asks.opaque(text, f"{name} does what {file} says, which this same line writes", of)
+        self._inside(name, arguments, text, depth, of, fed=fed, more=more)
+
+    def _touch(self, name: str, arguments: list[Word], text: str, of: str) -> None:
+        """The paths among a command's words, and what it writes."""
         if name in tables.PATH_COMMANDS or name in tables.WRITERS:
             self._paths.arguments(name, arguments)
         elif name == "dd":
             for word in arguments:
                 if word.shown.startswith("of="):
-                    self._paths.touch(Word(word.source, None if word.text is None else word.text[3:]))
-        if depth >= DEPTH:
-            self._asks.opaque(text, "it nests too deep", of)
-            return
-        if self._paths.wrote(head) or (
-            (name in tables.SHELLS or tables.INTERPRETERS.fullmatch(name) or name in tables.OPAQUE)
-            and any(self._paths.wrote(word) for word in arguments)
-        ):
-            self._asks.opaque(text, "it runs a file that this same line writes", of)
-        self._inside(name, arguments, text, depth, of, fed=fed, more=more)
+                    out = Word(word.source, None if word.text is None else word.text[3:])
+                    self._paths.touch(out)
+                    self._paths.write(out)
+        elif name in startup.OUTPUTS:
+            letter, long = startup.OUTPUTS[name]
+            for word, following in pairwise([*arguments, Word("", "")]):
+                shown = word.shown
+                if shown in (f"--{long}", f"-{letter}") or re.fullmatch(rf"-\w*{letter}", shown):
+                    self._paths.write(following)
+                elif shown.startswith((f"--{long}=", f"-{letter}")):
+                    self._paths.write(Word(word.source, shown.partition("=")[2] or shown[2:]))
+                elif name in startup.FETCHERS and "/" in shown:
+                    self._paths.write(Word(word.source, shown.partition("?")[0]))
+        for file in self._paths.fresh():
+            if startup.ALWAYS.search(file):
+                self._asks.opaque(text, f"it writes {file}, which decides what runs", of)
 
     def _inside(
         self, name: str, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool, more: bool
     ) -> None:
         """What a command that runs others runs."""
-        reason = programs.runs(name, arguments, fed=fed or more)
+        fed = fed or (more and not self.files)
+        reason = programs.runs(name, arguments, fed=fed) or assigning.runs(name, arguments)
+        if reason is None and name in ("set", "shopt"):
+            reason = assigning.modes(name, arguments)
         if reason is not None:
             self._asks.opaque(text, reason, of)
         elif name in tables.OPAQUE or (name in tables.OPAQUE_WITH and _has(arguments, tables.OPAQUE_WITH[name])):
             self._asks.opaque(text, f"what {name} does depends on more than this line", of)
+        elif more and not self.files and programs.by_arguments(name):
+            self._asks.opaque(text, f"what is read may be options of {name} that run a program", of)
         elif name == "eval":
-            self._code(arguments, text, depth, of)
-        elif name in tables.SHELLS:
-            self._shell(arguments, text, depth, of, fed=fed)
-        elif found := tables.INTERPRETERS.fullmatch(name):
-            inline = tables.INLINE_CODE[found[1]]
-            given = _options(arguments)
-            if (
-                fed
-                or (more and not arguments)
-                or any(w.text is None or inline.match(w.text) for w in given)
-                or (found[1] in ("python", "pypy") and _module(arguments) in tables.RUNNING_MODULES)
-            ):
-                self._asks.opaque(text, f"it gives {name} a program to run", of)
+            self._code(arguments[1:] if arguments and arguments[0].text == "--" else arguments, text, depth, of)
+        elif name in interpreters.SHELLS:
+            self._shell(name, arguments, text, depth, of, more=more)
+        elif (wrapper := wrappers.named(name, arguments))[0]:
+            self._unwrap(*wrapper, text, depth, of, fed=fed, more=more)
+        elif (found := interpreters.interpreter(name)) is not None:
+            given = interpreters.given_program(found, arguments)
+            if given is not None:
+                self._asks.opaque(text, given, of)
         elif name == "find":
             self._find(arguments, text, depth, of)
-        elif name in tables.WRAPPERS:
-            self._unwrap(name, arguments, text, depth, of, fed=fed, more=more)
 
     def _code(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         """``eval`` and ``sh -c``: the words are a program."""
@@ -110,86 +135,96 @@ class Commands:
         elif arguments:
             self._program(" ".join(word.shown for word in arguments), depth + 1, of)
 
-    def _shell(self, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool) -> None:
-        for index, word in enumerate(arguments):
-            if word.text is None:
-                self._asks.opaque(text, "what it gives the shell is not known before", of)
-                return
-            if not word.text.startswith(("-", "+")) or word.text in ("-", "--"):
-                break
-            if not word.text.startswith("--") and "c" in word.text:
-                code = next((w for w in arguments[index + 1 :] if not w.source.startswith(("-", "+"))), None)
-                self._code([code] if code is not None else [], text, depth, of)
-                return
-        else:
-            fed = fed or not arguments
-        if fed or not any(not (w.text or "").startswith("-") for w in arguments):
+    def _shell(self, name: str, arguments: list[Word], text: str, depth: int, of: str, *, more: bool) -> None:
+        taken, code, reason = interpreters.shell_options(arguments)
+        if reason is not None:
+            self._asks.opaque(text, reason, of)
+        elif code is not None:
+            if more and not taken.rest:
+                self._asks.opaque(text, "the program it runs is read from its input", of)
+            elif code.text is not None and not interpreters.reads_alike(name, code.text):
+                self._asks.opaque(text, f"{name} reads such a text in other ways than bash", of)
+            self._code([code], text, depth, of)
+        elif (
+            not taken.rest
+            or any(option == "s" for option, _ in taken.given)
+            or interpreters.STREAM.fullmatch(taken.rest[0].shown)
+            or taken.rest[0].text is None
+        ):
             self._asks.opaque(text, "a shell reads its commands from somewhere else", of)
 
     def _find(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         inner: list[Word] | None = None
         for word in arguments:
             if inner is None:
-                if word.text in tables.FIND_EXEC:
+                if word.text is None and word.source[:1] in "$`":
+                    self._asks.opaque(text, f"what {word.source} tells find, only running it can tell", of)
+                elif word.text in tables.FIND_EXEC:
                     inner = []
                 elif word.text in tables.FIND_WRITES:
                     self._asks.opaque(text, f"find's {word.text} changes files", of)
             elif word.text in (";", "+"):
-                if inner:
-                    self.run(inner, " ".join(w.source for w in inner), depth + 1, of)
+                self._found(inner, depth, of)
                 inner = None
             else:
                 inner.append(word)
-        if inner:
-            self.run(inner, " ".join(w.source for w in inner), depth + 1, of)
+        self._found(inner or [], depth, of)
+
+    def _found(self, inner: list[Word], depth: int, of: str) -> None:
+        """What find runs for each file."""
+        if not inner:
+            return
+        source = " ".join(word.source for word in inner)
+        if "{}" in inner[0].shown or (self._hands_on(inner) and any("{}" in word.shown for word in inner[1:])):
+            self._asks.opaque(source, "it runs the files that are found, or text with their names in it", of)
+        self.run(inner, source, depth + 1, of)
+
+    def _hands_on(self, inner: list[Word], mark: str = "{}") -> bool:
+        """Whether the first of a command's words that are put together when it runs may be a program."""
+        name = os.path.basename(inner[0].shown)
+        if name in interpreters.SHELLS:
+            taken, code, reason = interpreters.shell_options(inner[1:])
+            return reason is not None or code is None or mark in code.shown or not taken.rest
+        key, arguments = wrappers.named(name, inner[1:])
+        if key:
+            _, rest, code_text = wrappers.unwrap(key, arguments, lambda reason: None)
+            return code_text is not None or not rest or mark in rest[0].shown or self._hands_on(rest, mark)
+        return interpreters.interpreter(name) is not None and any(mark in word.shown for word in inner[1:2])
 
     def _unwrap(
-        self, name: str, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool, more: bool
+        self, key: str, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool, more: bool
     ) -> None:
-        """The command inside: after the wrapper's options, their values, and its own words."""
-        valued, skip = tables.WRAPPERS[name]
-        options = valued.split()
-        index = 0
-        while index < len(arguments):
-            word = arguments[index]
-            if word.text is None and not word.source.startswith("-"):
-                break
-            shown = word.shown
-            if name in ("env", "sudo", "doas") and not shown.startswith("-") and "=" in shown:
-                if tables.DANGEROUS.fullmatch(shown.partition("=")[0]):
-                    self._asks.opaque(text, f"it sets {shown.partition('=')[0]}, which decides what runs", of)
-                index += 1
-            elif shown.startswith("-") and (shown != "-" or name == "env"):
-                if name == "env" and shown.startswith(("-S", "--split-string")):
-                    self._asks.opaque(text, "env -S splits a text into a command", of)
-                if name == "command" and shown in ("-v", "-V"):
-                    return
-                index += 2 if shown in options else 1
-            elif skip:
-                skip -= 1
-                index += 1
-            else:
-                break
-        inner = arguments[index:]
-        if name == "coproc" and len(inner) > 1 and inner[1].source in tables.RESERVED:
+        """The command inside a wrapper."""
+        taken, inner, code = wrappers.unwrap(key, arguments, lambda reason: self._asks.opaque(text, reason, of))
+        if code is not None:
+            self._code([Word(code, None if any(w.text is None for w in arguments) else code)], text, depth, of)
+            return
+        if key == "coproc" and len(inner) > 1 and inner[1].source in tables.RESERVED:
             inner = inner[1:]  # its name
-        if name == "xargs":
-            self._each(arguments[:index], inner, text, depth, of)
+        if key == "xargs":
+            self._each(taken.given, inner, text, depth, of)
         elif inner:
             self.run(inner, " ".join(w.source for w in inner), depth + 1, of, fed=fed, more=more)
         elif more:
-            self._asks.opaque(text, f"what {name} runs is read from its input", of)
+            self._asks.opaque(text, f"what {key} runs is read from its input", of)
 
-    def _each(self, options: list[Word], inner: list[Word], text: str, depth: int, of: str) -> None:
+    def _each(self, options: list[tuple[str, str]], inner: list[Word], text: str, depth: int, of: str) -> None:
         """The command that xargs runs: what it reads comes behind the words, or in place of a mark among them."""
         if not inner:
             return  # echo
-        mark = _mark(options)
+        mark = ""
+        for option, value in options:
+            if option in ("I", "i", "replace"):
+                mark = value or "{}"
         name = os.path.basename(inner[0].shown)
-        runs_text = name in tables.SHELLS or name in tables.WRAPPERS or tables.INTERPRETERS.fullmatch(name)
-        if mark and (mark in inner[0].shown or (runs_text and any(mark in word.shown for word in inner[1:]))):
+        key, _ = wrappers.named(name, inner[1:])
+        runs_text = name in interpreters.SHELLS or key or interpreters.interpreter(name) or programs.by_arguments(name)
+        marked = mark and any(mark in word.shown for word in inner[1:])
+        if mark and (
+            mark in inner[0].shown or (marked and runs_text and (not self.files or self._hands_on(inner, mark)))
+        ):
             self._asks.opaque(text, "what it runs is read from its input", of)
-        self.run(inner, " ".join(w.source for w in inner), depth + 1, of, more=True)
+        self.run(inner, " ".join(w.source for w in inner), depth + 1, of, more=not mark)
 
 
 def _has(arguments: list[Word], options: str) -> bool:
@@ -198,37 +233,3 @@ def _has(arguments: list[Word], options: str) -> bool:
         word.text is None or (word.text.startswith("-") and not set(word.text[1:]).isdisjoint(options))
         for word in arguments
     )
-
-
-def _mark(options: list[Word]) -> str:
-    """What xargs replaces by what it reads; empty if it puts that at the end."""
-    mark = ""
-    for index, word in enumerate(options):
-        text = word.shown
-        if text.startswith("-I"):
-            mark = text[2:] or (options[index + 1].shown if index + 1 < len(options) else "{}")
-        elif text.startswith("-i"):
-            mark = text[2:] or "{}"
-        elif text.startswith("--rep"):
-            mark = text.partition("=")[2] or "{}"
-    return mark
-
-
-def _module(arguments: list[Word]) -> str:
-    """What ``python -m`` runs."""
-    for option, following in pairwise([*arguments, Word("", "")]):
-        if option.shown == "-m":
-            return following.shown
-        if option.shown.startswith("-m"):
-            return option.shown[2:]
-    return ""
-
-
-def _options(arguments: list[Word]) -> list[Word]:
-    """The words an interpreter reads as its own options: those before the first that is none."""
-    out = []
-    for word in arguments:
-        if word.text is not None and not word.text.startswith("-") and word.text != "eval":
-            break
-        out.append(word)
-    return out

@@ -25,14 +25,18 @@ KNOWN = frozenset(
 
 _VALUED = frozenset({"-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"})
 _KEYS = re.compile(
-    r"alias\..*|core\.(?:pager|editor|fsmonitor|sshcommand|hookspath|askpass|gitproxy|attributesfile|worktree)"
+    r"alias\..*|core\.(?:pager|editor|fsmonitor|sshcommand|hookspath|askpass|gitproxy|attributesfile|worktree"
+    r"|alternaterefscommand)"
     r"|include(?:if)?\..*|.*\.(?:cmd|command|program|textconv|clean|smudge|process|driver|helper|tool|external|editor"
-    r"|path|proxy|receivepack|uploadpack|vcs|insteadof|diffcommand|pager)|pager\..*|sequence\.editor",
+    r"|path|proxy|receivepack|uploadpack|vcs|insteadof|diffcommand|pager|update|tunnel|packobjectshook|difffilter|hook"
+    r"|smtpserver|tocmd|cccmd|headercmd|templatedir|browser|fsmonitor|sshcommand|hookspath|url|allow)|pager\..*|sequence\.editor",
     re.IGNORECASE | re.DOTALL,
 )
 """Settings that name a program, or lead to other settings."""
-_REMOTE = frozenset({"fetch", "pull", "push", "clone", "ls-remote", "archive", "fetch-pack", "send-pack", "submodule"})
-_REMOTE_PROGRAM = re.compile(r"--(?:upl|rec|exe|tem|conf)|-u.|-c")
+_REMOTE = frozenset(
+    {"remote", "init", "fetch", "pull", "push", "clone", "ls-remote", "archive", "fetch-pack", "send-pack", "submodule"}
+)
+_REMOTE_PROGRAM = re.compile(r"--(?:upl|rece|exe|tem|conf)|-u.|-c")
 _MESSAGE = frozenset({"-m", "--message", "-am", "-b", "-B", "-F", "--file", "-t", "--trailer", "--author", "--date"})
 
 
@@ -76,6 +80,14 @@ def _by_command(command: str, rest: list[str]) -> str | None:
         return reason
     if command in ("difftool", "mergetool") and any(text.startswith(("-x", "--ext", "--too", "-t")) for text in rest):
         return reason
+    if command == "config" and any(
+        text in ("--rename-section", "rename-section", "-e", "--edit", "edit") for text in rest
+    ):
+        return "this setting of git can name a program to run"
+    if command == "clone" and any(text == "-u" or text.startswith("-u") for text in rest):
+        return reason
+    if any(text.startswith("--output=") or text == "--output" for text in rest) and command != "archive":
+        return f"git {command} --output writes a file"
     if command in _REMOTE and any(_REMOTE_PROGRAM.match(text) or "ext::" in text for text in rest):
         return reason
     if any(text.startswith("--ext-d") for text in rest):

@@ -27,6 +27,7 @@ class Paths:
 
     Attributes:
         moved: whether there was a ``cd``.
+        written: names of the files that the line writes, or may, without their folders.
     """
 
     def __init__(self, asks: ShellAsks, cwd: Path, contains: Callable[[Path], bool], home: str | None) -> None:
@@ -34,7 +35,8 @@ class Paths:
         self._asks = asks
         self._contains = contains
         self._home = home
-        self._written: set[str] = set()
+        self.written: set[str] = set()
+        self._fresh: list[str] = []
         self._places: list[str] | None = [str(cwd)]
         """Where relative paths may start by now; None when only running it can tell."""
 
@@ -67,11 +69,17 @@ class Paths:
 
     def write(self, word: Word) -> None:
         """A file that the line writes, or may."""
-        self._written.add(os.path.basename(word.shown))
+        self.written.add(os.path.basename(word.shown.rstrip("/")))
+        self._fresh.append(word.shown)
+
+    def fresh(self) -> list[str]:
+        """The files that were written since this was asked last, as given."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
 
     def wrote(self, word: Word) -> bool:
         """Whether a word may name a file that the line has written before."""
-        return bool(self._written) and os.path.basename(word.shown) in self._written
+        return bool(self.written) and os.path.basename(word.shown) in self.written
 
     def touch(self, word: Word) -> None:
         """A path the command touches: remember its folder if it is outside the project."""

@@ -13,44 +13,141 @@ from . import git, scripts
 from .words import Word
 
 LAUNCHERS = frozenset(
-    "at batch capsh catchsegv cgexec chpst crontab daemonize dbus-run-session eatmydata entr envdir expect fakeroot "
-    "faketime firejail gdb hyperfine i386 linux32 linux64 ltrace nsenter numactl parallel perf pkexec prlimit proot "
-    "proxychains proxychains4 rlwrap run-parts runuser screen setarch setpriv sg softlimit ssh ssh-agent "
-    "start-stop-daemon su systemd-run tmux torsocks uname26 unbuffer valgrind x86_64 xvfb-run".split()
+    "abduco anacron ansible aria2c at batch bwrap byobu capsh cgexec chpst cpulimit crontab daemonize dbus-run-session "
+    "distrobox-enter dtach eatmydata entr envdir expect fakechroot fakeroot faketime firejail flatpak fswatch gdb gosu "
+    "hyperfine i386 linux32 linux64 ltrace machinectl mispipe mosh mpirun mpiexec nix-shell nodemon "
+    "nsenter numactl parallel pee perf pkexec prlimit proot proxychains proxychains4 qemu-aarch64 qemu-arm qemu-i386 "
+    "qemu-x86_64 rlwrap run-parts run0 runcon runuser sbatch screen script scriptlive sem setarch setlock setpriv "
+    "sg softlimit srun ssh ssh-agent sshpass start-stop-daemon su su-exec sudoedit systemd-run tmux torsocks uname26 "
+    "unbuffer valgrind vipe watchexec wine wsl x86_64 xterm xvfb-run zellij".split()
 )
 """Programs that run what their arguments or their input say, in ways that are not told apart here."""
+
+_LISTS = {"tmux": (["ls"], ["list-sessions"]), "crontab": (["-l"],), "screen": (["-ls"], ["-list"]), "at": (["-l"],)}
+"""What such a program only lists with."""
+
+SUBCOMMANDS: dict[str, tuple[str, ...]] = {
+    "cmake": ("-E", "-P"),
+    "docker": ("run", "exec", "compose run", "compose exec", "container run", "container exec", "build", "buildx"),
+    "docker-compose": ("run", "exec"),
+    "podman": ("run", "exec"),
+    "kubectl": ("exec", "debug", "run", "cp"),
+    "ip": ("netns exec", "vrf exec"),
+    "lxc": ("exec",),
+    "vagrant": ("ssh",),
+    "gcloud": ("compute ssh",),
+    "gh": ("alias", "extension", "codespace ssh"),
+    "guix": ("shell", "environment"),
+    "nix": ("run", "develop", "shell"),
+    "openssl": ("engine",),
+    "just": ("--command", "--shell"),
+    "pip": ("config",),
+}
+"""Programs that run what they are told to after these words."""
 
 LOADER = re.compile(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)?")
 """The dynamic loader, which runs the program it is given."""
 
-FED = frozenset("bc dc ed ex gdb lua m4 mail mysql psql sftp sqlite3 tclsh vi vim nvim".split())
+FED = frozenset(
+    "bc dc duckdb ed ex ftp gdb gnuplot gp lftp lua m4 mail mailx mysql mariadb nslookup psql sftp sqlite3 tclsh "
+    "telnet terraform vi vim nvim zsh".split()
+)
 """Programs that take commands, shell commands among them, from their input."""
 
+_TAR = (
+    "checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command rmt-command files-from"
+)
 OPTIONS: dict[str, tuple[str, str]] = {
     # name: (long options, letters)
+    "7z": ("", ""),
+    "apt": ("option config-file", "oc"),
+    "apt-config": ("option config-file", "oc"),
+    "apt-get": ("option config-file", "oc"),
+    "bat": ("pager", ""),
+    "batcat": ("pager", ""),
+    "bsdtar": ("use-compress-program files-from", "IT"),
+    "cargo": ("config", ""),
+    "cpio": ("rsh-command", ""),
+    "curl": ("config engine", "K"),
+    "debugfs": ("", "fR"),
+    "dpkg": ("pre-invoke post-invoke", ""),
+    "exiftool": ("", ""),
     "fd": ("exec exec-batch", "xX"),
     "fdfind": ("exec exec-batch", "xX"),
-    "make": ("eval", ""),
-    "man": ("pager html preprocessor", "PH"),
+    "fzf": ("preview bind with-shell", ""),
+    "gpg": ("photo-viewer exec-path load-extension agent-program dirmngr-program", ""),
+    "gradle": ("init-script", "I"),
+    "hg": ("config", ""),
+    "just": ("shell shell-arg command", "c"),
+    "logrotate": ("", ""),
+    "make": ("eval", "E"),
+    "man": ("pager html preprocessor config-file", "PHC"),
+    "more": ("", ""),
+    "nano": ("speller rcfile", "sf"),
+    "ncat": ("exec sh-exec lua-exec", "ec"),
+    "nc": ("", "ec"),
+    "netcat": ("", "ec"),
+    "nmap": ("script", ""),
+    "npm": ("script-shell", ""),
+    "pandoc": ("filter lua-filter pdf-engine", "FL"),
+    "pip": ("python global-option config-settings build-option", ""),
     "rg": ("pre hostname-bin", ""),
+    "rpm": ("eval define pipe load macros", "ED"),
     "rsync": ("rsh rsync-path", "e"),
     "scp": ("", "oSFD"),
     "script": ("command", "c"),
-    "sftp": ("", "oSFD"),
+    "sftp": ("", "oSFDb"),
     "sort": ("compress-program", ""),
     "split": ("filter", ""),
-    "tar": (
-        "checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command rmt-command",
-        "IF",
-    ),
+    "ssh-add": ("", "s"),
+    "ssh-keygen": ("", "D"),
+    "sshfs": ("", "oF"),
+    "svn": ("config-option diff-cmd diff3-cmd editor-cmd merge-cmd", ""),
+    "tar": (_TAR, "IFT"),
+    "tcpdump": ("", "z"),
+    "tshark": ("", "X"),
+    "wget": ("use-askpass execute config", "e"),
+    "yt-dlp": ("exec exec-before-download netrc-cmd downloader config-locations", ""),
     "zip": ("unzip-command", "T"),
 }
-"""Options whose value is run."""
+"""Options whose value is run, or a file that can have programs run."""
+OPTIONS |= {"gtar": OPTIONS["tar"], "gmake": OPTIONS["make"], "pip3": OPTIONS["pip"], "gsort": OPTIONS["sort"]}
+_WORDS = {
+    "gcc": re.compile(r"-wrapper|-B.*|-fplugin.*|-specs.*|--specs.*|@.*"),
+    "go": re.compile(r"--?(?:toolexec|vettool|exec)\b.*|generate"),
+    "java": re.compile(r"-(?:agentpath|agentlib|javaagent):.*|@.*"),
+    "javac": re.compile(r"-(?:processorpath|processor|J.*)|@.*"),
+    "ld": re.compile(r"--?plugin.*|@.*"),
+    "less": re.compile(r"\+.*|-[kKt].*|--lesskey.*"),
+    "more": re.compile(r"\+.*"),
+    "mvn": re.compile(r"exec:.*|-Dexec.*|antrun:.*"),
+    "openssl": re.compile(r"-(?:engine|provider|provider-path|config|provparam)(?:=.*)?"),
+    "pdflatex": re.compile(
+        r"--?(?:shell-escape|enable-write18|shell-restricted).*|.*\\(?:write|input\||directlua).*", re.DOTALL
+    ),
+    "rustc": re.compile(r"-C(?:linker.*)?|--codegen.*|@.*"),
+    "socat": re.compile(r".*\b(?:EXEC|SYSTEM|SHELL):.*", re.IGNORECASE | re.DOTALL),
+    "gs": re.compile(r"-c|-dNOSAFER|.*%pipe%.*"),
+    "convert": re.compile(r"(?:msl|ephemeral|vid|text|mvg|https?):.*|@.*", re.IGNORECASE),
+    "ansible": re.compile(r".*"),
+    "mongosh": re.compile(r"--eval.*|-f|--file.*"),
+    "exiftool": re.compile(r"-config|-if\d*|-@|-p|-userParam"),
+    "star": re.compile(r"-?compress-program=.*"),
+}
+"""Words with which a program runs another."""
+_WORDS |= dict.fromkeys(("cc", "g++", "c++", "clang", "clang++", "gfortran"), _WORDS["gcc"])
+_WORDS |= dict.fromkeys(("latex", "xelatex", "lualatex", "tex", "pdftex", "luatex", "latexmk"), _WORDS["pdflatex"])
+_WORDS |= dict.fromkeys(("magick", "mogrify", "identify", "composite"), _WORDS["convert"])
 
-EDITORS = frozenset("emacs ex nvim vi view vim vimdiff".split())
-_EDITS = re.compile(r"\+.|-[cSsl]|--(?:cmd|eval|load|script|batch)|-(?:eval|f|funcall|l|load)")
-_SHELL_ESCAPE = re.compile(r"^\s*\.(?:shell|system|sh\b|sys\b)|\\!|^system\b|-cmd|-init", re.MULTILINE)
-_CLIENTS = frozenset({"sqlite3", "psql", "mysql"})
+EDITORS = frozenset("emacs emacsclient ex gview gvim nvim rview rvim vi view vim vimdiff".split())
+_EDITS = re.compile(r"\+.|-\w*[cSsluwWV]|--(?:cmd|eval|load|script|batch)|-(?:eval|f|funcall|l|load)")
+_SHELL_ESCAPE = re.compile(
+    r"(?:^|;)\s*\.(?:sh|sys|once|o|import|load|read|excel|edit)|\\[!ogwsic]|\bsystem\b|\bsource\b|-cmd|-init|\bprogram\b|--pager"
+    r"|\b(?:edit|load_extension|writefile|readfile)\s*\(|\\(?:copy|setenv|gexec|watch)|`|^--?(?:init-command|rcfile)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_CLIENTS = frozenset({"sqlite3", "psql", "mysql", "mariadb", "duckdb"})
+_RECIPE = re.compile(r"[$`;|&<>()#\n]")
 
 
 def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
@@ -61,8 +158,25 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
         arguments: its words.
         fed: whether its input comes from a pipe, a file or the text itself.
     """
+    if [word.shown for word in arguments] in _LISTS.get(name, ()):
+        return None
     if name in LAUNCHERS or LOADER.fullmatch(name):
         return f"{name} runs what it is told to" if arguments or fed else None
+    shown = [word.shown for word in arguments]
+    operands = [text for text in shown if not text.startswith("-")]
+    for inner in SUBCOMMANDS.get(name, ()):
+        words = inner.split()
+        if (words == operands[: len(words)]) if not inner.startswith("-") else inner in shown:
+            return f"{name} {inner} runs what it is told to"
+    pattern = _WORDS.get(name)
+    if pattern is not None and any(word.text is None or pattern.fullmatch(word.text) for word in arguments):
+        return f"{name} can run programs, and what it is given may"
+    if name in ("make", "gmake") and (reason := _recipes(arguments)):
+        return reason
+    if name == "dc" and any(word.text is None or word.text.startswith(("-e", "-f", "--")) for word in arguments):
+        return "dc can run programs, and what it is given may"
+    if name == "m4" and any(word.text is None for word in arguments):
+        return "m4 can run programs, and what it is given may"
     if fed and (
         name in FED or (name == "make" and any(word.shown.startswith(("-f", "--f", "--m")) for word in arguments))
     ):
@@ -79,11 +193,32 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
     return None
 
 
+def by_arguments(name: str) -> bool:
+    """Whether a program may run another if its arguments say so, so that none may come from elsewhere."""
+    return (
+        name in OPTIONS or name in _READERS or name in EDITORS or name in _CLIENTS or name in _WORDS or name == "find"
+    )
+
+
+def _recipes(arguments: list[Word]) -> str | None:
+    """``make VARIABLE=value``: make and the shells it starts read the value."""
+    for word in arguments:
+        name, equals, value = word.shown.partition("=")
+        if not equals or name.startswith("-"):
+            continue
+        variable = name.rstrip(":!?+")
+        if name.endswith("!") or variable in ("SHELL", "MAKE", "MAKEFLAGS", ".SHELLFLAGS") or _RECIPE.search(value):
+            return f"make runs what {variable} is set to"
+    return None
+
+
 def _by_options(name: str, arguments: list[Word]) -> str | None:
     long, letters = OPTIONS[name]
+    if name in ("tar", "gtar") and any(word.text in ("--verbatim-files-from", "--null") for word in arguments):
+        long, letters = long.replace("files-from", ""), letters.replace("T", "")
     for index, word in enumerate(arguments):
         if word.text is None:
-            if word.source[:1] in '$`"' and not word.source.startswith('"-'):
+            if word.source[:1] in '$`"<' and not word.source.startswith('"-'):
                 return f"what {word.source} gives {name}, only running it can tell"
             continue
         text = word.text
@@ -99,7 +234,7 @@ def _by_options(name: str, arguments: list[Word]) -> str | None:
 
 
 _READERS: dict[str, Callable[[list[Word]], str | None]] = {
-    "awk": scripts.awk,
+    **dict.fromkeys(("awk", "original-awk", "goawk"), scripts.awk),
     "gawk": scripts.awk,
     "mawk": scripts.awk,
     "nawk": scripts.awk,

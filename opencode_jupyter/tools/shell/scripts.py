@@ -6,8 +6,8 @@ import re
 
 from .words import Word
 
-_AWK = re.compile(r"system|\||>|getline|@|close|printf?\s*\(.*\)\s*>", re.DOTALL)
-"""What an awk program needs to run a command or to write a file."""
+_AWK = re.compile(r"system|getline|@|print.*(?:>|(?<!\|)\|(?!\|))", re.DOTALL)
+"""What an awk program needs to run a command or to write a file; before a ``print``, ``>`` and ``|`` compare."""
 _AWK_VALUED = frozenset({"-F", "-v", "--field-separator", "--assign"})
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*)"
 _SED_ADDRESS = re.compile(rf"(?:{_ADDRESS}(?:\s*,\s*[+~]?{_ADDRESS})?\s*)?!*\s*")
@@ -39,7 +39,7 @@ def sed(arguments: list[Word]) -> str | None:
     """Why a sed command may do more than edit text, in words; None if it does not."""
     programs: list[str] = []
     first: str | None = None
-    take = False
+    take = skip = False
     for word in arguments:
         text = word.text
         if text is None:
@@ -49,11 +49,15 @@ def sed(arguments: list[Word]) -> str | None:
         if take:
             programs.append(text)
             take = False
+        elif skip:
+            skip = False
+        elif re.fullmatch(r"-[nErsuz]*l|--l[a-z-]*", text):
+            skip = True
         elif re.match(r"--(?:fi|f$)|-[nEersuzi]*f", text) and not text.startswith("-i"):
             return "sed takes its program from a file"
-        elif text in ("-e", "--expression") or re.fullmatch(r"-[nErsuz]+e", text):
+        elif re.fullmatch(r"-[nErsuz]*e|--ex?p?r?e?s?s?i?o?n?", text):
             take = True
-        elif text.startswith("--exp"):
+        elif text.startswith("--e") and "=" in text:
             programs.append(text.partition("=")[2])
         elif text.startswith("-e"):
             programs.append(text[2:])

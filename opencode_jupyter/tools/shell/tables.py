@@ -6,68 +6,39 @@ import re
 
 PATH_COMMANDS = frozenset({"cd", "rm", "cp", "mv", "mkdir", "touch", "chmod", "chown", "cat"})
 """Commands whose arguments OpenCode looks at as paths."""
-WRITERS = frozenset(
-    {"tee", "ln", "install", "truncate", "rmdir", "unlink", "shred", "mkfifo", "mknod", "rsync", "chgrp", "pushd"}
-)
+WRITERS = frozenset("tee ln install truncate rmdir unlink shred mkfifo mknod rsync chgrp pushd sponge".split())
 """More that write where their arguments say."""
 
 MOVERS = frozenset({"cd", "pushd"})
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish"})
-INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|node|deno|bun|php|lua|tclsh|Rscript|osascript|pwsh)[\d.]*")
-_CODE = r"-(?!-)[A-Za-z0-9]*?[{}]|--(?:eval|exec|print|execute|command|require|import)\b"
-INLINE_CODE = {
-    **dict.fromkeys(("python", "pypy"), re.compile(_CODE.format("c"))),
-    **dict.fromkeys(("node", "deno", "bun"), re.compile(_CODE.format("epr") + "|eval")),
-    "perl": re.compile(_CODE.format("eEM")),
-    "ruby": re.compile(_CODE.format("er")),
-    "php": re.compile(_CODE.format("rBRE")),
-    "pwsh": re.compile(""),
-    **dict.fromkeys(("lua", "tclsh", "Rscript", "osascript"), re.compile(_CODE.format("e"))),
-}
-"""By interpreter, the options with which it takes a program as its argument, attached or not."""
-RUNNING_MODULES = frozenset({"timeit", "pdb", "code", "trace", "cProfile", "profile", "runpy", "asyncio"})
-"""Python's modules that run a program they are given."""
 RESERVED = frozenset({"{", "(", "!", "[[", "if", "while", "until", "for", "case", "select", "function", "then", "do"})
 """Words that begin something other than a simple command."""
-OPAQUE = frozenset({"source", ".", "trap", "alias", "enable", "complete", "bind", "hash", "fc", "compgen"})
+OPAQUE = frozenset("source . trap alias enable complete compopt bind hash fc compgen".split())
 """Builtins that change what later words mean, or run a file in this shell."""
 OPAQUE_WITH = {"mapfile": "C", "readarray": "C", "history": "s"}
 """Builtins that do so with one of these options."""
 
-WRAPPERS: dict[str, tuple[str, int]] = {
-    # name: (options that take the next word as their value, how many words come before the inner command)
-    "builtin": ("", 0),
-    "busybox": ("", 0),
-    "chroot": ("", 1),
-    "chrt": ("-T -P -D", 1),
-    "command": ("", 0),
-    "coproc": ("", 0),
-    "doas": ("-u -C", 0),
-    "env": ("-u -C -S --unset --chdir --split-string", 0),
-    "exec": ("-a", 0),
-    "flock": ("-w -E --timeout", 1),
-    "ionice": ("-c -n -p", 0),
-    "nice": ("-n --adjustment", 0),
-    "nohup": ("", 0),
-    "setsid": ("", 0),
-    "stdbuf": ("-i -o -e", 0),
-    "strace": ("-e -o -p -s -u", 0),
-    "sudo": ("-u -g -h -p -C -r -t -U -D -R -T", 0),
-    "taskset": ("", 1),
-    "time": ("-f -o", 0),
-    "timeout": ("-s -k --signal --kill-after", 1),
-    "unshare": ("", 0),
-    "watch": ("-n -d --interval", 0),
-    "xargs": ("-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --replace --max-lines", 0),
-}
-"""Commands whose arguments are another command."""
-
 FIND_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 FIND_WRITES = frozenset({"-delete", "-fprint", "-fprint0", "-fprintf", "-fls"})
 
+_HARMLESS = (
+    r"PYTHON(?:UNBUFFERED|HASHSEED|DONTWRITEBYTECODE|IOENCODING|UTF8|FAULTHANDLER|OPTIMIZE|NOUSERSITE|DEVMODE|TRACEMALLOC)"
+    r"|NODE_ENV|VIRTUAL_ENV_DISABLE_PROMPT|GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|GIT_TERMINAL_PROMPT"
+)
 DANGEROUS = re.compile(
-    r"PATH|CDPATH|LD_.*|DYLD_.*|BASH_ENV|ENV|BASHOPTS|SHELLOPTS|IFS|PS4|PROMPT_COMMAND|GIT_.*|PAGER|MANPAGER|LESSOPEN"
-    r"|EDITOR|VISUAL|PYTHON.*|NODE_OPTIONS|PERL5.*|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|HOME|SHELL|BROWSER"
+    rf"(?!(?:{_HARMLESS})$)(?:"
+    r"PATH|CDPATH|HOME|IFS|ENV|SHELL|LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|BASHOPTS|SHELLOPTS|PS[0-4]"
+    r"|BASH_(?:ENV|ALIASES|CMDS|FUNC_.*|LOADABLES_PATH|COMPAT)|POSIXLY_CORRECT|PROMPT_COMMAND|MAILPATH|FCEDIT|INPUTRC"
+    r"|EXECIGNORE|GLOBIGNORE|OLDPWD|ZDOTDIR|GIT_.*|SSH_ASKPASS.*|SUDO_ASKPASS|SVN_.*|CVS_.*|RSYNC_.*"
+    r"|HG(?:MERGE|RCPATH)?|.*PAGER|.*EDITOR|VISUAL|BROWSER|LESS(?:OPEN|CLOSE|KEY.*)?|MANOPT|TEXEDIT|TERMINFO"
+    r"|PYTHON.*|PYTEST_.*|IPYTHONDIR|JUPYTER_(?:CONFIG.*|PATH|DATA_DIR)|PIP_.*|UV_.*|CONDA_.*|NODE_.*"
+    r"|(?:npm_config|NPM_CONFIG)_.*|PERL.*|RUBY.*|GEM_.*|BUNDLE_.*|LUA_.*|R_(?:LIBS.*|PROFILE.*|ENVIRON.*|HOME)"
+    r"|JULIA_.*|OCTAVE_.*|GUILE_.*|TCLLIBPATH|CLASSPATH|_JAVA_OPTIONS|(?:JAVA|JDK_JAVA)(?:_TOOL)?_OPTIONS|JAVA_HOME"
+    r"|MAVEN_.*|GRADLE_.*|GO(?:FLAGS|PATH|ROOT|TOOLCHAIN|PROXY)|CARGO.*|RUST(?:C.*|FLAGS|UP_.*)|CC|CXX|LD|AR|CPP"
+    r"|GCC_.*|COMPILER_PATH|MAKE|MAKEFILES|MAKEFLAGS|GNUMAKEFLAGS|CMAKE_.*|CCACHE_.*|PKG_CONFIG.*|AWKPATH|AWKLIBPATH"
+    r"|TAR_OPTIONS|ZIPOPT|RIPGREP_CONFIG_PATH|FZF_.*|BAT_.*|OPENSSL_(?:CONF|ENGINES|MODULES)|CURL_HOME|WGETRC"
+    r"|SSLKEYLOGFILE|GTK_(?:MODULES|PATH)|QT_(?:PLUGIN_PATH|QPA_PLATFORM_PLUGIN_PATH)|XDG_.*|KUBECONFIG"
+    r"|DOCKER_(?:HOST|CONFIG|CONTEXT)|PG(?:SERVICE.*|SYSCONFDIR|OPTIONS)|PSQL.*|GS_(?:LIB|OPTIONS)|VIM|VIMINIT|VIMRUNTIME"
+    r"|MYVIMRC|EXINIT)"
 )
 """Variables that decide which program runs, or have one run."""
 

@@ -95,7 +95,7 @@ class Text:
             case "raw_string":
                 return written[1:-1].translate(_HIDE)
             case "ansi_c_string":
-                return _ansi(written[2:-1]).translate(_HIDE)
+                return None if "\\x{" in written else _ansi(written[2:-1]).partition("\0")[0].translate(_HIDE)
             case "string" | "translated_string":
                 return self._string(node)
             case "simple_expansion":

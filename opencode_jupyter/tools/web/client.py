@@ -195,6 +195,8 @@ def _explained(host: str) -> Iterator[None]:
             raise ToolError(f"The connection to {host} ended before the whole answer had come") from error
         if "without sending a response" in text:
             raise ToolError(f"{host} closed the connection without an answer") from error
+        if "Receive buffer too long" in text:
+            text = "its headers are too long"
         raise ToolError(f"{host} answered with something that is no proper HTTP: {text}") from error
     except (httpx2.ReadError, httpx2.WriteError, httpx2.CloseError) as error:
         raise ToolError(f"The connection to {host} broke while the answer came") from error

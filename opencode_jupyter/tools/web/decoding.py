@@ -30,7 +30,10 @@ class Decoder:
         names = [name.strip().lower() for name in encoding.split(",")]
         names = [name for name in names if name not in ("", "identity")]
         if len(names) > 1 or (names and names[0] not in ("gzip", "x-gzip", "deflate")):
-            raise ToolError(f"{host} compressed its answer with {encoding[:60]!a}, which was not asked for")
+            raise ToolError(
+                f"{host} compressed its answer with {encoding[:60]!a}, which was not asked for. "
+                "Download it with a command (curl --compressed -L -o FILE URL) and look at the file."
+            )
         self._host = host
         self._kind = names[0] if names else ""
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if self._kind.endswith("gzip") else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -18,7 +17,9 @@ from ...core.errors import ToolError
 
 OUTPUT = 8 << 20
 """Bytes of a converted page: lists in lists may grow beyond the page's own size."""
-_PROGRAM = Path(__file__).with_name("_convert.py")
+_FOLDER = Path(__file__).parent
+_PROGRAM = f"import sys; sys.path.append(sys.argv[1]); from {_FOLDER.name}._convert import main; main()"
+"""Its folder as a package of its own: the whole package would take a second to import."""
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "WINDIR")
 """Variables a Python process may need to start; it is given no other."""
 
@@ -62,7 +63,7 @@ async def convert(body: bytes, form: Literal["markdown", "text"], codec: str, se
 
 
 def _start(form: str, codec: str, seconds: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), _library(), form, codec]
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, str(_FOLDER.parent), form, codec]
     return subprocess.Popen(
         [*command, str(seconds), str(OUTPUT)],
         stdin=subprocess.PIPE,
@@ -71,9 +72,3 @@ def _start(form: str, codec: str, seconds: int) -> subprocess.Popen[bytes]:
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
         start_new_session=True,
     )
-
-
-def _library() -> str:
-    """The folder that html-to-markdown is imported from."""
-    found = importlib.util.find_spec("html_to_markdown")
-    return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""

@@ -3,6 +3,7 @@
 import { el, show } from '../dom';
 import type { CardPart, CardUi } from '../token';
 import { drawAnswered } from './answered';
+import { cellsOf, drawCells } from './cells';
 import { drawDiffs } from './diffs';
 import { drawFiles } from './files';
 import { drawPictures } from './pictures';
@@ -25,6 +26,7 @@ const BODIES: Body[] = [
   { className: 'oc-block', of: pick('tasks'), empty: true, draw: drawTasks as Body['draw'] },
   { className: 'oc-files', of: pick('diffs'), draw: drawDiffs as Body['draw'] },
   { className: 'oc-tabled', of: pick('table'), draw: drawTable as Body['draw'] },
+  { className: 'oc-tabled', of: cellsOf, draw: drawCells as Body['draw'] },
   { className: 'oc-block', of: pick('files'), draw: drawFiles as Body['draw'] },
   { className: 'oc-pictures', of: part => part.state.attachments, draw: drawPictures as Body['draw'] }
 ];
@@ -53,6 +55,6 @@ export class BodiesView {
 }
 
 /** Whether a block says all that the output says, so that a person need not read it twice. */
-export function saysOutput({ answered, tasks, table }: CardUi): boolean {
-  return !!(answered?.length || tasks || table);
+export function saysOutput({ answered, tasks, table, cells }: CardUi): boolean {
+  return !!(answered?.length || tasks || table || cells);
 }

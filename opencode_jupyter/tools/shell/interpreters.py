@@ -1,0 +1,189 @@
+"""Shells and interpreters: whether a command gives them a program to run, or names a file of one.
+
+``python3 clean.py`` is what it says; ``python3 -c ...`` and ``python3 < x`` run what no rule for ``python3`` can see.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .words import Word
+from .wrappers import Options, Taken, take
+
+SHELLS = frozenset("sh bash rbash dash zsh ksh ksh93 ash mksh fish csh tcsh nu elvish yash posh".split())
+_BASH = frozenset({"bash", "rbash"})
+_POSIX = frozenset({"sh", "dash", "ash"})
+_SHELL = Options(
+    flags="abefhiklmnprstuvxBCDEHPT",
+    valued="oO",
+    long_flags=frozenset(
+        "login norc noprofile posix restricted verbose version help noediting debugger debug dump-strings "
+        "dump-po-strings pretty-print".split()
+    ),
+    long_valued=frozenset({"rcfile", "init-file"}),
+)
+_NOT_POSIX = re.compile(r"\$'|&>|\[\[|(?<!\$)\(\(")
+"""What bash reads as one thing and a plain ``sh`` as another: ``((rm x))``, ``[[ a || rm x ]]``, ``a &>b rm x``."""
+_NOT_BASH = re.compile(
+    r"(?:^|[\s;&|({])=[\w(/]|(?:^|[;&|({\n])\s*-\s|[*?\])]\(|\$\{\(|~\[|&[!|]|\^\^|<->|\(#|\$[+=~^]"
+    r"|\b(?:repeat|noglob|nocorrect|foreach|zmodload|autoload|sched|zle|setopt|unsetopt|TRAP\w+)\b|\bfor\s+[^;\n]*\("
+    r"|\b(?:f?path|aliases|commands|functions|precmd|preexec|chpwd|zshexit)(?:\[[^\]]*\])?\+?(?:=|\()"
+)
+"""What zsh reads as a command and bash does not: ``=rm x``, ``*(e:'rm x':)``, ``repeat 2 rm x``, ``- rm x``."""
+_ANY_SHELL = re.compile(r"[\w\s./:,@%+-]*")
+"""A text that every shell reads alike."""
+STREAM = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/[^/]+/fd/\d+")
+"""Names of files that are what the program is fed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What is known of an interpreter.
+
+    Attributes:
+        code: options that bring in a program, or a file to run beside the named one.
+        valued: letters that take a value which is no program.
+        long_valued: long options that do.
+        alone: options with which it needs no program.
+    """
+
+    code: re.Pattern[str]
+    valued: str = ""
+    long_valued: frozenset[str] = frozenset()
+    alone: re.Pattern[str] = re.compile(r"--?(?:version|help|v|V|h|\?)|-VV")
+
+
+def _code(letters: str, long: str = "eval exec print execute command require import") -> re.Pattern[str]:
+    names = "|".join(long.split())
+    return re.compile(rf"-(?!-)[A-Za-z0-9]*?[{letters}]|--(?:{names})\b|eval$")
+
+
+_PYTHON = Interpreter(_code("c"), "WX", frozenset({"check-hash-based-pycs"}))
+_NODE = Interpreter(
+    _code("epr", "eval print require import loader experimental-loader env-file"), "C", frozenset({"conditions"})
+)
+_EVAL = Interpreter(
+    re.compile(r"--?(?:e|E|c|f|g|x|p|eval|evaluate|expression|execute|run|command|batch|init-file)\b|-[ecr].")
+)
+_R = Interpreter(re.compile(r"-e\b|--e(?:val)?\b"), "g", alone=re.compile(r"-f.*|--file.*|--version|--help|-h"))
+_INTERPRETERS: dict[str, Interpreter] = {
+    **dict.fromkeys(("python", "pypy", "ipython", "bpython", "ptpython"), _PYTHON),
+    **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _NODE),
+    "perl": Interpreter(re.compile(r"-[A-Za-z0-9]*?[eEMm]|-[A-Za-z]*d:"), "IC"),
+    "ruby": Interpreter(_code("er"), "ICEKTW"),
+    "php": Interpreter(_code("rBRE"), "dczSt"),
+    **dict.fromkeys(("R", "Rscript"), _R),
+    "pwsh": Interpreter(re.compile("")),
+    "xonsh": Interpreter(_code("c"), "D"),
+    **dict.fromkeys(("lua", "luajit"), Interpreter(_code("el"))),
+    **dict.fromkeys(("tclsh", "wish"), Interpreter(re.compile(r"$^"), "", frozenset({"encoding"}))),
+    **dict.fromkeys(
+        (
+            "osascript julia octave octave-cli matlab gnuplot ghc runghc runhaskell scala groovy jshell erl "
+            "elixir iex guile racket sbcl clisp ocaml swipl sage maxima"
+        ).split(),
+        _EVAL,
+    ),
+}
+_NAME = re.compile(r"(" + "|".join(map(re.escape, sorted(_INTERPRETERS, key=len, reverse=True))) + r")[\d.]*")
+RUNNING_MODULES = frozenset("timeit pdb code trace cProfile profile runpy asyncio IPython ptpython bdb".split())
+"""Python's modules that run a program they are given."""
+
+
+def interpreter(name: str) -> str | None:
+    """Which interpreter a program is; None if it is none."""
+    found = _NAME.fullmatch(name)
+    return found[1] if found else None
+
+
+def given_program(name: str, arguments: list[Word]) -> str | None:
+    """Why an interpreter may run more than a file its command names, in words; None if it does not.
+
+    Args:
+        name: the interpreter (`interpreter`).
+        arguments: its words.
+    """
+    known = _INTERPRETERS[name]
+    reason = f"it gives {name} a program to run"
+    at, sure = 0, True
+    while at < len(arguments):
+        word = arguments[at]
+        text = word.text
+        if text is None or known.code.match(text):
+            return reason
+        if text == "--":
+            at += 1
+            break
+        if known.alone.fullmatch(text):
+            return None
+        if not text.startswith("-") or text == "-":
+            break
+        module = re.fullmatch(r"-[bBdEiIOPqRsSuvx]*m(.*)", text) if known is _PYTHON else None
+        if module:
+            what = module[1] or (arguments[at + 1].shown if at + 1 < len(arguments) else "")
+            return reason if what in RUNNING_MODULES or not what else None
+        letter = next((one for one in text[1:] if one in known.valued), "") if not text.startswith("--") else ""
+        if letter:
+            at += 2 if text.endswith(letter) else 1
+        elif text[2:] in known.long_valued:
+            at += 2
+        else:
+            sure = False  # it may take the next word as its value
+            at += 1
+    rest = arguments[at:]
+    if not rest or rest[0].text is None or STREAM.fullmatch(rest[0].text):
+        return None if rest == [] and known.code.pattern == "" else reason
+    if not sure and any(w.text is None or (w.text.startswith("-") and known.code.match(w.text)) for w in rest[1:]):
+        return reason
+    return None
+
+
+def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None]:
+    """A shell's options, the program text it is given with ``-c``, and why that can't be told, in words.
+
+    The text is None if there is no ``-c``.
+    """
+    plus = [Word(w.source, "-" + w.text[1:]) if w.text and w.text.startswith("+") else w for w in arguments]
+    wants, code = False, None
+    rest = list(plus)
+    taken = Taken()
+    while rest:
+        word = rest[0]
+        if word.text is None:
+            return taken, None, "what it gives the shell is not known before"
+        if word.text in ("--", "-"):
+            rest = rest[1:]
+            break
+        if not word.text.startswith("-"):
+            break
+        rest = rest[1:]
+        name = word.text.lstrip("-").partition("=")[0]
+        if word.text.startswith("--") or name in _SHELL.long_valued | _SHELL.long_flags:  # one dash will do
+            one = take(_SHELL, [Word(word.source, "--" + word.text.lstrip("-"))])
+            taken.given += one.given
+            taken.sure &= one.sure
+            if one.given and one.given[0][0] in _SHELL.long_valued:
+                if "=" not in word.text:
+                    rest = rest[1:]
+                return taken, None, "it tells the shell to run a file first"
+            continue
+        for letter in word.text[1:]:
+            if letter == "c":  # the text is the first word that is no option; each o takes one before it
+                wants = True
+            elif letter in _SHELL.valued:
+                rest = rest[1:]
+            taken.given.append((letter, ""))
+    taken.rest = rest
+    if wants:
+        code = rest[0] if rest else Word("", "")
+    return taken, code, None
+
+
+def reads_alike(name: str, text: str) -> bool:
+    """Whether a shell runs nothing for a text but what bash would."""
+    if name == "zsh":
+        return not _NOT_BASH.search(text)
+    if name in _BASH or _ANY_SHELL.fullmatch(text):
+        return True
+    return name in _POSIX and not _NOT_POSIX.search(text)

@@ -1,0 +1,230 @@
+"""The syntax tree of a shell command: made in bounded time, and what a node's place in it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+PATIENCE = 2.0
+"""Seconds that reading it may take."""
+SMALL = 2_000
+"""Bytes that are read in little time however broken they are."""
+
+
+_PLAIN = bytes(range(128)) + b"%" * 128
+_ENDS_A_TEST = frozenset("|| && | & ; < > ( ) << <<< command redirected_statement list pipeline =~".split())
+_NOT_VERBATIM = frozenset(
+    {"expansion", "string", "translated_string", "arithmetic_expansion", "subscript", "heredoc_body"}
+)
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def parse(data: bytes) -> Node | None:
+    """The root of a text's syntax tree; None if reading it takes too long.
+
+    Some broken texts take quadratic time, and the parser can't be interrupted: so a long text is first read in a child.
+    """
+    # The grammar's scanner crashes on some characters beyond ASCII; to a shell they are letters like any other,
+    # though none of a variable's name.
+    data = data.translate(_PLAIN)
+    if len(data) > SMALL:
+        program = (
+            "import sys, tree_sitter as t, tree_sitter_bash as b\n"
+            "t.Parser(t.Language(b.language())).parse(sys.stdin.buffer.read())"
+        )
+        try:
+            subprocess.run([sys.executable, "-I", "-c", program], input=data, timeout=PATIENCE, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return None
+    return _parser().parse(data).root_node
+
+
+class Place(NamedTuple):
+    """A node and where it stands; `Node.parent` would search from the root each time."""
+
+    node: Node
+    up: Place | None
+    level: int
+
+    @property
+    def parent(self) -> Node | None:
+        """The node it stands in."""
+        return self.up.node if self.up is not None else None
+
+
+def places(root: Node) -> Iterator[Place]:
+    """All nodes in document order, without recursion."""
+    stack = [Place(root, None, 0)]
+    while stack:
+        place = stack.pop()
+        yield place
+        stack.extend(Place(child, place, place.level + 1) for child in reversed(place.node.children))
+
+
+def assigned(expansion: Node) -> Node | None:
+    """The variable that ``${x:=value}`` sets."""
+    types = [child.type for child in expansion.children]
+    at = next((types.index(sign) for sign in ("=", ":=") if sign in types), 0)
+    return expansion.children[at - 1] if at else None
+
+
+def verbatim(place: Place) -> bool:
+    """Whether a text in single quotes is one: not so inside ``"${x:-'...'}"`` and in calculations."""
+    current = place.up
+    while current is not None:
+        if current.node.type in _NOT_VERBATIM or (
+            current.node.type == "compound_statement" and current.node.children[0].type == "(("
+        ):
+            return False
+        if current.node.type in ("command", "command_substitution", "process_substitution"):
+            return True
+        current = current.up
+    return True
+
+
+def behind_redirections(place: Place) -> list[Node]:
+    """A command's words that stand behind ``> file`` or ``<<EOF``; the grammar takes them for part of those."""
+    out: list[Node] = []
+    current = place
+    while current.up is not None:
+        parent = current.up.node
+        if parent.type == "redirected_statement":
+            if parent.children[0] != current.node:
+                break
+            for child in parent.children:
+                out += _extra(child)
+        elif parent.type not in ("pipeline", "list", "negated_command") or parent.children[-1] != current.node:
+            break
+        current = current.up
+    return out
+
+
+def _extra(redirect: Node) -> list[Node]:
+    if redirect.type == "file_redirect":
+        return redirect.children_by_field_name("destination")[1:]
+    if redirect.type != "heredoc_redirect":
+        return []
+    out = redirect.children_by_field_name("argument")
+    for child in redirect.children:
+        out += _extra(child)
+    return out
+
+
+def is_test(node: Node, data: bytes) -> bool:
+    """Whether ``[ ... ]`` is one command: the grammar reads on over ``||``, ``>`` and the end of a line."""
+    if node.children[0].type != "[":
+        return True
+    stack = list(node.children[1:])
+    at = node.children[0].end_byte
+    while stack:
+        child = stack.pop(0)
+        if b"\n" in data[at : child.start_byte].replace(b"\\\n", b"") or child.type in _ENDS_A_TEST:
+            return False
+        if child.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
+            stack = child.children + stack
+        else:
+            at = child.end_byte
+    return True
+
+
+def unseparated(nodes: list[Node]) -> bool:
+    """Whether two of a command's words have nothing between them: the shell takes them for one."""
+    return any(a.end_byte == b.start_byte for a, b in pairwise(nodes))
+
+
+def is_fed(place: Place) -> bool:
+    """Whether a command's input comes from a pipe, a file or the text itself, or may."""
+    if any(child.type == "herestring_redirect" for child in place.node.children):
+        return True
+    current = place
+    while current.up is not None:
+        parent = current.up.node
+        if parent.type == "pipeline" and parent.child(0) != current.node:
+            return True
+        if parent.type == "redirected_statement" and any(map(_feeds, parent.children)):
+            return True
+        if parent.type == "function_definition":
+            return True
+        if parent.type == "process_substitution" and parent.children[0].type == ">(":
+            return True
+        current = current.up
+    return False
+
+
+def _feeds(redirect: Node) -> bool:
+    if redirect.type == "file_redirect":
+        return any(child.type.startswith("<") for child in redirect.children)
+    return redirect.type in ("heredoc_redirect", "herestring_redirect")
+
+
+def misread_heredocs(root: Node, data: bytes) -> list[Node]:
+    """The here-documents whose end the grammar sees somewhere else than the shell."""
+    out: list[Node] = []
+    if b"<<" not in data:
+        return out
+    resume = 0
+    for place in places(root):
+        node = place.node
+        if node.type != "heredoc_start":
+            continue
+        mark = data[node.start_byte : node.end_byte]
+        end = next((c for c in place.parent.children if c.type == "heredoc_end"), None) if place.parent else None
+        body = max(data.find(b"\n", node.end_byte) + 1, resume)
+        if end is None or not body or any(sign in mark for sign in b"<>$`&|;()\n"):
+            out.append(node)
+            continue
+        wanted = mark.translate(None, b"'\"\\\\")
+        tabs = any(child.type == "<<-" for child in place.parent.children) if place.parent else False
+        at = body
+        for line in data[body:].split(b"\n"):
+            if (line.lstrip(b"\t") if tabs else line) == wanted:
+                break
+            at += len(line) + 1
+        else:
+            at = -1
+        line_end = data.find(b"\n", at) if at >= 0 else -1
+        resume = len(data) if line_end < 0 else line_end
+        if at < 0 or end.end_byte != (len(data) if line_end < 0 else line_end):
+            out.append(node)
+    return out
+
+
+def joins_words(place: Place, written: str) -> bool:
+    """Whether the grammar took words for one that the shell takes apart: ``$ rm``, or a word and the next line's."""
+    if place.node.type == "ansi_c_string":
+        return re.fullmatch(r"\$'(?:[^'\\]|\\.)*'", written, re.DOTALL) is None
+    if place.node.type == "raw_string":
+        return written.count("'") != 2
+    if place.node.type == "word":
+        return re.search(r"(?<!\\)(?:\\\\)*\n", written) is not None
+    if place.node.type in ("simple_expansion", "expansion"):
+        return re.match(r"\$\{?\s", written) is not None
+    return False
+
+
+def between(node: Node, data: bytes) -> list[str]:
+    """What stands between a node's children and is in none of them, but white space."""
+    out: list[str] = []
+    at = node.start_byte
+    for child in node.children:
+        if child.start_byte > at:
+            out.append(data[at : child.start_byte].decode("utf-8", "replace"))
+        at = max(at, child.end_byte)
+    if node.children and node.end_byte > at:
+        out.append(data[at : node.end_byte].decode("utf-8", "replace"))
+    return [text for text in out if text.strip(" \t\r\n\\")]
