@@ -142,7 +142,8 @@ async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
     """End the code; False if it goes on."""
     for _ in range(ATTEMPTS):
         run.stop()
-        await asyncio.to_thread(interrupt_children, run.began_at)
+        if run.before is not None:
+            await asyncio.to_thread(interrupt_children, run.before)
         await asyncio.wait([finished], timeout=BETWEEN)
         if finished.done():
             return True

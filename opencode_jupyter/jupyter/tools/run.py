@@ -17,7 +17,6 @@ import functools
 import inspect
 import itertools
 import linecache
-import math
 import operator
 import sys
 import threading
@@ -29,6 +28,7 @@ from typing import Any, Literal
 
 from ..waiting import blocking
 from .capture import Capture, current
+from .children import Before, before
 from .interrupts import Ended, Interrupts
 from .traceback_text import TracebackText, traceback_of, without_words
 
@@ -76,8 +76,8 @@ class CodeRun:
         self.finished: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
         self.began: float | None = None
         """When the main thread took it (`time.monotonic`)."""
-        self.began_at = math.inf
-        """The same on the clock (`time.time`)."""
+        self.before: Before | None = None
+        """The processes that were there then."""
 
     # ------------------------------------------------------------------ from any thread
 
@@ -115,7 +115,7 @@ class CodeRun:
         """
         if not self.finished.set_running_or_notify_cancel():
             return
-        self.began, self.began_at = time.monotonic(), time.time()
+        self.began, self.before = time.monotonic(), before()
         outcome: Outcome | None = None
         try:
             flush_figures()  # those of the cell that calls are the cell's
