@@ -49,7 +49,8 @@ async def test_closing_the_generator_closes_the_connection(tmp_path: Path, forma
 
 @pytest.mark.parametrize("format", ALL)
 @pytest.mark.parametrize(
-    "turn", [{"wait": 60.0}, {"text": "Hello there, " * 20, "hold": 4}, {"calls": [["read", {"a": "b" * 99}]], "hold": 3}]
+    "turn",
+    [{"wait": 60.0}, {"text": "Hello there, " * 20, "hold": 4}, {"calls": [["read", {"a": "b" * 99}]], "hold": 3}],
 )
 async def test_cancelling_the_reader_closes_the_connection(
     tmp_path: Path, format: str, turn: dict[str, object]
