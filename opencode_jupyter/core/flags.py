@@ -47,6 +47,7 @@ SWITCHES: dict[str, str] = {
     "OPENCODE_EXA_URL": "where websearch and codesearch ask",
     "OPENCODE_JUPYTER_ON_ASK": "what an ask gets when nobody is there: deny or allow",
     "OPENCODE_JUPYTER_JAVASCRIPT": "the program that runs tools and plugins in JavaScript",
+    "OPENCODE_JUPYTER_EMBEDDINGS": "a folder with the sentence encoder that codesearch uses, or off",
     "OPENCODE_JUPYTER_MCP": "set for programs that are started as MCP servers",
     "OPENCODE_CALL_ID": "set for the programs of a call",
 }
@@ -56,6 +57,7 @@ _VALUES = frozenset(
     | {
         "OPENCODE_TEST_MANAGED_CONFIG_DIR",
         "OPENCODE_JUPYTER_ON_ASK",
+        "OPENCODE_JUPYTER_EMBEDDINGS",
         "OPENCODE_JUPYTER_JAVASCRIPT",
         "OPENCODE_JUPYTER_SCRIPT_SPEED",
     }

@@ -2,39 +2,45 @@
 
 A table of well-known pieces of code (`techniques.txt`) says how each is called, what its code holds, and in which ways
 people ask for it who do not know the name. A question is compared with each way of asking: by the words they share
-(rare ones count more) and by where both point (`meaning`).
+(rare ones count more), by where both point (`meaning`), and by a sentence encoder if there is one (`encoder`).
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .encoder import encoder
 from .meaning import meanings
 from .terms import STOP, words
 from .vocabulary import techniques
+from .ways import Learning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-POINTING = 0.6
-"""What it counts that both point the same way; the rest is for the words they share."""
+SHARING, POINTING = 0.4, 0.6
+"""What count the words that both share, and that both point the same way."""
+WITH_ENCODER = (0.15, 0.35, 0.7)
+"""The same where there is an encoder, and what its cosine counts, which is rarely near 1."""
 SLOPE = 0.6
 """How much a long way of asking is held against it, 1 as in a cosine."""
 RELATED = 0.5
 """What a word of nearly the same meaning counts."""
-LEAST, FLOOR = 0.5, 0.4
-"""How near the nearest way of asking must be, and how near it is when it is worth nothing."""
+FLOOR = (0.3, 0.35)
+"""How near a way of asking is when it is worth nothing, without an encoder and with one."""
 BESIDE = 0.75
 """How near the others must be beside the nearest."""
 PART = 2048
 """Ways of asking that are worked on at once."""
-MOST = 4
+MOST = 5
 """Descriptions that count for one question."""
 
 
@@ -63,21 +69,55 @@ class Hint:
         return " OR ".join(f'("{one}" AND "{other}")' for one, other in combinations(self.code, 2))
 
 
-def hints(asked: tuple[tuple[str, float, tuple[str, ...]], ...], direction: NDArray[Any] | None) -> list[Hint]:
+def hints(
+    query: str, asked: tuple[tuple[str, float, tuple[str, ...]], ...], direction: NDArray[Any] | None
+) -> list[Hint]:
     """The well-known pieces of code that a question describes, surest first.
 
     Args:
-        asked: the question's words, each with its weight and words of nearly the same meaning.
+        query: the question.
+        asked: its words, each with its weight and words of nearly the same meaning.
         direction: where it points.
     """
     table = _table()
-    near = table.shared(asked)
+    seen = _seen(query)
+    sharing, pointing, seeing = (SHARING, POINTING, 0.0) if seen is None else WITH_ENCODER
+    near = sharing * table.shared(asked)
     if direction is not None:
-        near = (1 - POINTING) * near + POINTING * np.maximum(table.towards(direction), 0)
+        near += pointing * np.maximum(table.towards(direction), 0)
+    if seen is not None:
+        near += seeing * np.maximum(seen, 0)
+    floor = FLOOR[seen is not None]
     best = np.maximum.reduceat(near, table.starts)
     order = np.argsort(-best, kind="stable")[:MOST]
-    chosen = [int(place) for place in order if best[place] >= max(LEAST, BESIDE * best[order[0]])]
-    return [Hint((float(best[place]) - FLOOR) / (1 - FLOOR), *table.entries[place]) for place in chosen]
+    chosen = [int(place) for place in order if best[place] > max(floor, BESIDE * best[order[0]])]
+    return [Hint(min(1.0, (float(best[place]) - floor) / (1 - floor)), *table.entries[place]) for place in chosen]
+
+
+def learn(folder: Path) -> Learning | None:
+    """Have the encoder's view of the ways of asking at hand; None without an encoder.
+
+    Args:
+        folder: where it is kept if it has to be made, which goes on in the background.
+    """
+    global _learning
+    with _lock:
+        if _learning is None and (found := encoder()) is not None:
+            _learning = Learning(found, _table().texts, folder)
+        return _learning
+
+
+def ways_of_asking() -> list[str]:
+    """The texts that a question is compared with."""
+    return _table().texts
+
+
+def _seen(query: str) -> NDArray[Any] | None:
+    """For each way of asking, how near the encoder says it is; None as long as it can't."""
+    found = encoder() if _learning is not None and _learning.table is not None else None
+    if found is None or _learning is None or _learning.table is None:
+        return None
+    return _learning.table.near(found.encode(query))
 
 
 class _Table:
@@ -86,18 +126,24 @@ class _Table:
     Attributes:
         entries: names and code of each piece of code.
         starts: where each one's ways of asking begin.
+        texts: the ways of asking.
     """
 
     def __init__(self) -> None:
         self.entries: list[tuple[tuple[frozenset[str], ...], tuple[str, ...]]] = []
+        self.texts: list[str] = []
         starts: list[int] = []
         asks: list[frozenset[str]] = []
         for names, code, ways in techniques():
-            called = tuple(dict.fromkeys(filter(None, map(_terms, names))))
+            called: dict[frozenset[str], str] = {}
+            for name in names:
+                called.setdefault(_terms(name), " ".join(name))
+            called.pop(frozenset(), None)
             used = tuple(dict.fromkeys(term for word in code for term in _parts(word)))
-            self.entries.append((called, used))
+            self.entries.append((tuple(called), used))
             starts.append(len(asks))
             asks += [*called, *map(_terms, ways)]
+            self.texts += [*called.values(), *map(" ".join, ways)]
         self.starts = np.array(starts)
         holders: dict[str, list[int]] = {}
         for place, ask in enumerate(asks):
@@ -157,6 +203,10 @@ def _vectors(asks: list[frozenset[str]]) -> tuple[NDArray[Any], NDArray[Any]]:
             vectors[part] = np.rint(sums, out=sums)
             lengths[part] = np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1)
     return vectors, lengths
+
+
+_lock = threading.Lock()
+_learning: Learning | None = None
 
 
 @cache

@@ -95,7 +95,7 @@ def question(query: str) -> Question:
     weights = [(word, NOISE if word in _WEAK else 1.0) for word in said[:MOST]]
     near = [(word, weight, tuple(_synonyms().get(word, ()))) for word, weight in weights]
     direction = meanings().direction(weights)
-    described = tuple(hints(tuple(near), direction))
+    described = tuple(hints(query, tuple(near), direction))
     further = tuple(one for hint in described[:FURTHER] for one in [_towards(direction, hint)] if one is not None)
     return Question(tuple(concepts[:MOST]), tuple(found), described, direction, further)
 

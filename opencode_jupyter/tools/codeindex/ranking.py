@@ -16,8 +16,10 @@ import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from . import scoring
+from .hints import learn
 from .question import Question, question
 from .scoring import Described, Wanted
 from .store import Store
@@ -58,8 +60,13 @@ def everywhere(path: str) -> bool:
     return True
 
 
-def prepare() -> None:
-    """Read the tables that a question needs, once in a process."""
+def prepare(folder: Path) -> None:
+    """Read the tables that a question needs, once in a process.
+
+    Args:
+        folder: where those are kept that are made here.
+    """
+    learn(folder)
     question("read the tables")
 
 

@@ -24,12 +24,14 @@ COVERAGE = 0.95
 """How much of a score hangs on how much of the question a piece covers."""
 NAMED = 0.5
 """What a name that the question explains in full adds."""
-HINT = 0.6
+HINT = 1.15
 """What a piece that is called as what the question describes gets."""
 HINT_WHOLE, HINT_SAID, HINT_PART, HINT_CODE = 0.8, 0.6, 0.6, 0.5
 """What counts beside the name: that it is called so with its class or module, that its summary has the name, that it is
 called by a part of the name; and that its code has the words of such a piece."""
-MEANING = 0.85
+FURTHER = 0.5
+"""What it counts that it is what other hints say too."""
+MEANING = 1.0
 """What a piece that points exactly where the question does gets."""
 ALONE = 0.35
 """How near a piece must point that has nothing else to say for it."""
@@ -139,7 +141,7 @@ def _by_words(wanted: list[Wanted], number: int, sets: list[set[str]], lengths: 
 
 def _by_hints(described: list[Described], number: int, sets: list[set[str]]) -> float:
     """How well a piece is what the question describes, 0 to 1 and a little more."""
-    best = 0.0
+    best = total = 0.0
     name, place, summary = sets[0], sets[1], sets[3]
     for one in described:
         called = 0.0
@@ -155,8 +157,10 @@ def _by_hints(described: list[Described], number: int, sets: list[set[str]]) -> 
             else:
                 continue
             called = max(called, fit * telling)
-        best = max(best, one.hint.worth * (called + (HINT_CODE if number in one.using else 0.0)))
-    return best
+        fits = one.hint.worth * (called + (HINT_CODE if number in one.using else 0.0))
+        best = max(best, fits)
+        total += fits
+    return best + FURTHER * (total - best)
 
 
 def _match(concept: Concept, fitting: set[str]) -> tuple[float, str]:

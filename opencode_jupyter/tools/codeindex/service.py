@@ -114,7 +114,9 @@ class Project:
         async with self._lock:
             for again in (True, False):
                 # at the first search, reading the tables takes as long as looking at the files
-                ready = asyncio.ensure_future(anyio.to_thread.run_sync(prepare, abandon_on_cancel=True))
+                ready = asyncio.ensure_future(
+                    anyio.to_thread.run_sync(prepare, self.file.parent, abandon_on_cancel=True)
+                )
                 try:
                     await self._refresh(progress)
                     await ready

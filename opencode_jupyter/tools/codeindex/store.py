@@ -23,7 +23,7 @@ from .meaning import meanings
 if TYPE_CHECKING:
     from .recall import Recall
 
-VERSION = 8
+VERSION = 9
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from .vocabulary import WORDS
+from .vocabulary import ABBREVIATIONS, WORDS
 
 _WORD = re.compile(r"[^\W\d]\w+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -48,7 +48,7 @@ def _indexed(identifier: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def parts(identifier: str) -> tuple[str, ...]:
-    """The words an identifier is made of: ``readlines`` is read, line."""
+    """The words an identifier is made of: ``readlines`` is read, line; ``idx`` is index."""
     if len(identifier) > _LONGEST:
         return ()
     out: list[str] = []
@@ -56,6 +56,8 @@ def parts(identifier: str) -> tuple[str, ...]:
         lower = part.lower()
         if lower in STOP:
             out.append(lower)
+        elif lower in ABBREVIATIONS:
+            out.append(stem(ABBREVIATIONS[lower]))
         elif pieces := _taken_apart(lower):
             out += [stem(piece) for piece in pieces]
         else:

@@ -18,6 +18,10 @@ WORDS: frozenset[str] = frozenset(word for line in (*GROUPS, *_lines("words.txt"
 """Every word known here."""
 
 
+ABBREVIATIONS: dict[str, str] = dict(_lines("abbreviations.txt"))
+"""What is meant by what identifiers are often shortened to."""
+
+
 def neighbours(term: str) -> list[tuple[str, int]]:
     """Terms of nearby meaning by the word vectors of a language model, each with its nearness in hundredths."""
     return [(other[:-2], int(other[-2:])) for other in _table().get(term, "").split()]
