@@ -74,7 +74,8 @@ class Encoder:
             str(model), options, providers=["CPUExecutionProvider"]
         )
         self._inputs = {one.name for one in self._session.get_inputs()}
-        digest = hashlib.blake2b(model.read_bytes(), digest_size=8)
+        with model.open("rb") as opened:
+            digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=8))
         digest.update(tokenizer.read_bytes())
         digest.update(bytes([first_token]))
         self.name = digest.hexdigest()
@@ -173,7 +174,9 @@ def _installed() -> tuple[Path, Path] | None:
     with suppress(metadata.PackageNotFoundError):
         model = Path(str(metadata.distribution(PACKAGE).locate_file(_FILE)))
         if model.is_file():
-            if hashlib.sha256(model.read_bytes()).hexdigest() == _DIGEST:
+            with model.open("rb") as opened:
+                known = hashlib.file_digest(opened, "sha256").hexdigest() == _DIGEST
+            if known:
                 return model, Path(__file__).with_name("wordpieces.txt")
             log.warning("%s is not the file that is known; it is not used", model)
     return None

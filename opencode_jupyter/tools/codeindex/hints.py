@@ -114,10 +114,10 @@ def ways_of_asking() -> list[str]:
 
 def _seen(query: str) -> NDArray[Any] | None:
     """For each way of asking, how near the encoder says it is; None as long as it can't."""
-    found = encoder() if _learning is not None and _learning.table is not None else None
-    if found is None or _learning is None or _learning.table is None:
+    learning = _learning
+    if learning is None or learning.table is None:
         return None
-    return _learning.table.near(found.encode(query))
+    return learning.table.near(learning.encoder.encode(query))
 
 
 class _Table:

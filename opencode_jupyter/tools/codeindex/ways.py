@@ -125,10 +125,12 @@ class Learning:
         folder: where a table that is made is kept.
 
     Attributes:
+        encoder: whose.
         table: None as long as it is not there.
     """
 
     def __init__(self, encoder: Encoder, ways: list[str], folder: Path) -> None:
+        self.encoder = encoder
         self.table: Ways | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
