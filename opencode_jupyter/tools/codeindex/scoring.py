@@ -37,10 +37,10 @@ ALONE = 0.35
 """How near a piece must point that has nothing else to say for it."""
 KINDS = {"function": 1.0, "method": 1.0, "class": 0.92, "cell": 0.9, "section": 0.85, "module": 0.75, "code": 0.6}
 TEST = 0.55
-COPIED = 0.85
-"""For other people's code that lies in the project."""
+COPIED = 0.7
+"""For other people's code that lies in the project: copied into it, or installed there."""
 PRIVATE = 0.95
-_COPIED = re.compile(r"(^|/)(_?vendor(ed)?|third_party|extern(al)?s?)/")
+_COPIED = re.compile(r"(^|/)(_?vendor(ed)?|third_party|extern(al)?s?|(site|dist)-packages)/")
 
 
 @dataclass(slots=True)
