@@ -19,6 +19,7 @@ import numpy as np
 
 from .encoder import encoder
 from .meaning import meanings
+from .products import products
 from .terms import STOP, words
 from .vocabulary import techniques
 from .ways import Learning
@@ -39,7 +40,7 @@ FLOOR = (0.3, 0.35)
 BESIDE = 0.75
 """How near the others must be beside the nearest."""
 PART = 2048
-"""Ways of asking that are worked on at once."""
+"""Ways of asking whose vectors are made at once."""
 MOST = 5
 """Descriptions that count for one question."""
 
@@ -175,10 +176,7 @@ class _Table:
 
     def towards(self, direction: NDArray[Any]) -> NDArray[Any]:
         """For each way of asking, the cosine between where it points and a direction."""
-        near: NDArray[Any] = np.empty(len(self._vectors), np.float32)
-        for at in range(0, len(near), PART):
-            near[at : at + PART] = self._vectors[at : at + PART].astype(np.float32) @ direction
-        near /= self._lengths
+        near: NDArray[Any] = products(self._vectors, direction) / self._lengths
         return near
 
 

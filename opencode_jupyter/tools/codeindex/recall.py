@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .products import products
+
 BOUND = 0.55
 """Where a dimension begins to be high, in standard deviations of all of them: of three steps that loses least."""
 CLOSER = 8
 """How many times as many pieces as are wanted are compared exactly."""
 PART = 16_384
-"""Pieces that are compared exactly at once."""
+"""New pieces that are taken in at once."""
 HAS_POPCOUNT = hasattr(np, "bitwise_count")
 """From numpy 2 on. Without it all pieces are compared exactly, in ten times the time."""
 
@@ -83,9 +85,7 @@ class Recall:
 
     def _exactly(self, direction: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
         """The cosine between a question and the pieces at some places; 0 for one of which nothing is known."""
-        parts = [places[at : at + PART] for at in range(0, len(places), PART)]
-        found = [self._vectors[part].astype(np.float32) @ direction for part in parts]
-        near: NDArray[Any] = np.concatenate([np.zeros(0, np.float32), *found]) / np.maximum(self._lengths[places], 1)
+        near: NDArray[Any] = products(self._vectors, direction, places) / np.maximum(self._lengths[places], 1)
         return near
 
 

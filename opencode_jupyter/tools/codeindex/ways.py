@@ -21,6 +21,7 @@ import numpy as np
 
 from ...core import atomic
 from .encoder import Encoder
+from .products import products
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +31,6 @@ KEPT = 192
 """Dimensions, at most: nine of the ten nearest ways are the same as with all 384 of the encoder that is shipped for."""
 SAMPLE = 10_000
 """Ways that the directions are taken from."""
-PART = 1024
-"""Ways that are compared at once."""
 STEPS = 7
 _HEAD = "ways 1"
 
@@ -70,14 +69,7 @@ class Ways:
     def near(self, vector: NDArray[Any]) -> NDArray[Any]:
         """For each way, the cosine between it and a text's vector of length 1."""
         direction = vector @ self._directions
-        found: NDArray[Any] = np.empty(self._count, np.float32)
-        room = np.empty((min(PART, self._count), len(direction)), np.float32)  # once: it stays in the processor's cache
-        for at in range(0, self._count, PART):
-            part = room[: min(PART, self._count - at)]
-            part[:] = self._numbers[at : at + PART]
-            np.dot(part, direction, out=found[at : at + PART])
-        found *= self._steps
-        return found
+        return products(self._numbers, direction) * self._steps
 
 
 def packed(vectors: NDArray[Any], name: str) -> bytes:
