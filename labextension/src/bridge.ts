@@ -4,6 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { Again } from './again';
 import type { CardSpill } from './card/token';
+import { hubOf } from './lab/hub';
 import { controlMessage, documentOf, kernelOf, openKernel, requestKernel } from './kernel';
 import type { ControlBridge, ControlContent, ToKernel } from './messages';
 import { openSpill } from './viewer';
@@ -22,6 +23,10 @@ export function createBridge(app: JupyterFrontEnd): ControlBridge {
       // the kernel's answer, if any, is of no interest: the card changes when the call goes on
       kernel.sendControlMessage(controlMessage(kernel, content), false, true);
       return true;
+    },
+    liveModel(card, modelId) {
+      const kernel = kernelOf(documentOf(shell, card, ''));
+      return kernel ? hubOf(app).comms.model(modelId, kernel.id) : undefined;
     },
     async revise(kernelId, { id, digest }, input): Promise<void> {
       const request = { kind: 'panel' as const, what: 'revise', id, digest, input };

@@ -9,12 +9,17 @@ import { createBridge } from './bridge';
 import editing from './editing';
 import { spareCards } from './headings';
 import type { CellLike } from './headings';
+import { serverRunsCells } from './kernel';
 import panel from './lab';
-import { watch } from './lost';
+import { hubOf } from './lab/hub';
+import { dropSuperseded, watch } from './lost';
 import type { ContextLike, NotebookLike } from './lost';
 import type { ControlBridge } from './messages';
 import notebook from './notebook';
 import settings from './settings';
+
+/** After so many milliseconds the settled card, which comes by the shared document, is looked for. */
+const SETTLED_MS = [100, 1_000, 5_000];
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:control',
@@ -25,6 +30,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel, context) => {
         void watch(panel as unknown as NotebookLike, context as unknown as ContextLike);
+        if (serverRunsCells()) {
+          const look = (): void => void (panel.isDisposed || dropSuperseded(panel as unknown as NotebookLike));
+          const closed = (): void => SETTLED_MS.forEach(delay => setTimeout(look, delay));
+          const { comms } = hubOf(app);
+          comms.closed.connect(closed);
+          panel.disposed.connect(() => comms.closed.disconnect(closed));
+        }
         void context.ready.then(() => spareCards((panel as unknown as { content: { widgets: CellLike[] } }).content.widgets));
       }
     });

@@ -1,6 +1,7 @@
 /** Ways to the kernel of an open document, by its control channel: a kernel hears it even while a cell is busy. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { PageConfig } from '@jupyterlab/coreutils';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
 import type { EditingRequest } from './editing/token';
@@ -31,6 +32,11 @@ type Connection = Kernel.IKernelConnection;
 export interface KernelDocument {
   node: HTMLElement;
   sessionContext?: { session?: { kernel?: Connection | null } | null };
+}
+
+/** Whether the server runs this page's cells and writes their outputs into the shared document. */
+export function serverRunsCells(): boolean {
+  return PageConfig.getOption('serverSideExecution') === 'true';
 }
 
 /** Everything open in `shell` that may have a kernel. */

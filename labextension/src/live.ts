@@ -60,7 +60,8 @@ function initialize({ model }: { model: Model }): void {
   void hearAlways(model.widget_manager, model.model_id ?? model.get('comm_id') ?? '');
 }
 
-function render({ model, el }: { model: Model; el: HTMLElement }, name: string, css: string, show: Show): () => void {
+/** Shows `model` in `el`, connected to the kernel by every way there is. Gives what ends that. */
+export function connect(model: Model, el: HTMLElement, show: Show): () => void {
   const send = (message: ToKernel): void => {
     // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
     const attempt = (way: string, deliver: () => void): void => {
@@ -90,10 +91,15 @@ function render({ model, el }: { model: Model; el: HTMLElement }, name: string, 
   }
   const hello = (): void => send({ kind: 'hello', frontend: frontend(), version: VERSION });
   const end = show(model, el, callbacks, hello);
+  hello();
+  return end;
+}
+
+function render({ model, el }: { model: Model; el: HTMLElement }, name: string, css: string, show: Show): () => void {
+  const end = connect(model, el, show);
   addStyle(el, name, css);
   // some hosts put the card into a shadow tree after it is drawn
   requestAnimationFrame(() => addStyle(el, name, css));
-  hello();
   return end;
 }
 

@@ -7,11 +7,11 @@
 import type { Kernel } from '@jupyterlab/services';
 
 import { CARD_MIME } from './card/token';
-import { requestKernel } from './kernel';
+import { requestKernel, serverRunsCells } from './kernel';
 import type { SettledReply } from './messages';
 import { RUN_MIME } from './run/token';
 
-const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
+export const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const COMM_TARGET = 'jupyter.widget';
 /** How often a page that was opened during a call looks whether it is over. */
 const LOOK_MS = 2_000;
@@ -36,7 +36,12 @@ interface Signal<T> {
 /** What is needed of a notebook's panel. */
 export interface NotebookLike {
   isDisposed?: boolean;
-  content: { model: { cells: { length: number; get(index: number): { outputs?: Outputs } } } | null };
+  content: { model: { cells: { length: number; get(index: number): Cell } } | null };
+}
+
+interface Cell {
+  outputs?: Outputs;
+  sharedModel?: { updateOutputs?(start: number, end: number, outputs: never[]): void };
 }
 
 /** What is needed of its document's context. */
@@ -52,18 +57,52 @@ export interface ContextLike {
 
 type Bundle = Record<string, unknown>;
 
-/** Every output with a live card: its notebook's list, its place there, its data and its widget. */
-function* liveCards(panel: NotebookLike): Generator<{ outputs: Outputs; at: number; output: Output; model: string; call: string }> {
+/** The id of the call or run that an output shows. */
+function callOf(data: Record<string, unknown>): string {
+  const card = data[CARD_MIME] as { callID?: string } | undefined;
+  const run = data[RUN_MIME] as { id?: string } | undefined;
+  return card?.callID ?? run?.id ?? '';
+}
+
+/** An output with a live card: its cell and that cell's list, its place there, its data, its widget, its call or run. */
+interface LiveCard {
+  cell: number;
+  outputs: Outputs;
+  at: number;
+  output: Output;
+  model: string;
+  call: string;
+}
+
+/** Every output with a live card. */
+function* liveCards(panel: NotebookLike): Generator<LiveCard> {
   const cells = panel.content.model?.cells;
   for (let c = 0; c < (cells?.length ?? 0); c++) {
     const outputs = cells?.get(c).outputs;
     for (let at = 0; at < (outputs?.length ?? 0); at++) {
       const output = outputs?.get(at).toJSON() as Output;
       const view = output.data?.[WIDGET_MIME] as { model_id?: string } | undefined;
-      const card = output.data?.[CARD_MIME] as { callID?: string } | undefined;
-      const run = output.data?.[RUN_MIME] as { id?: string } | undefined;
-      if (outputs && view && (card ?? run)) {
-        yield { outputs, at, output, model: view.model_id ?? '', call: card?.callID ?? run?.id ?? '' };
+      const { data = {} } = output;
+      if (outputs && view && (data[CARD_MIME] ?? data[RUN_MIME])) {
+        yield { cell: c, outputs, at, output, model: view.model_id ?? '', call: callOf(data) };
+      }
+    }
+  }
+}
+
+/**
+ * Removes the live cards that a later output of the same cell shows settled. A server that runs the cells
+ * (jupyter-server-documents) appends what should have taken the live card's place.
+ */
+export function dropSuperseded(panel: NotebookLike): void {
+  const cells = panel.content.model?.cells;
+  for (const { cell, at, call } of [...liveCards(panel)].reverse()) {
+    const { outputs, sharedModel } = cells?.get(cell) ?? {};
+    for (let later = at + 1; later < (outputs?.length ?? 0); later++) {
+      const { data = {} } = outputs?.get(later).toJSON() as Output;
+      if (call && callOf(data) === call && !(WIDGET_MIME in data)) {
+        sharedModel?.updateOutputs?.(at, at + 1, []);
+        break;
       }
     }
   }
@@ -97,6 +136,7 @@ export async function watch(panel: NotebookLike, context: ContextLike): Promise<
   const { sessionContext } = context;
   /** True if live cards are left. */
   const check = async (): Promise<boolean> => {
+    dropSuperseded(panel);
     const kernel = sessionContext.session?.kernel;
     if (!kernel) {
       dropLost(panel, () => true);
@@ -113,7 +153,8 @@ export async function watch(panel: NotebookLike, context: ContextLike): Promise<
       }
       const gone = (id: string): boolean => !(id in content.comms);
       const calls = [...liveCards(panel)].filter(({ model }) => gone(model)).map(({ call }) => call);
-      if (calls.length) {
+      // where the server runs the cells it appends the settled card
+      if (calls.length && !serverRunsCells()) {
         dropLost(panel, gone, await askSettled(kernel, calls));
       }
     } catch {

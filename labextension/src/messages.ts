@@ -1,6 +1,7 @@
 /** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
 
 import type { CardAsk, CardSpill, Reply, Scope } from './card/token';
+import type { Model } from './live';
 
 /** A card was drawn: somebody can click. */
 export interface Hello {
@@ -71,6 +72,8 @@ export interface ControlContent {
 export interface ControlBridge {
   /** Sends `message` by the control channel of the kernel `kernelId`; false if no open document has that kernel. */
   send(kernelId: string, commId: string, message: ToKernel): boolean;
+  /** The live card's widget `modelId`, for a cell in which JupyterLab draws no widgets; nothing where `card` has no kernel. */
+  liveModel?(card: Element, modelId: string): Model | undefined;
   /** Has the call that asks begin again with other arguments; rejected with words for a person. */
   revise(kernelId: string, ask: CardAsk, input: Record<string, unknown>): Promise<void>;
   /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */

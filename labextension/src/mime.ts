@@ -6,17 +6,24 @@ import { Widget } from '@lumino/widgets';
 import { actions } from './actions';
 import { CARD_MIME, disposeCard, renderCard } from './card';
 import type { CardCallbacks } from './card';
+import { showCall } from './card/show';
 import { checkedPart, checkedRun } from './checked';
 import { trans } from './i18n';
+import { connect } from './live';
+import type { Model } from './live';
+import { WIDGET_MIME } from './lost';
 import { bridge } from './messages';
 import { drawNearby, forget } from './nearby';
 import { disposeRun, renderRun, RUN_MIME } from './run';
+import { showRun } from './run/show';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;
 
 /** One card in one output area. */
 class CardRenderer extends Widget implements IRenderMime.IRenderer {
+  private disconnect: (() => void) | undefined;
+
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const callbacks: CardCallbacks = {};
     if (bridge()) {
@@ -32,7 +39,7 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
     const plain = data['text/plain'] ?? '';
     const words = Array.isArray(plain) ? plain.join('') : String(plain);
     this.clear();
-    drawNearby(this.node, words, () => {
+    const saved = (): void => {
       this.node.replaceChildren();
       const run = checkedRun(data[RUN_MIME]);
       const part = run ? undefined : checkedPart(data[CARD_MIME]);
@@ -45,6 +52,41 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
         text.textContent = words || trans.__('A tool card of a later version; update opencode-jupyter to see it.');
         this.node.append(text);
       }
+    };
+    drawNearby(this.node, words, () => {
+      const view = data[WIDGET_MIME] as { model_id?: unknown } | undefined;
+      const widget = typeof view?.model_id === 'string' ? bridge()?.liveModel?.(this.node, view.model_id) : undefined;
+      if (widget) {
+        this.drawLive(widget, saved);
+      } else {
+        saved();
+      }
+    });
+  }
+
+  /** Draws a live card where JupyterLab, which trusts the cell's output not, draws no widget; `saved` until its state is known. */
+  private drawLive(model: Model, saved: () => void): void {
+    this.disconnect = connect(model, this.node, (_, el, callbacks, more) => {
+      let end: (() => void) | undefined;
+      const start = (): void => {
+        const show = model.get('run') ? showRun : model.get('part') ? showCall : undefined;
+        if (show && !end) {
+          this.wipe();
+          end = show(model, el, callbacks, more);
+        }
+      };
+      const close = (): void => this.clear();
+      model.on('change:part', start);
+      model.on('change:run', start);
+      model.on('close', close);
+      saved();
+      start();
+      return () => {
+        model.off('change:part', start);
+        model.off('change:run', start);
+        model.off('close', close);
+        end?.();
+      };
     });
   }
 
@@ -55,6 +97,12 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
 
   private clear(): void {
     forget(this.node);
+    this.disconnect?.();
+    this.disconnect = undefined;
+    this.wipe();
+  }
+
+  private wipe(): void {
     disposeRun(this.node);
     disposeCard(this.node);
   }

@@ -62,7 +62,11 @@ def _reads_shell_on_main(kernel: Any) -> bool:
 
 
 def allows_stdin(kernel: Any) -> bool:
-    """Whether the front end that runs this cell answers ``input()``; False means that nobody is there (nbclient)."""
+    """Whether the client that runs this cell answers ``input()``.
+
+    False where nobody is present (nbclient), but also where a server runs the cells of an open page
+    (jupyter-server-documents).
+    """
     return bool(getattr(kernel, "_allow_stdin", False))
 
 
@@ -156,10 +160,10 @@ def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callabl
 
 
 def publish(kernel: Any, content: dict[str, Any]) -> bool:
-    """Tell every front end something by a message of our own type on IOPub; False where that can't be done.
+    """Send every front end a message of our own type on IOPub; False where that cannot be done.
 
-    It belongs to no cell. Front ends other than our extension pass over types that they do not know; nbclient logs
-    them as errors, so nothing is to be sent when nobody is there. Any thread may call it.
+    It belongs to no cell: front ends other than our extension ignore it, and so does what runs a notebook without a
+    page (nbclient, papermill). Any thread may call it.
     """
     session, socket = getattr(kernel, "session", None), getattr(kernel, "iopub_socket", None)
     if session is None or socket is None:

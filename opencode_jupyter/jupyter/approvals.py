@@ -27,8 +27,8 @@ HELLO_WAIT = 2.0
 HELLO_WAIT_SILENT = 0.3
 """The same once a card of this kernel was never heard: a console does not show widgets."""
 TOLD_WAIT = 15.0
-"""Seconds more that it has where a page with our extension knows of the ask and shows it in its panel: a slow page
-draws the card later, and an input box that is opened by then keeps JupyterLab from running any other cell."""
+"""Seconds after which a page with our extension, which lists the approval in its panel, must request it again to count
+as open. A slow page draws the card later, and an input box opened by then keeps JupyterLab from running other cells."""
 RECOUNT = 0.05
 """Seconds within which asks that come and go are counted together on the other cards ("2 of 3 waiting")."""
 
@@ -74,6 +74,7 @@ class Broker:
         attended: whether somebody may be there, for a card's call; False sends its asks to the fallbacks at once.
         wait: seconds a card has to say that somebody sees it.
         adopt: makes a card for a call that asks and has none (code of a cell began it by itself).
+        nudge: has open pages read again what waits for approval.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class Broker:
         attended: Callable[[LiveDisplay], bool],
         wait: Callable[[], float] = lambda: HELLO_WAIT,
         adopt: Callable[[Call], LiveDisplay] | None = None,
+        nudge: Callable[[], None] = lambda: None,
     ) -> None:
         self._wait = wait
+        self._nudge = nudge
         self._adopt = adopt
         self._recount = False
         self._workspace = workspace
@@ -214,11 +217,13 @@ class Broker:
                 views.setdefault(ask.call_id, []).append(view)
         card.set_asks(views)
 
-    def _unseen(self, ask: Ask, last: bool = False) -> None:
+    def _unseen(self, ask: Ask) -> None:
         if ask.id not in self._asks or ask.card.heard is not None:
             return
-        if ask.told and not last:
-            ask.loop.call_later(TOLD_WAIT, self._unseen, ask, True)
+        if ask.told:  # and is told again, as long as such a page is open
+            ask.told = False
+            self._nudge()
+            ask.loop.call_later(TOLD_WAIT, self._unseen, ask)
             return
         self.unheard += 1
         self._fall_back(ask)

@@ -24,6 +24,8 @@ Row = dict[str, str]
 BEST_KERNEL = (7, 4)
 """From this release on an awaiting cell hears a click without help."""
 OLDEST_KERNEL = (6, 29)
+CELL_SERVER = "jupyter-server-documents"
+"""Runs the cells of an open page on the server, without input; part of jupyter-ai 3."""
 
 
 def examine(notebook: Notebook) -> list[Row]:
@@ -71,9 +73,17 @@ def _routes(notebook: Notebook) -> Check:
     lost = "this ipykernel has neither; inside a plain def a click waits for the end of the cell"
     yield "clicks while a cell blocks", way, lost if way == "none" else ""
     yield "control channel", "open" if routes.get("control") else "shut", ""
-    stdin = _kernel_compat.allows_stdin(notebook.kernel)
-    policy = notebook.settings.on_ask
-    yield "prompt", "this front end takes input" if stdin else f"no input here: asks get the policy ({policy})", ""
+    if _kernel_compat.allows_stdin(notebook.kernel):
+        yield "prompt", "this front end takes input", ""
+        return
+    attended = notebook.is_attended()
+    way = "cards and the side panel" if attended else f"the policy ({notebook.settings.on_ask})"
+    yield "prompt", f"cells take no input here: approvals are answered by {way}", ""
+    if notebook.broker.heard_ever:  # a page is open, and yet its cells take no input
+        package = notebook.panel.cell_server
+        release = _installed(package or CELL_SERVER)  # the server may have an environment of its own
+        server = f"{package or CELL_SERVER} {release}".strip() if package or release else f"probably {CELL_SERVER}"
+        yield "cells run by", f"the server ({server})", "input() does not work in its notebooks"
 
 
 def _cards(notebook: Notebook) -> Check:

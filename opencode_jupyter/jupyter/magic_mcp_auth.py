@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..core.errors import InvalidArgumentsError, ToolError
-from . import _kernel_compat
-from .channels import terminal_is_attended
 from .magic_mcp import one
 from .mcp_request import Request
 from .tables import Message
@@ -147,8 +145,8 @@ def _open(url: str) -> None:
 
 
 def attended(notebook: Notebook) -> bool:
-    """Whether somebody is there who could log in."""
-    return terminal_is_attended() if notebook.kernel is None else _kernel_compat.allows_stdin(notebook.kernel)
+    """Whether somebody is present who could log in."""
+    return notebook.is_attended()
 
 
 def can_browse() -> bool:

@@ -79,10 +79,10 @@ class Notebook:
         for made in kernel_tools(self):
             self.workspace.registry.add_builtin(made)
         self.spills = SpillRequests(self.workspace.truncation.directory)
-        self.pages = NotebookPages(self._publish, self._somebody, self._running, getattr(shell, "starting_dir", ""))
+        self.pages = NotebookPages(self._publish, self.is_attended, self._running, getattr(shell, "starting_dir", ""))
         self.settled = SettledCards()
         self.editing = Editing(self)
-        self.panel = Panel(self, self._publish, self._somebody)
+        self.panel = Panel(self, self._publish)
         self.agent = AgentState()
         self.agent_session: Session | str | None = None
         """Where the next ``%%agent`` goes on: a session or its id; None for a new one."""
@@ -91,9 +91,10 @@ class Notebook:
         self.broker = Broker(
             self.workspace,
             [self.prompt, self.policy],
-            self._attended,
+            self._card_attended,
             lambda: self.settings.prompt_after,
             partial(adopt, self),
+            lambda: self.panel.changed("asks"),
         )
         self.prompt.broker = self.policy.broker = self.broker
         self._pump: Callable[[], None] | None = None
@@ -123,6 +124,7 @@ class Notebook:
             "panel": self.panel.on_message,
             **self.editing.requests,
         }
+        requests = {kind: self._noting_page(handler) for kind, handler in requests.items()}
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
@@ -144,8 +146,24 @@ class Notebook:
     def _publish(self, content: dict[str, Any]) -> bool:
         return _kernel_compat.publish(self.kernel, content)
 
-    def _somebody(self) -> bool:
-        return _kernel_compat.allows_stdin(self.kernel) or self.broker.heard_ever
+    def _noting_page(self, handler: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        def handle(request: dict[str, Any]) -> dict[str, Any]:
+            self.broker.heard_ever = True  # only a page with our extension sends these
+            return handler(request)
+
+        return handle
+
+    def is_attended(self, stdin: bool | None = None) -> bool:
+        """Whether a person may be present.
+
+        A client that takes no input need not be an unattended run: a server may run the cells of an open page. So a
+        page or card that has reported counts, and a server's kernel is given the time that a page takes to report.
+
+        Args:
+            stdin: whether the client that runs the cell takes input; left out, the one that runs a cell now.
+        """
+        stdin = self._stdin_now() if stdin is None else stdin
+        return stdin or self.broker.heard_ever or bool(kernel_id(self.kernel))
 
     def _running(self) -> str | None:
         """The notebook that this kernel was started for: as jupyter_server says it, or VS Code."""
@@ -264,7 +282,8 @@ class Notebook:
     def attach(self, card: LiveDisplay) -> None:
         """What a card shows begins: its asks come here."""
         self._stdin[card.key] = self._stdin_now()
-        card.can_live = self.kernel is not None and self.settings.cards and self._attended(card) and widgets_possible()
+        shows_cards = self.kernel is not None and self.settings.cards and self._card_attended(card)
+        card.can_live = shows_cards and widgets_possible()
         self._cards[card.key] = card
         self.broker.attach(card)
 
@@ -394,9 +413,8 @@ class Notebook:
     def _can_prompt(self, ask: Any) -> bool:
         return self._stdin.get(ask.card.key, False)
 
-    def _attended(self, card: LiveDisplay) -> bool:
-        """Whether somebody may see the card: the front end takes input, or a card of this kernel was seen before."""
-        return self._stdin.get(card.key, False) or self.broker.heard_ever
+    def _card_attended(self, card: LiveDisplay) -> bool:
+        return self.is_attended(self._stdin.get(card.key, False))
 
     @property
     def last_hello(self) -> float | None:

@@ -81,9 +81,8 @@ class NotebookPages:
         self._silent = 0
 
     def greet(self) -> None:
-        """Have the pages that are there make themselves known; waits for nothing."""
-        if self._attended():
-            self._publish({"kind": KIND, "id": ""})
+        """Have open pages make themselves known; waits for nothing."""
+        self._publish({"kind": KIND, "id": ""})
 
     # ------------------------------------------------------------------ what tools ask for, on the engine's loop
 

@@ -204,7 +204,7 @@ def test_jupyterlab_takes_the_extension(venv: Path) -> None:
 def test_the_oldest_jupyter_shows_it(venv: Path, tmp_path: Path, application: Application) -> None:
     chromium()
     with (
-        serve(application, tmp_path / "server", python=venv / "bin" / "python") as server,
+        serve(application, tmp_path / "server", python=venv / "bin" / "python", installed=True) as server,
         browse(server) as browser,
     ):
         notebook = project(browser, "oldest", "%tool bash echo awaited", BLOCKED, "")

@@ -61,11 +61,12 @@ def check(done: nbformat.NotebookNode) -> None:
     assert state == {}
 
 
-def test_nbclient(folder: Path) -> None:
+def test_nbclient(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     start = time.monotonic()
     done = NotebookClient(notebook(*CELLS), timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
     print(f"MEASURED nbclient {time.monotonic() - start:.2f}")
     check(done)
+    assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
     page, _ = HTMLExporter().from_notebook_node(done)
     assert "slow enough for a live card" in page
     assert "denied by policy" in page.lower() or "nobody is here" in page

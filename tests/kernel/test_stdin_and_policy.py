@@ -154,6 +154,25 @@ def test_nobody_there_is_refused_at_once(shared_kernel: Kernel) -> None:
     assert shared_kernel.run("6 * 7").result == "42"
 
 
+def test_an_open_page_counts_as_a_person_where_cells_take_no_input(shared_kernel: Kernel) -> None:
+    """jupyter-server-documents runs the cells of an open page with ``allow_stdin=False``."""
+    page = {"comm_id": "", "data": {"kind": "panel", "what": "asks"}}
+    shared_kernel.request("control", "opencode_jupyter", page)
+    cell = shared_kernel.submit(CELL, allow_stdin=False)
+    (part,) = acts.asking(shared_kernel, cell=cell)
+    acts.click(shared_kernel, part, "once", route="own")
+    assert shared_kernel.finish(cell).check().stdout == "went on 1\n"
+    assert not shared_kernel.inputs
+    doctor = shared_kernel.execute("%tools doctor", allow_stdin=False).check()
+    assert "probably jupyter-server-documents" in str(doctor.contents("execute_result"))
+    # the page has been closed: neither a card nor the panel reports
+    cell = shared_kernel.execute(CELL, allow_stdin=False)
+    assert cell.error is not None
+    assert cell.error.startswith("PermissionRejectedError: read of ")
+    assert 1.9 < cell.elapsed < 4
+    acts.settled(shared_kernel)
+
+
 def test_what_the_error_says_helps(shared_kernel: Kernel) -> None:
     cell = shared_kernel.execute(CELL, allow_stdin=False)
     assert cell.error is not None

@@ -94,7 +94,12 @@ class Server:
 
 @contextmanager
 def serve(
-    application: Application, folder: Path, env: dict[str, str] | None = None, python: Path | None = None
+    application: Application,
+    folder: Path,
+    env: dict[str, str] | None = None,
+    python: Path | None = None,
+    *,
+    installed: bool = False,
 ) -> Iterator[Server]:
     """Run the application with all its folders below `folder`; ended with every kernel at the end.
 
@@ -102,8 +107,8 @@ def serve(
         application: which one.
         folder: where it keeps everything.
         env: more environment variables.
-        python: another environment's Python, which has the application and our package installed; the checkout is
-            then left out.
+        python: another environment's Python, which has the application.
+        installed: our package is installed in that environment; the checkout is then left out.
 
     Raises:
         RuntimeError: it did not come up; with the end of its log.
@@ -113,12 +118,13 @@ def serve(
     root.mkdir(parents=True)
     # Python's own environment must not go before the folders of this server: an installed front end is another one
     environment = {**os.environ, **_folders(folder), "JUPYTER_PREFER_ENV_PATH": "0", **(env or {})}
-    if python is None:
-        environment["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    else:
+    if installed:
         environment.pop("PYTHONPATH", None)
+    else:
+        environment["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    if python is not None:
         environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
-    _configure(folder, root, port, installed=python is not None)
+    _configure(folder, root, port, installed=installed)
     module = {"lab": "jupyterlab", "notebook": "notebook"}[application]
     log = folder / "server.log"
     with log.open("wb") as sink:

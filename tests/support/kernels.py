@@ -35,10 +35,13 @@ WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 START_TIMEOUT = 60.0
 
 
+SERVER_DOCUMENTS = ("jupyterlab>=4.4", "jupyter-server-documents", "ipykernel")
+"""JupyterLab as jupyter-ai 3 sets it up: the server runs the cells of the open page, without input."""
+
+
 def requirements(version: str) -> list[str]:
     """What an environment holds: the package's own dependencies, the pinned ipykernel, jupyter_client."""
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    return [*project["dependencies"], PINS[version], "jupyter_client"]
+    return [*_own_dependencies(), PINS[version], "jupyter_client"]
 
 
 def environment(version: str) -> Path:
@@ -47,21 +50,39 @@ def environment(version: str) -> Path:
     Raises:
         RuntimeError: uv could not make it; with uv's words.
     """
-    folder = ENVIRONMENTS / f"ipykernel-{version}"
+    return make_environment(f"ipykernel-{version}", requirements(version))
+
+
+def server_documents() -> Path:
+    """The Python of an environment with JupyterLab and jupyter-server-documents, made as the others are."""
+    return make_environment("server-documents", [*_own_dependencies(), *SERVER_DOCUMENTS])
+
+
+def make_environment(name: str, packages: list[str]) -> Path:
+    """The Python of an environment that holds `packages`, made anew only when they change.
+
+    Raises:
+        RuntimeError: uv could not make it; with uv's words.
+    """
+    folder = ENVIRONMENTS / name
     python = folder / "bin" / "python"
     stamp = folder / "requirements.stamp"
-    wanted = hashlib.sha256("\n".join([sys.version, *requirements(version)]).encode()).hexdigest()
+    wanted = hashlib.sha256("\n".join([sys.version, *packages]).encode()).hexdigest()
     ENVIRONMENTS.mkdir(exist_ok=True)
-    with (ENVIRONMENTS / f"{version}.lock").open("w") as lock:
+    with (ENVIRONMENTS / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once make it once
         if stamp.exists() and stamp.read_text() == wanted:
             return python
         shutil.rmtree(folder, ignore_errors=True)
         _uv("venv", "--quiet", "--python", sys.executable, str(folder))
         # compiled once: where Python is told to write no bytecode, each of hundreds of kernels would compile anew
-        _uv("pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *requirements(version))
+        _uv("pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *packages)
         stamp.write_text(wanted)
     return python
+
+
+def _own_dependencies() -> list[str]:
+    return list(tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["dependencies"])
 
 
 def _uv(*arguments: str) -> None:
@@ -425,3 +446,4 @@ def start(
 if __name__ == "__main__":  # `make kernels`: make all environments beforehand, so that no test waits for it
     for pinned in PINS:
         print(environment(pinned))
+    print(server_documents())

@@ -260,7 +260,7 @@ async def test_nobody_there(workspace: Workspace, server: Server, path: Path) ->
     server.attended = False
     await read(workspace, path)
     await edit(workspace, path, cell="c1", newSource="new")
-    assert server.nudges == [], "nbclient would log what it does not know"
+    assert server.nudges == []
     server.attended = True
     for _ in range(open_notebooks.SILENT_ROUNDS):
         assert await server.front_end.find(path) == []

@@ -24,7 +24,7 @@ class Page:
 
     def __init__(self, ip: Shell) -> None:
         self.nudges: list[dict[str, Any]] = []
-        self.panel = Panel(ip.notebook, lambda content: self.nudges.append(content) is None, lambda: True)
+        self.panel = Panel(ip.notebook, lambda content: self.nudges.append(content) is None)
         self.answers = ""
 
     def ask(self, what: str, **fields: Any) -> dict[str, Any]:

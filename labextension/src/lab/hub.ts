@@ -8,7 +8,9 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Kernel } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
-import { controlMessage, documents, kernelOf, MESSAGE_TYPE, requestKernel } from '../kernel';
+import { LiveComms } from '../comms';
+import type { IOPubMessage } from '../comms';
+import { controlMessage, documents, kernelOf, MESSAGE_TYPE, requestKernel, serverRunsCells } from '../kernel';
 import type { KernelDocument } from '../kernel';
 import type { ToKernel } from '../messages';
 
@@ -54,6 +56,8 @@ type Opened = KernelDocument & {
   content?: { model?: { cells?: Iterable<{ sharedModel?: { getSource(): string } }> } | null };
 };
 
+/** The plugin by which cells are run on the server. */
+const SERVER_EXECUTOR = '@jupyter-ai-contrib/server-documents:server-cell-executor';
 const MEMORY = 'opencode-jupyter:kernels';
 const REMEMBERED = 50;
 /** After these nothing of a kernel's past is there any more. */
@@ -72,10 +76,12 @@ export function hubOf(app: JupyterFrontEnd): KernelHub {
 export class KernelHub {
   /** A kernel says that something has changed, comes or goes. */
   readonly changed = new Signal<KernelHub, Change>(this);
+  /** The live cards of these kernels. */
+  readonly comms = new LiveComms();
   private readonly known = new Set<string>();
   private readonly sessions = new WeakSet<Session>();
 
-  constructor(private readonly app: Pick<JupyterFrontEnd, 'shell' | 'restored' | 'docRegistry'>) {
+  constructor(private readonly app: Pick<JupyterFrontEnd, 'shell' | 'restored' | 'docRegistry'> & { hasPlugin?(id: string): boolean }) {
     const { shell } = app;
     const extension = { createNew: (panel: unknown): void => void setTimeout(() => this.listen(panel as Opened)) };
     app.docRegistry.addWidgetExtension('Notebook', extension);
@@ -136,6 +142,8 @@ export class KernelHub {
       const id = session.session?.kernel?.id;
       if (id && header.msg_type === MESSAGE_TYPE) {
         this.hear(id, content.kind === KIND ? (content.topics ?? []) : []);
+      } else if (id) {
+        this.comms.receive(id, message as IOPubMessage);
       }
     });
     session.statusChanged.connect((_, status) => {
@@ -187,12 +195,17 @@ export class KernelHub {
     if (!known) {
       remember(id);
     }
+    const server = known && !topics.includes('hello') ? '' : cellServer(this.app);
+    if (server) {
+      void this.request(id, { what: 'hello', server }).catch(() => undefined); // only `%tools doctor` would have named it
+    }
     if (!known || topics.length) {
       this.tell(id, known && !topics.includes('hello') ? topics : ALL);
     }
   }
 
   private forget(id: string): void {
+    this.comms.forget(id);
     if (this.known.delete(id)) {
       this.tell(id, ALL);
     }
@@ -201,6 +214,11 @@ export class KernelHub {
   private tell(kernelId: string, topics: readonly Topic[]): void {
     this.changed.emit({ kernelId, topics });
   }
+}
+
+/** The package that has the server run the cells of this page; nothing where the page runs them, or it is another. */
+function cellServer(app: { hasPlugin?(id: string): boolean }): string {
+  return serverRunsCells() && app.hasPlugin?.(SERVER_EXECUTOR) ? 'jupyter-server-documents' : '';
 }
 
 function nameOf(document: Opened): string {

@@ -32,7 +32,16 @@ PATIENCE = 2.0
 """Seconds that a request may wait for the engine, which a tool may keep busy."""
 
 Handler = Callable[["Panel", dict[str, Any]], dict[str, Any]]
+
+
+def _hello(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
+    """Note what a page that has just connected reports about itself: ``server``, see `Panel.cell_server`."""
+    panel.cell_server = str(request.get("server") or "")
+    return {}
+
+
 HANDLERS: dict[str, Handler] = {
+    "hello": _hello,
     **asks.HANDLERS,
     **calls.HANDLERS,
     **tools.HANDLERS,
@@ -51,19 +60,17 @@ class Panel:
     Args:
         notebook: whose calls, tools and rules are shown.
         publish: sends content to all front ends.
-        attended: whether somebody may be there; nothing is published when not.
     """
 
-    def __init__(
-        self, notebook: Notebook, publish: Callable[[dict[str, Any]], bool], attended: Callable[[], bool]
-    ) -> None:
+    def __init__(self, notebook: Notebook, publish: Callable[[dict[str, Any]], bool]) -> None:
         self.notebook = notebook
         self._publish = publish
-        self._attended = attended
         self._topics: set[str] = set()
         self._told = False
         self._unsubscribe: list[Callable[[], None]] = []
         self._watched: set[tuple[str, str]] = set()
+        self.cell_server = ""
+        """The package by which the server runs the cells of the open page; empty where the page runs them itself."""
 
     def connect(self) -> None:
         """Begin to tell pages of what waits, and make this kernel known to those that are there."""
@@ -77,8 +84,7 @@ class Panel:
             unsubscribe()
         self._unsubscribe, self._watched = [], set()
         with contextlib.suppress(Exception):
-            if self._attended():
-                self._publish({"kind": KIND, "topics": ["bye"]})
+            self._publish({"kind": KIND, "topics": ["bye"]})
 
     def watch(self, event: str, topic: str) -> None:
         """Have pages told of `topic` at each `event` of the bus from now on; a second time does nothing.
@@ -104,7 +110,7 @@ class Panel:
     def _tell(self) -> None:
         self._told = False
         topics, self._topics = sorted(self._topics), set()
-        if topics and self._attended():
+        if topics:
             self._publish({"kind": KIND, "topics": topics})
 
     # ------------------------------------------------------------------ on the control channel's thread

@@ -1,0 +1,66 @@
+import { LiveComms } from '../comms';
+import { dropSuperseded, WIDGET_MIME } from '../lost';
+import mime from '../mime';
+import { CARD_MIME } from '../card';
+import { ASK, part } from './gallery';
+
+const page = globalThis as { __opencode_jupyter?: unknown };
+afterEach(() => delete page.__opencode_jupyter);
+
+const message = (type: string, content: object) => ({ header: { msg_type: type }, content: { comm_id: 'm', ...content } });
+
+test('a live card is drawn, and answered, where JupyterLab draws no widgets', async () => {
+  const comms = new LiveComms();
+  const sent: unknown[][] = [];
+  page.__opencode_jupyter = {
+    liveModel: (_: Element, id: string) => comms.model(id, 'k1'),
+    send: (...message: unknown[]) => sent.push(message)
+  };
+  const { createRenderer } = (mime as unknown as { rendererFactory: { createRenderer(o: never): { node: HTMLElement; renderModel(m: never): Promise<void>; dispose(): void } } })
+    .rendererFactory;
+  const renderer = createRenderer({} as never);
+  const unknown = part({ status: 'running', input: {} }, { outcome: 'ended' });
+  await renderer.renderModel({ data: { [WIDGET_MIME]: { model_id: 'm' }, [CARD_MIME]: unknown } } as never);
+  expect(sent).toEqual([['k1', 'm', expect.objectContaining({ kind: 'hello' })]]);
+  expect(renderer.node.querySelectorAll('button:not([hidden])')).toHaveLength(0);
+
+  const asking = part({ status: 'running', input: { command: 'ls' } }, { ask: ASK });
+  comms.receive('k1', message('comm_msg', { data: { method: 'update', state: { part: asking } } }));
+  const allow = [...renderer.node.querySelectorAll('button')].find(button => button.textContent?.includes('Allow once'));
+  await new Promise(resolve => setTimeout(resolve, 400)); // a button that has just appeared takes no click
+  allow?.click();
+  expect(sent.at(-1)).toEqual(['k1', 'm', expect.objectContaining({ kind: 'reply', reply: 'once' })]);
+
+  const closed: string[] = [];
+  comms.closed.connect((_, id) => void closed.push(id));
+  comms.receive('k1', message('comm_close', {}));
+  expect(closed).toEqual(['m']);
+  expect(renderer.node.childElementCount).toBe(0);
+  renderer.dispose();
+});
+
+test('widgets of others are not followed', () => {
+  const comms = new LiveComms();
+  const closed: string[] = [];
+  comms.closed.connect((_, id) => void closed.push(id));
+  comms.receive('k1', message('comm_open', { target_name: 'jupyter.widget', data: { state: { value: 3 } } }));
+  comms.receive('k1', message('comm_close', {}));
+  expect(closed).toEqual([]);
+});
+
+test('a live card goes when the server has appended the settled one, and no other output', () => {
+  const live = (call: string) => ({ data: { [WIDGET_MIME]: { model_id: call }, [CARD_MIME]: { callID: call } } });
+  const settled = (call: string) => ({ data: { [CARD_MIME]: { callID: call } } });
+  let outputs: object[] = [live('a'), { output_type: 'stream' }, live('b'), live('c'), settled('a'), settled('c')];
+  const updateOutputs = (start: number, end: number, added: object[]): void => {
+    outputs = [...outputs.slice(0, start), ...added, ...outputs.slice(end)];
+  };
+  const list = {
+    get length() {
+      return outputs.length;
+    },
+    get: (index: number) => ({ toJSON: () => outputs[index] })
+  };
+  dropSuperseded({ content: { model: { cells: { length: 1, get: () => ({ outputs: list, sharedModel: { updateOutputs } }) } } } } as never);
+  expect(outputs).toEqual([{ output_type: 'stream' }, live('b'), settled('a'), settled('c')]);
+});
