@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
+from ._kernel_interrupts import runs_code
+
 log = logging.getLogger(__name__)
 
 OnComm = Callable[[str, dict[str, Any], str], None]
@@ -155,6 +157,43 @@ def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callabl
                 del handlers[name]
             else:
                 handlers[name] = old
+
+    return undo
+
+
+def install_status(kernel: Any) -> Callable[[], None] | None:
+    """Keep a kernel's status busy while a cell runs.
+
+    A front end shows the last status that was published, whatever it was for. Each message that is handled while a cell
+    runs (on the control channel, in a subshell) ends with "idle", so the cell's "busy" is published again after it.
+    """
+    publish_status = getattr(kernel, "_publish_status", None)
+    if publish_status is None or "_publish_status" in vars(kernel):
+        return None
+    cells: dict[str, dict[str, Any]] = {}
+    lock = threading.RLock()  # the cell's own "idle" must not come between a check and the "busy" that follows it
+
+    def publish_and_keep(status: str, channel: str, parent: dict[str, Any] | None = None) -> None:
+        message = parent or kernel.get_parent(channel) or {}
+        header = message.get("header", {})
+        is_cell = header.get("msg_type") == "execute_request"
+        with lock:
+            if is_cell and status == "busy":
+                cells[header["msg_id"]] = message
+            elif is_cell:
+                cells.pop(header["msg_id"], None)
+            publish_status(status, channel, parent)
+            if status == "idle" and cells:
+                publish_status("busy", "shell", next(reversed(cells.values())))
+
+    running = kernel.get_parent("shell") or {}
+    if running.get("header", {}).get("msg_type") == "execute_request" and runs_code():
+        cells[running["header"]["msg_id"]] = running
+    kernel._publish_status = publish_and_keep
+
+    def undo() -> None:
+        if vars(kernel).get("_publish_status") is publish_and_keep:
+            del kernel._publish_status
 
     return undo
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -69,6 +70,11 @@ def install_interrupts(shell: Any, blocking: CodeType) -> Callable[[], None] | N
 def _is_run_code(frame: FrameType) -> bool:
     """Whether this is IPython's function that runs a cell's code, and shows a `KeyboardInterrupt` in it."""
     return frame.f_code.co_name == "run_code" and frame.f_globals.get("__name__") == "IPython.core.interactiveshell"
+
+
+def runs_code() -> bool:
+    """Whether the main thread runs a cell's code at this moment. Any thread may ask."""
+    return _in_cell(sys._current_frames().get(threading.main_thread().ident or 0))
 
 
 def _in_cell(frame: FrameType | None) -> bool:

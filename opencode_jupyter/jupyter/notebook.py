@@ -130,7 +130,8 @@ class Notebook:
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
         interrupts = _kernel_interrupts.install_interrupts(self.shell, Waiter.wait.__code__)
         guard = _kernel_interrupts.install_end_guard(self.shell, self.kernel)
-        self._undo = [undo for undo in (tap, control, interrupts, guard) if undo is not None]
+        status = _kernel_compat.install_status(self.kernel)
+        self._undo = [undo for undo in (tap, control, interrupts, guard, status) if undo is not None]
         timer = threading.Timer(PRELOAD_AFTER, widget_class)
         timer.daemon = True
         timer.start()

@@ -6,8 +6,9 @@ import time
 import uuid
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.acts import STOP, asking, button, processes, project
+from tests.browser.acts import STOP, asking, button, lab_only, processes, project
 from tests.support.browser import Browser
 
 pytestmark = pytest.mark.browser
@@ -64,4 +65,22 @@ def test_live_output_is_shown_while_it_runs(browser: Browser) -> None:
     assert "line-6" not in notebook.text(1)
     notebook.wait_idle(1)
     notebook.wait_text(1, "line-6")
+    notebook.close()
+
+
+@lab_only
+def test_the_status_bar_is_busy_until_the_cell_is_over(browser: Browser) -> None:
+    notebook = project(browser, "status", "%tool bash sleep 3")
+    status = notebook.page.locator(".jp-StatusBar-TextItem").filter(has_text="(ipykernel) |")
+    expect(status).to_contain_text("Idle")
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    time.sleep(0.5)  # what the page and its card report is handled
+    expect(status).to_contain_text("Busy", timeout=100)
+    button(notebook.cards(1), "Allow once").click()
+    button(notebook.cards(1), STOP).wait_for()
+    time.sleep(0.5)
+    expect(status).to_contain_text("Busy", timeout=100)
+    notebook.wait_idle(1)
+    expect(status).to_contain_text("Idle")
     notebook.close()

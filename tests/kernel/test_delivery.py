@@ -170,3 +170,23 @@ def test_an_answer_to_something_else_is_none(shared_kernel: Kernel) -> None:
     assert not cell.done
     acts.click(shared_kernel, part, "once")
     assert shared_kernel.finish(cell, BOUND).check().stdout == "went on 1\n"
+
+
+@pytest.mark.parametrize("style", ["top", "def"])
+def test_the_kernel_is_busy_while_a_cell_waits_whatever_else_it_handles(
+    kernel: Kernel, version: str, style: str
+) -> None:
+    """A front end shows the last status, though it be that of a card's message."""
+    kernel.run("import os, time, pathlib\n_ = pathlib.Path('.env').write_text('A=1')")
+    for code in (f"{acts.LOAD}\n{STYLES[style]}", STYLES[style]):
+        cell = kernel.submit(code)
+        (part,) = acts.asking(kernel, cell=cell)
+        for route in acts.routes(version):
+            acts.see(kernel, part, route)
+            kernel.request("control", "opencode_jupyter", {"comm_id": "", "data": {"kind": "panel", "what": "asks"}})
+            kernel.idle_for(0.2)
+            assert kernel.status == "busy", route
+        acts.click(kernel, part, "once")
+        kernel.finish(cell).check()
+        kernel.idle_for(0.2)
+        assert kernel.status == "idle"

@@ -188,6 +188,8 @@ class Kernel:
         """Custom messages of widgets: (comm id, content)."""
         self.replies: dict[str, dict[str, Any]] = {}
         """Whole replies on shell and control, by the id of the request."""
+        self.status = ""
+        """The last status published, whatever it was for: what a front end shows."""
         self.inputs: list[dict[str, Any]] = []
         """Input requests not answered yet."""
         self._poller = zmq.Poller()
@@ -381,6 +383,8 @@ class Kernel:
 
     def _on_iopub(self, message: dict[str, Any]) -> None:
         content, kind = message["content"], message["msg_type"]
+        if kind == "status":
+            self.status = content["execution_state"]
         execution = self.executions.get(message["parent_header"].get("msg_id", ""))
         if execution is not None:
             execution.messages.append(message)
