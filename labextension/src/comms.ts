@@ -6,6 +6,7 @@
 
 import { Signal } from '@lumino/signaling';
 
+import type { CardPart } from './card/token';
 import type { Model } from './live';
 
 const COMM_TARGET = 'jupyter.widget';
@@ -26,7 +27,7 @@ class CommModel implements Model {
 
   constructor(
     readonly model_id: string,
-    readonly kernelId: string
+    kernelId: string
   ) {
     this.traits = { kernel_id: kernelId, comm_id: model_id };
   }
@@ -75,9 +76,12 @@ export class LiveComms {
     const { comm_id: id = '', data = {} } = content;
     const { state = {} } = data;
     const known = this.models.get(id);
-    if (header.msg_type === 'comm_open' && content.target_name === COMM_TARGET && ('part' in state || 'run' in state)) {
+    const opened = header.msg_type === 'comm_open' && content.target_name === COMM_TARGET;
+    const updated = header.msg_type === 'comm_msg' && data.method === 'update';
+    // a page that was reloaded during the call sees no opening: the kernel sends it the whole part
+    if ((opened && ('part' in state || 'run' in state)) || (updated && (state.part as Partial<CardPart> | undefined)?.callID)) {
       this.model(id, kernelId).update(state);
-    } else if (header.msg_type === 'comm_msg' && data.method === 'update') {
+    } else if (updated) {
       known?.update(state);
     } else if (header.msg_type === 'comm_msg' && data.method === 'custom') {
       const { kind, run } = data.content as { kind?: string; run?: unknown };
@@ -90,8 +94,8 @@ export class LiveComms {
     }
   }
 
-  /** The kernel has ended, and its widgets with it. */
-  forget(kernelId: string): void {
-    this.models.forEach((model, id) => model.kernelId === kernelId && this.models.delete(id));
+  /** The call that the model `id` showed last; kept when its kernel ends before the call does. */
+  part(id: string): CardPart | undefined {
+    return this.models.get(id)?.get('part');
   }
 }

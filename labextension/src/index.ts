@@ -29,11 +29,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel, context) => {
-        void watch(panel as unknown as NotebookLike, context as unknown as ContextLike);
+        const { comms } = hubOf(app);
+        void watch(panel as unknown as NotebookLike, context as unknown as ContextLike, id => comms.part(id));
         if (serverRunsCells()) {
           const look = (): void => void (panel.isDisposed || dropSuperseded(panel as unknown as NotebookLike));
           const closed = (): void => SETTLED_MS.forEach(delay => setTimeout(look, delay));
-          const { comms } = hubOf(app);
           comms.closed.connect(closed);
           panel.disposed.connect(() => comms.closed.disconnect(closed));
         }

@@ -6,7 +6,10 @@
 
 import type { Kernel } from '@jupyterlab/services';
 
+import { live } from './card/format';
 import { CARD_MIME } from './card/token';
+import type { CardPart } from './card/token';
+import { trans } from './i18n';
 import { requestKernel, serverRunsCells } from './kernel';
 import type { SettledReply } from './messages';
 import { RUN_MIME } from './run/token';
@@ -108,12 +111,54 @@ export function dropSuperseded(panel: NotebookLike): void {
   }
 }
 
-/** Takes the widget out of the outputs that have a card beside it and whose widget is `gone`; `settled` has what came of some. */
-export function dropLost(panel: NotebookLike, gone: (modelId: string) => boolean, settled: Record<string, Bundle> = {}): number {
+/** Whether nothing was run of `part`: it waited for its first approval, or all calls inside it did. */
+function isUntouched({ ui, tool }: CardPart): boolean {
+  const inside = tool === 'batch' ? (ui.children ?? []) : [];
+  return !!ui.untouched || (inside.length > 0 && inside.every(isUntouched));
+}
+
+/** `part`, and what is inside it, as the end of the kernel left it. */
+function lostPart(part: CardPart): CardPart {
+  if (!live(part)) {
+    return part;
+  }
+  const { ask: _ask, question: _question, untouched: _untouched, children, ...ui } = part.ui;
+  const untouched = isUntouched(part);
+  const error = untouched
+    ? trans.__('The kernel ended while this call waited for approval. Nothing was run.')
+    : trans.__('State unknown: the kernel ended before the call did.');
+  return {
+    ...part,
+    state: { ...part.state, status: 'error', error },
+    ui: { ...ui, outcome: untouched ? 'cancelled' : 'ended', ...(children && { children: children.map(lostPart) }) }
+  };
+}
+
+/** What replaces a live card whose last state was `part`: more is known of it than what was saved when it was displayed. */
+function lostBundle(part: CardPart | undefined): Bundle | undefined {
+  if (!part?.ui || !live(part)) {
+    return undefined;
+  }
+  const lost = lostPart(part);
+  return { [CARD_MIME]: lost, 'text/plain': `${lost.tool} ${lost.ui.label}: ${lost.state.error}` };
+}
+
+/**
+ * Takes the widget out of the outputs that have a card beside it and whose widget is `gone`.
+ *
+ * @param settled - What came of some calls, by their id.
+ * @param last - The last state of a widget's call, if it is known.
+ */
+export function dropLost(
+  panel: NotebookLike,
+  gone: (modelId: string) => boolean,
+  settled: Record<string, Bundle> = {},
+  last: (modelId: string) => CardPart | undefined = () => undefined
+): number {
   let dropped = 0;
   for (const { outputs, at, output, model, call } of liveCards(panel)) {
     if (gone(model)) {
-      const { [WIDGET_MIME]: _, ...data } = settled[call] ?? output.data ?? {};
+      const { [WIDGET_MIME]: _, ...data } = settled[call] ?? lostBundle(last(model)) ?? output.data ?? {};
       outputs.set(at, { ...output, data } as never);
       dropped++;
     }
@@ -132,14 +177,18 @@ async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Pr
 }
 
 /** Watches a notebook: when it is opened, until the live cards it was opened with are over, and when its kernel ends. */
-export async function watch(panel: NotebookLike, context: ContextLike): Promise<void> {
+export async function watch(
+  panel: NotebookLike,
+  context: ContextLike,
+  last?: (modelId: string) => CardPart | undefined
+): Promise<void> {
   const { sessionContext } = context;
   /** True if live cards are left. */
   const check = async (): Promise<boolean> => {
     dropSuperseded(panel);
     const kernel = sessionContext.session?.kernel;
     if (!kernel) {
-      dropLost(panel, () => true);
+      dropLost(panel, () => true, {}, last);
       return false;
     }
     if (liveCards(panel).next().done) {
@@ -155,7 +204,7 @@ export async function watch(panel: NotebookLike, context: ContextLike): Promise<
       const calls = [...liveCards(panel)].filter(({ model }) => gone(model)).map(({ call }) => call);
       // where the server runs the cells it appends the settled card
       if (calls.length && !serverRunsCells()) {
-        dropLost(panel, gone, await askSettled(kernel, calls));
+        dropLost(panel, gone, await askSettled(kernel, calls), last);
       }
     } catch {
       // the kernel went away meanwhile, which its status tells
@@ -170,7 +219,7 @@ export async function watch(panel: NotebookLike, context: ContextLike): Promise<
   };
   sessionContext.statusChanged.connect((_, status) => {
     if (ENDED.includes(status)) {
-      dropLost(panel, () => true);
+      dropLost(panel, () => true, {}, last);
     }
   });
   await context.ready;

@@ -17,6 +17,9 @@ log = logging.getLogger(__name__)
 
 ABORTED = "Tool execution aborted"
 """OpenCode's words for a call whose process ended before it."""
+WAITING = "waiting for approval"
+"""Outcome of an unfinished call that has done nothing yet: it waits for its first approval."""
+CANCELLED = "The kernel ended while this call waited for approval. Nothing was run."
 FOREIGN_HOURS = 24
 """Unfinished rows of another machine (a shared home folder) can't be checked; they are given up after this long."""
 
@@ -147,15 +150,16 @@ def _version(connection: sqlite3.Connection) -> int:
 def _end_abandoned(connection: sqlite3.Connection) -> None:
     """Turn unfinished calls of dead processes into errors."""
     rows = connection.execute(
-        "SELECT id, host, pid, process_started, written, data FROM parts WHERE status IN ('pending', 'running')"
+        "SELECT id, host, pid, process_started, written, outcome, data FROM parts "
+        "WHERE status IN ('pending', 'running')"
     ).fetchall()
     if not rows:
         return
     now = time.time_ns() // 1_000_000
     here = this_process().host
     alive: dict[Writer, bool] = {}
-    ended: list[tuple[int, str, str]] = []
-    for part_id, host, pid, started, written, data in rows:
+    ended: list[tuple[str, int, str, str]] = []
+    for part_id, host, pid, started, written, outcome, data in rows:
         writer = Writer(host, pid, started)
         if host != here:
             lives = now - written < FOREIGN_HOURS * 3_600_000
@@ -164,26 +168,28 @@ def _end_abandoned(connection: sqlite3.Connection) -> None:
                 alive[writer] = is_alive(writer)
             lives = alive[writer]
         if not lives:
-            ended.append((now, _aborted(data, now), part_id))
+            waited = outcome == WAITING
+            error = CANCELLED if waited else ABORTED
+            ended.append(("cancelled" if waited else "ended", now, _aborted(data, now, error), part_id))
     if not ended:
         return
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany(
-        "UPDATE parts SET status = 'error', outcome = 'ended', \"end\" = ?, data = ? "
+        "UPDATE parts SET status = 'error', outcome = ?, \"end\" = ?, data = ? "
         "WHERE id = ? AND status IN ('pending', 'running')",
         ended,
     )
     connection.execute("COMMIT")
 
 
-def _aborted(data: str, now: int) -> str:
+def _aborted(data: str, now: int, error: str) -> str:
     part = json.loads(data)
     state = part.get("state") or {}
     start = (state.get("time") or {}).get("start", now)
     part["state"] = {
         "status": "error",
         "input": state.get("input", {}),
-        "error": ABORTED,
+        "error": error,
         "time": {"start": start, "end": now},
     }
     if state.get("metadata") is not None:

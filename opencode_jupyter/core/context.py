@@ -90,6 +90,8 @@ class ToolContext:
     messages: list[dict[str, Any]] = field(default_factory=list)
     dry_run: bool = False
     """Asks are noted, nothing is asked or done: `proceed` ends the call."""
+    proceeded: bool = False
+    """Whether every ask is made and the work may have begun, for the tools that call `proceed`."""
     _call: Call | None = None
     """The call while it runs. It lets go of its context when it ends: else every call would be garbage in a circle."""
     _report: Callable[[str | None, dict[str, Any] | None], None] | None = None
@@ -203,6 +205,7 @@ class ToolContext:
         """
         if self.dry_run:
             raise DryRunEnd
+        self.proceeded = True
 
     def metadata(self, title: str | None = None, metadata: dict[str, Any] | None = None) -> None:
         """Show how far the call is: replaces title and metadata of the running part. Any thread may call it.

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..core._store_rows import EXTRA
+from ..core._store_schema import WAITING
 from ..core.errors import ToolError
 from ..core.permission import PermissionRequest
 from ..core.question_request import QuestionRequest
+from .view import is_untouched
 from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
@@ -145,6 +148,7 @@ class Broker:
             return  # answered already, or by nobody's call
         ask = Ask(request, card, call_id, digest_of(request), asyncio.get_running_loop())
         self._asks[ask.id] = ask
+        self._store_waiting(call_id)
         if not card.can_live or not self._attended(card):
             self._fall_back(ask)
             return
@@ -154,6 +158,15 @@ class Broker:
         if self.unheard and not self.heard_ever:
             seconds = min(seconds, HELLO_WAIT_SILENT)
         ask.loop.call_later(seconds, self._unseen, ask)
+
+    def _store_waiting(self, call_id: str) -> None:
+        """Note in the history that a call has done nothing yet, in case the kernel ends before it is approved."""
+        call, store = self._workspace.calls.get(call_id), self._workspace.store
+        if call is not None and store is not None and is_untouched(call):
+            part = call.part
+            extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": WAITING}
+            extra |= {"decisions": list(part.decisions), "parentID": part.parent_id}
+            store.put_part({**part.to_wire(), EXTRA: extra})
 
     def card_of(self, call_id: str) -> LiveDisplay | None:
         """The card that shows a call: its own, that of the call inside which it was made, or that of its run."""

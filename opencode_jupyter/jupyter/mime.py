@@ -127,7 +127,7 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     outcome = ui.get("outcome")
     if waits(part):
         return "?", "waiting for you", "ask"
-    if outcome in {"ended", "stopped", "interrupted"}:
+    if outcome in {"cancelled", "ended", "stopped", "interrupted"}:
         return "■", outcome, "off"
     if outcome and outcome != "completed":
         return "✗", visible_line(str(outcome)), "err"

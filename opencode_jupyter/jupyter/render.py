@@ -30,6 +30,10 @@ PLAIN_LINES = 30
 PLAIN_COLUMNS = 200
 """Most characters of one of its lines."""
 LOST = "State unknown: the kernel ended before the call did."
+LOST_WAITING = (
+    "The kernel ended before the call did. It was waiting for approval when this was written; "
+    "whether it was approved after that is not known."
+)
 
 
 def settled_bundle(part: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,7 +62,7 @@ def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:
 
 def _lose(part: dict[str, Any]) -> None:
     if live(part):
-        part["state"] |= {"status": "error", "error": LOST}
+        part["state"] |= {"status": "error", "error": LOST_WAITING if part["ui"].pop("untouched", False) else LOST}
         part["ui"]["outcome"] = "ended"
     for child in part["ui"].get("children") or []:
         _lose(child)

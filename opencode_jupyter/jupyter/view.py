@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..core._store_rows import encode
 from ..core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
 from ..core.permission import Decision
-from ..core.state import Completed, Failed, Running, State, ToolPart, now_ms
+from ..core.state import Completed, Failed, Pending, Running, State, ToolPart, now_ms
 from .labels import label_of
 from .mime import cut
 from .served import files_url
@@ -58,6 +58,8 @@ class Extras:
     """Drawn inside another card: its live output is shorter."""
     directory: Path | None = None
     """The session's folder, which paths in arguments count from."""
+    untouched: bool = False
+    """The call has done nothing yet (`is_untouched`)."""
 
 
 def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = False) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
         wire.pop("attachments", None)
     if extras.asks is not None:
-        ui.update(_asked(extras.asks, state.input, shown=wire["input"]))
+        ui.update(_asked(extras.asks, state.input, wire["input"], extras.untouched))
     if extras.children:
         ui["children"] = extras.children
     if metadata:
@@ -150,9 +152,11 @@ def _decision(decision: Decision) -> dict[str, Any]:
     return shown
 
 
-def _asked(view: AskView, given: dict[str, Any], shown: Any) -> dict[str, dict[str, Any]]:
+def _asked(view: AskView, given: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
     """What waits. The arguments may be changed where they are not too long; those that the card cuts go along whole."""
-    found = view.to_json()
+    found: dict[str, Any] = view.to_json()
+    if untouched:
+        found["untouched"] = True
     ask = found.get("ask")
     if ask is not None and ask["permission"] not in NOT_OF_ARGUMENTS:
         if shown == given:
@@ -178,8 +182,19 @@ def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, 
         call.ctx.worktree if str(call.ctx.worktree) != call.ctx.worktree.anchor else call.ctx.directory,
         nested,
         call.ctx.directory,
+        is_untouched(call),
     )
     return card_part(call.part if live else ended(call.part), extras, live=live)
+
+
+def is_untouched(call: Call) -> bool:
+    """Whether the call has certainly done nothing yet: it waits for the approval without which its tool does not begin.
+
+    A tool of a person's own may ask in the middle of its work, so nothing is known of it.
+    """
+    tool = call.tool
+    asks_first = isinstance(call.part.state, Pending) or (tool is not None and (tool.builtin or tool.external))
+    return asks_first and not call.ctx.proceeded and not call.part.outcome
 
 
 def ended(part: ToolPart) -> ToolPart:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 import uuid
 
@@ -83,4 +85,35 @@ def test_the_status_bar_is_busy_until_the_cell_is_over(browser: Browser) -> None
     expect(status).to_contain_text("Busy", timeout=100)
     notebook.wait_idle(1)
     expect(status).to_contain_text("Idle")
+    notebook.close()
+
+
+@lab_only
+@pytest.mark.parametrize("how", ["restart", "kill"])
+def test_a_kernel_that_ends_has_run_nothing_of_a_call_that_waits(browser: Browser, how: str) -> None:
+    cells = ("%tool bash echo never > never.txt", "%tool bash sleep 60")
+    notebook = project(browser, f"ends-{how}", *cells)
+    session = "window.jupyterapp.shell.currentWidget.sessionContext"
+    notebook.run(1, wait=False)
+    asking(notebook, 1)
+    if how == "restart":
+        notebook.evaluate(f"() => {{ {session}.restartKernel(); }}")
+    else:
+        (kernel,) = processes(notebook.evaluate(f"() => {session}.session.kernel.id"))
+        os.kill(kernel, signal.SIGKILL)
+    notebook.wait_text(1, "Nothing was run")
+    notebook.wait_cards("cancelled")
+    assert "State unknown" not in notebook.text(1)
+    assert not notebook.path.with_name("never.txt").exists()
+    if how == "restart":  # and a call that ran is another matter
+        notebook.wait_kernel("idle")
+        notebook.run(0, wait=False)
+        notebook.run(2, wait=False)
+        button(asking(notebook, 2), "Allow once").click()
+        button(notebook.cards(2), STOP).wait_for()
+        notebook.evaluate(f"() => {{ {session}.restartKernel(); }}")
+        notebook.wait_text(2, "State unknown")
+    saved = str(notebook.save())
+    assert "widget-view" not in saved
+    assert "Nothing was run" in saved
     notebook.close()

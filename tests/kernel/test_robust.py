@@ -308,3 +308,33 @@ def test_no_process_outlives_the_kernel(end: str, tmp_path: Path) -> None:
             kernel.run("%unload_ext opencode_jupyter")
         acts.wait_processes(f"sleep\0{sleeper}", False, 9 if end == "unload" else 4)
         print(f"MEASURED {end} gone {time.monotonic() - began:.2f}")
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [("bash echo never > never.txt", "cancelled"), ("bash echo ran; sleep 60", "ended")],
+)
+def test_the_history_tells_whether_a_killed_kernel_had_run_a_call(
+    version: str, tmp_path: Path, line: str, outcome: str
+) -> None:
+    """Killed while the call waits for approval, or while it runs."""
+    env = {name: str(tmp_path / name) for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "IPYTHONDIR")}
+    with start(version, cwd=tmp_path, env=env) as kernel:
+        acts.prepare(kernel)
+        kernel.run("%permissions ask bash '*'")
+        cell = kernel.submit(f"%tool {line}")
+        (part,) = acts.asking(kernel, cell=cell)
+        if "sleep" in line:
+            acts.click(kernel, part, "once")
+            kernel.wait_card("running")
+        kernel.idle_for(1)  # the history is written behind the call
+        os.kill(kernel.pid, signal.SIGKILL)
+    with start(version, cwd=tmp_path, env=env) as kernel:
+        acts.prepare(kernel)
+        kernel.run("store = current().workspace.store")
+        calls = "[call for call in current().on_engine(store.calls) if call['tool'] != 'read']"
+        outcomes = kernel.run(f"print(sorted({{call['outcome'] for call in {calls}}}))").stdout
+        errors = kernel.run("print([part['state']['error'] for part in current().on_engine(store.parts)])").stdout
+    assert outcomes == f"[{outcome!r}]\n"
+    assert ("Nothing was run" in errors) == (outcome == "cancelled")
+    assert not list(tmp_path.glob("*.txt"))

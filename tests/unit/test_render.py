@@ -364,6 +364,14 @@ def test_policy_says_that_nobody_was_there() -> None:
     assert text.endswith("[denied by policy (nobody was there to ask)]")
 
 
+def test_a_call_that_waited_when_its_kernel_died_is_not_said_to_have_run() -> None:
+    ask = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
+    left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask, "untouched": True}))
+    assert "It was waiting for approval when this was written" in left["text/html"]
+    assert "State unknown" not in left["text/html"]
+    assert "untouched" not in left[mime.CARD_MIME]["ui"]
+
+
 def test_what_a_dead_kernel_leaves_says_so_and_asks_nothing() -> None:
     ask = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
     left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask}))

@@ -217,6 +217,8 @@ export function outcomeWord(outcome: string): string {
       return trans.__('timed out');
     case 'invalid arguments':
       return trans.__('invalid arguments');
+    case 'cancelled':
+      return trans.__('cancelled');
     case 'ended':
       return trans.__('ended');
     default:
@@ -231,7 +233,7 @@ export function stateWords(part: CardPart): StateWords {
   if (waitingSince(part) !== undefined) {
     return { word: trans.__('waiting for you'), mark: '?', tone: 'ask' };
   }
-  if (outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
+  if (outcome === 'cancelled' || outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
     return { word: outcomeWord(outcome), mark: '■', tone: 'off' };
   }
   if (outcome && outcome !== 'completed') {

@@ -34,6 +34,8 @@ export type Outcome =
   | 'interrupted'
   | 'timed out'
   | 'invalid arguments'
+  /** The kernel ended while the call waited for its first approval: nothing was run. */
+  | 'cancelled'
   /** The kernel ended before the call did; how the call went is not known. */
   | 'ended';
 
@@ -277,6 +279,8 @@ export interface CardUi {
   ask?: CardAsk;
   /** The questions that wait for a person now; never together with `ask`. */
   question?: CardQuestions;
+  /** The call has done nothing yet: it waits for the approval without which its tool does not begin. */
+  untouched?: boolean;
   /** Milliseconds that this call has spent waiting for a person, the present wait left out. */
   waited: number;
   /** The end of the output so far; may hold ANSI escapes. */

@@ -205,7 +205,6 @@ export class KernelHub {
   }
 
   private forget(id: string): void {
-    this.comms.forget(id);
     if (this.known.delete(id)) {
       this.tell(id, ALL);
     }
