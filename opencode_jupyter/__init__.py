@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .core.errors import (
         ConfigError,
         InvalidArgumentsError,
+        InvalidResultError,
         PermissionCorrectedError,
         PermissionDeniedError,
         PermissionRejectedError,
@@ -49,6 +50,7 @@ _HOMES = {
             "ToolError",
             "UnknownToolError",
             "InvalidArgumentsError",
+            "InvalidResultError",
             "ToolAbortedError",
             "ToolTimeoutError",
             "PermissionDeniedError",
@@ -67,6 +69,7 @@ __all__ = [
     "Definition",
     "InitContext",
     "InvalidArgumentsError",
+    "InvalidResultError",
     "PermissionCorrectedError",
     "PermissionDeniedError",
     "PermissionRejectedError",

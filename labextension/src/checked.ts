@@ -123,7 +123,11 @@ const decision = shape(
   { permission: '', patterns: [], action: 'deny', by: '' }
 );
 const task = shape({ content: line, status: line, priority: line }, [], { content: '', status: 'pending', priority: '' });
-const table = shape({ columns: list(line, 50), rows: list(list(line, 50)), total: number }, ['columns', 'rows'], { total: 0 });
+const table = shape(
+  { name: line, columns: list(line, 50), types: list(line, 50), index: number, rows: list(list(line, 50)), total: number, width: number },
+  ['columns', 'rows'],
+  { total: 0 }
+);
 const cell = shape(
   { index: number, id: line, type: line, executed: number, line: number, source: number, output: number, outputs: number },
   ['line', 'source'],
@@ -150,7 +154,7 @@ const ui = shape(
   {
     label: line, by: oneOf('user', 'model'), ask, question: questions, waited: number, tail: long, lines: number, bytes: number,
     progress, waitsFor: line, decisions: list(decision), outcome: line, spill, diff: long, diffs: list(diff), answered: list(answered),
-    tasks: list(task), table, cells, files: list(line), shown: pair, base: line, children,
+    tasks: list(task), table, tables: list(table, 20), printed: long, cells, files: list(line), shown: pair, base: line, children,
     opens: shape({ path: line, line: number }, ['path'])
   },
   [],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from ..core.result import ToolResult
+from ..core.result_values import is_library_value, render
 from ..core.tool import Definition, Tool
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
+    shown = render(value) if is_library_value(value) else None
+    if shown is not None:
+        return shown.text
     return to_json(value, fallback=str, inf_nan_mode="constants").decode()
 
 

@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from ..core.function import described
 from ..core.result import ToolResult
+from ..core.result_values import is_library_value
 from ..core.signature import context_of
 from ..core.streaming import join, join_async
 from ..core.tool import as_result
@@ -71,7 +72,7 @@ def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> To
 
 def result_of(name: str, outcome: Any) -> ToolResult:
     """What a function returned that knows nothing of `ToolResult`: anything that has a form in text."""
-    if isinstance(outcome, (str, ToolResult)):
+    if isinstance(outcome, (str, ToolResult)) or is_library_value(outcome):
         return as_result(name, outcome)
     return ToolResult(output=text_of(outcome), records=rows_of(outcome))
 

@@ -279,7 +279,7 @@ class Call(Asking, Arriving):
             attachment.session_id, attachment.message_id = part.session_id, part.message_id
         if workspace.hooks.wanted(AFTER):
             await self._after(hook_input, arguments, result)
-        part.result = result
+        part.result = result.without_value()
         part.outcome = "completed"
         part.state = Completed(
             arguments, start, now_ms(), result.title, result.output, result.metadata, result.attachments

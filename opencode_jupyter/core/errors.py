@@ -3,6 +3,7 @@
 ToolError
 ├── UnknownToolError            no tool of that name
 ├── InvalidArgumentsError       the arguments do not fit the tool's schema (``.cause`` is pydantic's error)
+├── InvalidResultError          what a tool returned is no result (a TypeError as well)
 ├── ToolAbortedError            stopped: the Stop button, a closing workspace, a cancelled caller
 │   └── ToolTimeoutError        the call's own time limit
 ├── PermissionDeniedError       a rule says no (``.rules``)
@@ -68,6 +69,10 @@ class UnknownToolError(ToolError):
             text += " Tools: " + ", ".join(known[:NAMED])
             text += f" and {len(known) - NAMED} more (%tool lists them)" if len(known) > NAMED else ""
         super().__init__(text)
+
+
+class InvalidResultError(ToolError, TypeError):
+    """A tool returned something that is no result and cannot be shown as one."""
 
 
 class InvalidArgumentsError(ToolError):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+from .errors import InvalidResultError
 
 if TYPE_CHECKING:
     import pandas
+
+Rows = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -60,6 +64,29 @@ class Attachment:
         return {**self.extra, **part} if self.extra else part
 
 
+class _Records:
+    """The field `ToolResult.records`: those of a value are made when first read, since a frame may be large."""
+
+    @overload
+    def __get__(self, result: None, kind: type[ToolResult]) -> None: ...
+
+    @overload
+    def __get__(self, result: ToolResult, kind: type[ToolResult]) -> Rows | None: ...
+
+    def __get__(self, result: ToolResult | None, kind: type[ToolResult]) -> Rows | None:
+        if result is None:
+            return None  # the field's default
+        rows: Rows | None = result.__dict__["_records"]
+        if rows is None and result.value is not None:
+            from .result_values import rows_of
+
+            rows = result.__dict__["_records"] = rows_of(result.value)
+        return rows
+
+    def __set__(self, result: ToolResult, rows: Rows | None) -> None:
+        result.__dict__["_records"] = rows
+
+
 @dataclass
 class ToolResult:
     """The outcome of a completed call.
@@ -69,14 +96,23 @@ class ToolResult:
         output: the text a model reads; cut to the limits of `core.truncation` by the pipeline.
         metadata: open dict; ``truncated`` (bool) and ``outputPath`` (whole output's file) are reserved.
         attachments: files that belong to it.
-        records: rows, for tools whose result is a table (glob, grep, todo, lsp, batch).
+        records: rows, for tools whose result is a table (glob, grep, todo, lsp, batch) or whose `value` is one.
+        value: the object that the tool returned (a data frame, a figure, a dict). It is neither stored nor sent to a
+            model; `core.result_values` makes the other fields of it.
     """
 
     title: str = ""
     output: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
     attachments: list[Attachment] = field(default_factory=list)
-    records: list[dict[str, Any]] | None = None
+    records: _Records = _Records()
+    value: Any = field(default=None, repr=False, compare=False)
+
+    def without_value(self) -> ToolResult:
+        """The same without its value, which may be large: what a session keeps."""
+        if self.value is None:
+            return self
+        return ToolResult(self.title, self.output, self.metadata, self.attachments, self.__dict__["_records"])
 
     @property
     def output_path(self) -> str | None:
@@ -90,12 +126,18 @@ class ToolResult:
 
     @property
     def df(self) -> pandas.DataFrame:
-        """`records` as a data frame.
+        """The table as a data frame: the frame that the tool returned, or one made of `records`.
 
         Raises:
             ImportError: pandas is not installed.
             ValueError: this result is not a table.
         """
+        if self.value is not None:
+            from .result_values import frame_of
+
+            frame: pandas.DataFrame | None = frame_of(self.value)
+            if frame is not None:
+                return frame
         if self.records is None:
             raise ValueError("this result is not a table; its text is in .output")
         try:
@@ -112,7 +154,7 @@ def attachments_of(values: Iterable[Any] | None) -> list[Attachment]:
     """Attachments from what a tool returned: `Attachment` objects or OpenCode's file-part dicts.
 
     Raises:
-        TypeError: an item is neither.
+        InvalidResultError: an item is neither.
     """
     out: list[Attachment] = []
     for value in values or ():
@@ -122,5 +164,5 @@ def attachments_of(values: Iterable[Any] | None) -> list[Attachment]:
             out.append(Attachment(str(value["mime"]), str(value["url"]), value.get("filename")))
         else:
             kind = type(value).__name__
-            raise TypeError(f"an attachment must be an Attachment or a dict with mime and url, not {kind}")
+            raise InvalidResultError(f"an attachment must be an Attachment or a dict with mime and url, not {kind}")
     return out

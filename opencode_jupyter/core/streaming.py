@@ -1,7 +1,8 @@
 """Tools that give their output piece by piece: generators, plain and async, and iterators that a function returns.
 
 Each text that comes is added to what the running part shows; memory stays bounded, since long output goes to a spill
-file. A `ToolResult` (or a dict of one) that is yielded or returned says what the result is besides that text.
+file. A `ToolResult` (or a dict of one) that is yielded or returned says what the result is besides that text; another
+value that is returned is shown below it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import Any
 import anyio
 
 from .context import ToolContext
+from .errors import InvalidResultError
 from .result import ToolResult, attachments_of
+from .result_values import PRINTED, result_of
 from .spill import Spill, Spilled
 from .truncation import encode
 
@@ -59,7 +62,7 @@ def join(pieces: Iterator[Any], ctx: ToolContext) -> ToolResult:
 
     Raises:
         ToolAbortedError: the call was stopped; looked for before and after every piece.
-        TypeError: a piece is neither text nor a result.
+        InvalidResultError: a piece is neither text nor a result.
     """
     stream = Stream(ctx)
     try:
@@ -87,7 +90,7 @@ async def join_async(pieces: AsyncIterator[Any], ctx: ToolContext) -> ToolResult
     """Take the pieces of an async iterator.
 
     Raises:
-        TypeError: a piece is neither text nor a result.
+        InvalidResultError: a piece is neither text nor a result.
     """
     stream = Stream(ctx)
     try:
@@ -131,27 +134,31 @@ class Stream:
         """Add a piece of text, or keep what is said of the result.
 
         Args:
-            piece: text, a `ToolResult`, or a dict with some of OpenCode's keys.
+            piece: text, a `ToolResult`, or a dict with some of OpenCode's keys; returned, any value that can be shown.
             how: ``yielded`` or ``returned``, for the error.
 
         Raises:
-            TypeError: it is something else.
+            InvalidResultError: it is something else.
         """
         if isinstance(piece, str):
             self._add(piece)
         elif isinstance(piece, ToolResult) or (isinstance(piece, dict) and piece.keys() <= RESULT_KEYS):
             self._result = piece
+        elif how == "returned":
+            self._result = ToolResult(value=piece)
         else:
-            raise TypeError(
+            raise InvalidResultError(
                 f"a streaming tool {how} {_described(piece)}; it must give text, piece by piece, and may give one "
                 f"ToolResult or dict ({', '.join(sorted(RESULT_KEYS))}) at its end"
             )
 
     def result(self) -> ToolResult:
         """The result: the text that came, with what the tool said of it. A result with an output of its own stands."""
+        given = self._result
+        if isinstance(given, ToolResult) and given.value is not None and not given.output:
+            return self._with_value(given)
         with self._lock:
             whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
-        given = self._result
         if given is None:
             given = ToolResult()
         elif isinstance(given, dict):
@@ -168,6 +175,23 @@ class Stream:
             return given
         given.output = whole.text
         given.metadata = {**given.metadata, **_metadata(whole)}
+        return given
+
+    def _with_value(self, given: ToolResult) -> ToolResult:
+        """The text that came, and below it the value that the tool gave."""
+        shown = result_of("streaming", given.value)
+        with self._lock:
+            printed = self._spill.live(SHOWN)
+            between = "\n" if printed and not printed.endswith("\n") else ""
+            self._spill.feed(encode(between + shown.output))
+            whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
+        given.output = whole.text
+        given.metadata = {**shown.metadata, **given.metadata, **_metadata(whole)}
+        if whole.truncated:
+            given.metadata.pop(PRINTED, None)
+        elif PRINTED in given.metadata:
+            given.metadata[PRINTED] = printed
+        given.attachments = [*given.attachments, *shown.attachments]
         return given
 
     def abandon(self) -> None:

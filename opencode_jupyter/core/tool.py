@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import anyio.to_thread
 from pydantic import ValidationError
 
+from . import result_values
 from .context import InitContext, ToolContext
 from .defining import listeners
-from .errors import InvalidArgumentsError, ToolError
+from .errors import InvalidArgumentsError, InvalidResultError, ToolError
 from .function import Schema, described, execute_of
 from .issues import issues
 from .result import ToolResult, attachments_of
 from .schema import json_schema
-from .streaming import joined
+from .streaming import RESULT_KEYS, joined
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -103,7 +104,7 @@ class Bound:
         """Run the tool on validated arguments.
 
         Raises:
-            TypeError: it returned something that is no result.
+            InvalidResultError: it returned something that is no result.
             ToolError: it tried to end the process.
         """
         run = self.definition.execute
@@ -120,7 +121,10 @@ class Bound:
             raise ToolError(f"the {self.id} tool tried to end the process (SystemExit: {error.code})") from error
         except KeyboardInterrupt as error:
             raise ToolError(f"the {self.id} tool interrupted itself (KeyboardInterrupt)") from error
-        return as_result(self.id, outcome)
+        if isinstance(outcome, (str, ToolResult)):
+            return as_result(self.id, outcome)
+        # drawing a figure takes its time
+        return await anyio.to_thread.run_sync(as_result, self.id, outcome, abandon_on_cancel=True)
 
 
 class Tool:
@@ -289,29 +293,28 @@ def _module_of(fn: Any) -> str:
 
 
 def as_result(tool_id: str, outcome: Any) -> ToolResult:
-    """A `ToolResult` from what a tool returned: one, a string, or a dict with OpenCode's keys.
+    """A `ToolResult` from what a tool returned: one, text, a dict with OpenCode's keys, or a value that can be shown.
 
     Raises:
-        TypeError: it is none of these.
+        InvalidResultError: it cannot be shown, or has fields of wrong types.
     """
     if isinstance(outcome, ToolResult):
         if not isinstance(outcome.output, str):
-            raise TypeError(f"the {tool_id} tool's output must be text, not {type(outcome.output).__name__}")
+            raise InvalidResultError(f"the {tool_id} tool's output must be text, not {type(outcome.output).__name__}")
         if not isinstance(outcome.metadata, dict):
-            raise TypeError(f"the {tool_id} tool's metadata must be a dict, not {type(outcome.metadata).__name__}")
+            raise InvalidResultError(
+                f"the {tool_id} tool's metadata must be a dict, not {type(outcome.metadata).__name__}"
+            )
         if outcome.attachments:
             outcome.attachments = attachments_of(outcome.attachments)
-        return outcome
-    if isinstance(outcome, str):
+        return outcome if outcome.output else result_values.complete(tool_id, outcome)
+    if type(outcome) is str:
         return ToolResult("", outcome, {}, [])
-    if isinstance(outcome, dict) and isinstance(outcome.get("output"), str):
+    if isinstance(outcome, dict) and isinstance(outcome.get("output"), str) and outcome.keys() <= RESULT_KEYS:
         return ToolResult(
             title=str(outcome.get("title", "")),
             output=outcome["output"],
             metadata=dict(outcome.get("metadata") or {}),
             attachments=attachments_of(outcome.get("attachments")),
         )
-    raise TypeError(
-        f"the {tool_id} tool returned {type(outcome).__name__}; a tool must return a str (str(x), json.dumps(x)), "
-        "a ToolResult (ToolResult(output=..., records=rows) for a table), or a dict with title, output and metadata"
-    )
+    return result_values.result_of(tool_id, outcome)

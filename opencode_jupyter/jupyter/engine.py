@@ -144,12 +144,13 @@ class Engine:
         if bound.is_async:
             raise TypeError(f"the {tool.id} tool is async; only a plain function can run in the kernel's main thread")
         try:
-            outcome = await asyncio.wrap_future(self.on_main(ctx.call_id, lambda: run(arguments, ctx)))
+            work = self.on_main(ctx.call_id, lambda: as_result(tool.id, run(arguments, ctx)))
+            result: ToolResult = await asyncio.wrap_future(work)
         except KeyboardInterrupt:
             raise ToolAbortedError(reason="interrupted") from None  # the waiting cell has it too
         except SystemExit as error:
             raise ToolError(f"the {tool.id} tool tried to end the process (SystemExit: {error.code})") from error
-        return as_result(tool.id, outcome)
+        return result
 
     def close(self) -> None:
         """End both loops."""

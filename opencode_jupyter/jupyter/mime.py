@@ -46,6 +46,7 @@ _ANSI = re.compile(
     "|\x1b[ -/]*[0-Z\\\\^-~]|\x1b\\[?[0-?]*[ -/]*$|\x1b"
 )
 _ENDS = re.compile(r"(?<!\r)\r+\n")
+_NUMBER = re.compile(r"(-?[\d.,]+(e[+-]?\d+)?|-?inf|nan|nat|<na>)?", re.IGNORECASE)
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+")
 HEADER = re.compile(r"---|\+\+\+|diff |Index: |index |=+$|new |deleted |old |similarity |rename ")
 """Lines of a diff before its first hunk."""
@@ -161,14 +162,30 @@ def waits(part: dict[str, Any]) -> bool:
 def says_output(part: dict[str, Any]) -> bool:
     """Whether what stands beside the output says all that it says, so that a person need not read it twice."""
     ui = part["ui"]
-    return bool(ui.get("answered") or ui.get("table") or ui.get("cells")) or ui.get("tasks") is not None
+    shown = any(ui.get(name) for name in ("answered", "table", "cells")) or ui.get("tasks") is not None
+    return shown or ui.get("printed") is not None
+
+
+def numeric_columns(table: dict[str, Any]) -> list[bool]:
+    """Which columns of a table have numbers alone, and are aligned to the right."""
+    rows = table.get("rows") or []
+    columns = range(len(table.get("columns") or []))
+    return [any(row[i] for row in rows) and all(_NUMBER.fullmatch(str(row[i])) for row in rows) for i in columns]
 
 
 def rows_words(table: dict[str, Any]) -> str:
-    """How many rows there are: ``the first 100 of 214 rows``."""
+    """What a table shows of how much: ``DataFrame · the first 50 of 214 rows, 20 of 64 columns``."""
     shown, total = len(table.get("rows") or []), int(table.get("total") or 0)
+    columns = table.get("columns") or []
     words = f"{total:,} row{'' if total == 1 else 's'}"
-    return f"the first {shown} of {words}" if shown < total else words
+    if shown < total:
+        words = f"the first {shown} of {words}"
+    elif not any(columns):
+        words = ""  # fields and single values
+    width, drawn = int(table.get("width") or 0), len(columns) - int(table.get("index") or 0)
+    if any(columns) and width > drawn:
+        words += f", {drawn} of {width:,} columns"
+    return " · ".join(filter(None, [visible_line(str(table.get("name") or "")), words]))
 
 
 def time_words(part: dict[str, Any]) -> str:
@@ -230,8 +247,10 @@ def _decision(decision: dict[str, Any]) -> str:
 
 
 def output_of(part: dict[str, Any]) -> str:
-    """What of a call's output a person is shown: `ui.shown` leaves out what only the model needs."""
+    """What of a call's output a person is shown: `ui.shown` and `ui.printed` leave out what only the model needs."""
     output, shown = str(part["state"].get("output") or ""), part["ui"].get("shown")
+    if part["ui"].get("printed") is not None:
+        return str(part["ui"]["printed"])
     return "\n".join(output.split("\n")[shown[0] : shown[1]]) if shown else output
 
 
@@ -253,7 +272,9 @@ def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]
     saved["state"]["input"] = _plain(state.get("input") or {}, INPUT_CHARS)
     if attachments:
         saved["state"]["attachments"] = [_attachment(a) for a in attachments[:CHILDREN]]
-    saved["ui"] = _texts(ui, {"diff": DIFF_CHARS, "diffs": DIFF_CHARS, "tail": most, "answered": INPUT_CHARS})
+    saved["ui"] = _texts(
+        ui, {"diff": DIFF_CHARS, "diffs": DIFF_CHARS, "tail": most, "answered": INPUT_CHARS, "printed": most}
+    )
     if children:
         saved["ui"]["children"] = [saved_part(child, NESTED_CHARS) for child in children[:CHILDREN]]
     return saved

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -313,7 +312,8 @@ class Notebook:
             log.exception("the card %s could not be settled", card.key)
 
     def _cell_result(self, result: ToolResult, card: Card) -> CellResult:
-        values = {f.name: getattr(result, f.name) for f in fields(ToolResult)}
+        values = dict(vars(result))  # not through `records`, which would make rows of a frame
+        values["records"] = values.pop("_records")
         return CellResult(**values, tool=card.call.part.tool, cell=self.shell.execution_count, bundle=card.bundle())
 
     def for_cell(self, error: BaseException) -> BaseException:

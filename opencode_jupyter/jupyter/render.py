@@ -14,6 +14,7 @@ from .mime import (
     decision_words,
     extent,
     live,
+    numeric_columns,
     output_of,
     readable,
     rows_words,
@@ -134,6 +135,8 @@ def _bodies(part: dict[str, Any]) -> list[str]:
     state, ui = part["state"], part["ui"]
     output = output_of(part) or (ui.get("tail") if state.get("status") != "completed" else "") or ""
     error = state.get("error") or ""
+    if ui.get("printed") is not None and not error:
+        return [text for text in [output, *map(_table, ui.get("tables") or [])] if text.strip("\n")]
     table = ui.get("table")
     # a table's text reads better here, where it is no JSON
     if says_output(part) and (not table or output.lstrip().startswith(("[", "{"))):
@@ -180,10 +183,16 @@ def _task(task: dict[str, Any]) -> str:
 
 
 def _table(table: dict[str, Any]) -> str:
-    rows = [list(map(str, row)) for row in (table.get("columns") or [], *(table.get("rows") or []))]
+    columns, types = table.get("columns") or [], table.get("types") or []
+    rows = [list(map(str, row)) for row in (columns, *([types] if any(types) else []), *(table.get("rows") or []))]
+    numeric = numeric_columns(table) if "name" in table else [False] * len(columns)
     widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(rows[0]))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=False)).rstrip() for row in rows]
-    return "\n".join([*lines, rows_words(table)])
+    lines = []
+    for row in rows if any(columns) else rows[1:]:
+        cells = zip(row, widths, numeric, strict=False)
+        lines.append("  ".join(text.rjust(w) if right else text.ljust(w) for text, w, right in cells).rstrip())
+    words = rows_words(table)
+    return "\n".join([*lines, words] if words else lines)
 
 
 def _attachments(part: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,12 +6,11 @@ import re
 from html import escape
 from typing import Any
 
-from .mime import HEADER, TASK_MARKS, is_picture, readable, rows_words, visible, visible_line
+from .mime import HEADER, TASK_MARKS, is_picture, numeric_columns, readable, rows_words, visible, visible_line
 from .render_style import LINE, MONO, TONES, block, chip, dim, padded, pre
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
-_NUMBER = re.compile(r"-?[\d.,]+")
 
 
 def bodies(part: dict[str, Any]) -> list[str]:
@@ -23,6 +22,7 @@ def bodies(part: dict[str, Any]) -> list[str]:
     blocks += [_file(one) for one in ui.get("diffs") or []]
     if ui.get("table"):
         blocks.append(_table(ui["table"]))
+    blocks += [_table(one) for one in ui.get("tables") or []]
     if ui.get("cells"):
         blocks.append(_cells(ui["cells"], str(part["state"].get("output") or "").split("\n")))
     if ui.get("files"):
@@ -76,18 +76,30 @@ def _file(change: dict[str, Any]) -> str:
 
 
 def _table(table: dict[str, Any]) -> str:
-    columns, rows = table.get("columns") or [], table.get("rows") or []
-    numeric = [all(_NUMBER.fullmatch(str(row[i])) or not row[i] for row in rows) for i in range(len(columns))]
+    columns, rows, types = table.get("columns") or [], table.get("rows") or [], table.get("types") or []
+    numeric, index = numeric_columns(table), int(table.get("index") or 0)
     cell = "vertical-align:top;padding:1px 10px;border:0"
-    top = f"text-align:left;font-weight:400;font-size:11px;{cell}"
-    drawn = "<tr>" + "".join(f'<th class="oc-s-dim" style="{top}">{_text(name)}</th>' for name in columns) + "</tr>"
+    drawn = ""
+    if any(columns):
+        drawn += "<tr>"
+        for i, name in enumerate(columns):
+            kind = f"<br>{_text(types[i])}" if i < len(types) and any(types) else ""
+            align = "right" if numeric[i] else "left"
+            top = f"text-align:{align};font-weight:400;font-size:11px;{cell}"
+            drawn += f'<th class="oc-s-dim" style="{top}">{_text(name)}{kind}</th>'
+        drawn += "</tr>"
     for row in rows:
         drawn += "<tr>"
-        for value, number in zip(row, numeric, strict=False):
-            drawn += f'<td style="text-align:{"right" if number else "left"};{cell}">{_text(value)}</td>'
+        for i, (value, number) in enumerate(zip(row, numeric, strict=False)):
+            label = i < index
+            tag, look = ("th", ' class="oc-s-dim"') if label else ("td", "")
+            weight = "font-weight:400;" if label else ""
+            align = "right" if number and any(columns) else "left"
+            drawn += f'<{tag}{look} style="{weight}text-align:{align};{cell}">{_text(value)}</{tag}>'
         drawn += "</tr>"
     whole = f'<table style="border-collapse:collapse;margin:0;{MONO}">{drawn}</table>'
-    note = f'<div style="padding:2px 10px 4px">{dim(rows_words(table))}</div>'
+    words = escape(rows_words(table))
+    note = f'<div style="padding:2px 10px 4px">{dim(words)}</div>' if words else ""
     return block(f'<div style="max-height:190px;overflow:auto">{whole}</div>{note}')
 
 

@@ -57,6 +57,9 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
     output = "" if state.get("error") == state.get("output") else output_of(part)
     if state.get("status") != "completed" and not output:
         output = ui.get("tail") or ""
+    if ui.get("printed") is not None and state.get("status") == "completed":
+        blocks += [_output(output, folded=False)] if output.strip("\n") else []
+        output = str(state.get("output") or "")
     if output.strip("\n"):
         folded = says_output(part) or (nested and state.get("status") == "completed")
         blocks.append(_output(output, folded=folded))

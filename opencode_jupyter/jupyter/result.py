@@ -22,7 +22,9 @@ class CellResult(ToolResult):
 
     def __repr__(self) -> str:
         size = f"{self.output.count(chr(10)) + 1} lines" if self.output else "no output"
-        rows = f", {len(self.records)} records" if self.records is not None else ""
+        rows = f", {type(self.value).__name__}" if self.value is not None else ""  # rows of a frame would take long
+        if self.value is None and self.records is not None:
+            rows = f", {len(self.records)} records"
         cut = ", cut" if self.truncated else ""
         return f"<{self.tool} result: {self.title or 'untitled'} ({size}{rows}{cut})>"
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.question_request import Answered
+from ..core.result_values import FIELD_CHARS, PRINTED, TABLES
 from ..core.state import Completed, ToolPart
+from ..core.value_tables import COLUMNS as VALUE_COLUMNS
 from .tables import cell
 
 ROWS = 100
@@ -23,7 +25,9 @@ FILES = 50
 """Most files whose changes, or names, are shown."""
 DIFF_CHARS = 200_000
 """Most characters of all diffs of one call."""
-TABLES = ("glob", "grep")
+VALUES = 20
+"""Most tables of one result."""
+SEARCHES = ("glob", "grep")
 """Tools whose text says nothing that the table of their records does not."""
 TASK_TOOLS = ("todowrite", "todoread")
 
@@ -58,11 +62,17 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         cells = notebook_cells(part.state, metadata)
         if cells is not None:
             shown["cells"] = cells
+    tables, printed = metadata.pop(TABLES, None), metadata.pop(PRINTED, None)
     if isinstance(part.state, Completed):
+        tables = value_tables(tables)
         table = table_of(part, base)
-        if table is not None:
+        if tables:
+            shown["tables"] = tables
+        elif table is not None:
             shown["table"] = table
             metadata.pop("result", None)  # lsp's, which the table shows
+        if isinstance(printed, str) and (tables or part.state.attachments):
+            shown["printed"] = printed
         if part.tool == "skill":
             files = skill_files(part.state.output, metadata)
             if files:
@@ -165,7 +175,7 @@ def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
     state, result = part.state, part.result
     if not isinstance(state, Completed) or result is None or not result.records:
         return None
-    if part.tool not in TABLES and not state.output.lstrip().startswith(("[", "{")):
+    if part.tool not in SEARCHES and not state.output.lstrip().startswith(("[", "{")):
         return None
     if part.tool in TASK_TOOLS:
         return None
@@ -176,6 +186,24 @@ def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
         "rows": [[_value(name, row.get(name), base) for name in columns] for row in rows],
         "total": max(len(result.records), _total(state)),
     }
+
+
+def value_tables(given: Any) -> list[dict[str, Any]]:
+    """The tables of a value that a tool returned (`core.result_values`), as far as they have the form of one."""
+    tables = []
+    for table in given[:VALUES] if isinstance(given, list) else ():
+        if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in ("columns", "rows")):
+            continue
+        columns = [str(name) for name in table["columns"][: 2 * VALUE_COLUMNS]]
+        rows = [row for row in table["rows"][:ROWS] if isinstance(row, list) and len(row) == len(columns)]
+        made: dict[str, Any] = {"columns": columns, "rows": [[cell(text, FIELD_CHARS) for text in row] for row in rows]}
+        if isinstance(table.get("types"), list):
+            made["types"] = [str(name) for name in table["types"][: len(columns)]]
+        for key in ("total", "width", "index"):
+            if isinstance(table.get(key), int):
+                made[key] = table[key]
+        tables.append({"name": str(table.get("name") or ""), **made, "total": max(made.get("total", 0), len(rows))})
+    return tables
 
 
 def _total(state: Completed) -> int:

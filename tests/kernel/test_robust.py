@@ -35,9 +35,9 @@ async def deaf():
         except asyncio.CancelledError:
             pass
 @tool
-async def number(): return 7
+async def unknown(): return object()
 @tool
-async def nothing(): pass
+def unknown_sync(): return threading.Lock()
 @tool
 async def bytes_out(): return ToolResult(output=b"x")
 @tool
@@ -143,11 +143,11 @@ def check_fine(kernel: Kernel) -> None:
 ERRORS = {
     "raises": "KeyError: 'a key'",
     "raises_sync": "OSError: [Errno 28] No space left",
-    "number": "TypeError: the number tool returned int; a tool must return a str",
-    "nothing": "TypeError: the nothing tool returned NoneType",
-    "bytes_out": "TypeError: the bytes_out tool's output must be text, not bytes",
-    "attached": "TypeError: an attachment must be an Attachment or a dict with mime and url, not str",
-    "metadata": "TypeError: the metadata tool's metadata must be a dict, not int",
+    "unknown": "InvalidResultError: the unknown tool returned a value of type object, which cannot be shown",
+    "unknown_sync": "InvalidResultError: the unknown_sync tool returned a value of type _thread.lock, which cannot",
+    "bytes_out": "InvalidResultError: the bytes_out tool's output must be text, not bytes",
+    "attached": "InvalidResultError: an attachment must be an Attachment or a dict with mime and url, not str",
+    "metadata": "InvalidResultError: the metadata tool's metadata must be a dict, not int",
     "endless": "RecursionError: maximum recursion depth exceeded",
     "exits": "ToolError: the exits tool tried to end the process (SystemExit: 3)",
     "exits_sync": "ToolError: the exits_sync tool tried to end the process (SystemExit: bye)",

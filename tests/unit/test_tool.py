@@ -115,7 +115,9 @@ def test_results() -> None:
     assert (made.title, made.output, made.metadata) == ("a", "b", {"k": 1})
     kept = ToolResult(output="x")
     assert as_result("t", kept) is kept
-    for wrong in (None, 3, ["a"], {"title": "no output"}, ToolResult(output=3)):  # type: ignore[arg-type]
+    data = {"output": "b", "score": 1}
+    assert as_result("t", data).value is data, "a dict with keys that are not OpenCode's is data"
+    for wrong in (object(), lambda: 1, ToolResult(output=3), ToolResult(metadata=[])):  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="the t tool"):
             as_result("t", wrong)
 

@@ -66,6 +66,21 @@ test('a table: columns, rows, numbers to the right, how many there are; the outp
   expect(root.querySelector('table')).toBe(before);
 });
 
+test('a value that a tool returned: types below the names, row labels, the rest of the output in the last line', () => {
+  const frame = { name: 'DataFrame', columns: ['city', 'n', 'x'], types: ['', 'int64', 'float64'], index: 1, total: 9000, width: 30 };
+  const fields = { name: 'Point', columns: ['', ''], index: 1, rows: [['x', '1'], ['label', EVIL]], total: 2, width: 2 };
+  done({ tables: [{ ...frame, rows: [['Graz', '1', 'NaN'], ['Wien', '20', '1e-09']] }, fields], printed: 'step 1\n' }, 'step 1\nDataFrame: 2 rows');
+  expect(texts('thead th')).toEqual(['city', 'nint64', 'xfloat64']);
+  expect(texts('tbody th[scope=row]')).toEqual(['Graz', 'Wien', 'x', 'label']);
+  expect(texts('td.oc-number')).toEqual(['1', 'NaN', '20', '1e-09']);
+  expect(texts('.oc-caption')).toEqual(['DataFrame · the first 2 of 9,000 rows, 2 of 30 columns', 'Point']);
+  expect(root.querySelectorAll('script')).toHaveLength(0);
+  expect(texts('.oc-out')).toEqual(['step 1']);
+  expect(texts('.oc-output summary')).toEqual(['output · 2 lines']);
+  done({ tables: [fields], printed: '' }, '{"x": 1}');
+  expect(root.querySelector('.oc-out')?.parentElement).toHaveProperty('hidden', true);
+});
+
 test('names of files stand beside the output', () => {
   done({ files: ['scripts/run.py', 'notes.md'] }, 'the skill');
   expect(texts('.oc-names li')).toEqual(['scripts/run.py', 'notes.md']);

@@ -226,9 +226,14 @@ class CardView {
     let content = this.output();
     const lines = this.liveTail?.lines ?? ui.lines;
     const bytes = this.liveTail?.bytes ?? ui.bytes;
-    const folded = !running && (saysOutput(ui) || (this.nested && state.status === 'completed')) ? content : '';
-    this.foot.update(this.part, folded, running && (lines || bytes) ? extent(lines, bytes) : '');
+    const { printed } = ui;
+    let folded = !running && (saysOutput(ui) || (this.nested && state.status === 'completed')) ? content : '';
     content = folded ? '' : content;
+    if (!running && printed !== undefined && !state.error) {
+      folded = outputOf(this.part).replace(/\n+$/, '');
+      content = printed.replace(/\n+$/, '');
+    }
+    this.foot.update(this.part, folded, running && (lines || bytes) ? extent(lines, bytes) : '');
     this.drawBox(this.text, content, text => {
       // a person who scrolled up keeps the place; otherwise the newest line stays in view
       const { scrollTop } = text;

@@ -149,13 +149,21 @@ export interface CardTask {
   priority: string;
 }
 
-/** Rows of a result, as text. */
+/** Rows of a result, as text; names and values of an object where no column has a name. */
 export interface CardTable {
+  /** What kind of value it is: `DataFrame`, `dict`. */
+  name?: string;
   columns: string[];
+  /** The type of each column; empty: not known. */
+  types?: string[];
+  /** How many of the columns, from the first on, name the row. */
+  index?: number;
   /** The first rows. */
   rows: string[][];
   /** How many there are in all. */
   total: number;
+  /** How many columns there are in all, those that name the row left out. */
+  width?: number;
 }
 
 /** A cell of a notebook that was read. */
@@ -309,6 +317,10 @@ export interface CardUi {
   tasks?: CardTask[];
   /** The result's rows; the output says the same for the model. */
   table?: CardTable;
+  /** The value that a tool returned or code displayed: each table or object of it. */
+  tables?: CardTable[];
+  /** What a person reads of the output: tables and pictures show the rest. Absent: all. */
+  printed?: string;
   /** The cells of a notebook that was read. */
   cells?: CardCells;
   /** Names of files that belong to the result. */

@@ -111,7 +111,8 @@ def _sendable(value: Any) -> Any:
         pickle.loads(pickle.dumps(value))  # noqa: S301 - what this process has made itself
     except Exception:
         if isinstance(value, ToolResult):
-            return ToolResult(value.title, value.output, _plain(value.metadata), value.attachments)
+            records = None if value.records is None else _plain(value.records)
+            return ToolResult(value.title, value.output, _plain(value.metadata), value.attachments, records)
         return _plain(value)
     return value
 

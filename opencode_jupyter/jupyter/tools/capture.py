@@ -21,14 +21,20 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ...core.result import Attachment
-from .pictures import pictures_of, words_of
+from ...core.result_values import render_displayed
+from ...core.value_tables import Rendering
+from .pictures import MOST, pictures_of, words_of
 from .traceback_text import plain
 
 QUEUED = 8 * 1024 * 1024
 """Characters that wait to be taken; code that prints faster waits too."""
+
+RENDERING = "application/x-opencode-rendering"
+"""Key of a MIME bundle of this process that carries a `Rendering` itself."""
 
 _current: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("opencode_capture", default=None)
 
@@ -49,6 +55,8 @@ class Capture:
 
     Attributes:
         attachments: pictures that were displayed.
+        tables: tables that were displayed (`core.result_values.TABLES`).
+        described: what the output says of these pictures and tables, for a model.
         closed: the run is over: what still comes goes to the cell that made the call.
     """
 
@@ -64,6 +72,8 @@ class Capture:
         self._pipe = _Pipe(self._from_descriptor) if descriptors else None
         self._finished = False
         self.attachments: list[Attachment] = []
+        self.tables: list[dict[str, Any]] = []
+        self.described: list[str] = []
         self.closed = False
 
     # ------------------------------------------------------------------ on the main thread
@@ -75,6 +85,7 @@ class Capture:
         for stream in (sys.stdout, sys.stderr):
             self._patch(stream, "write", self._write_to)
             self._patch(stream, "writelines", self._write_lines_to)
+        self._patch(self._shell.display_formatter, "format", self._format_to)
         self._patch(self._shell.display_pub, "publish", self._publish_to)
         self._patch(self._shell.display_pub, "clear_output", self._instead_of(lambda *_, **__: None))
         self._patch(self._shell, "_showtraceback", self._traceback_to)
@@ -128,11 +139,24 @@ class Capture:
 
     def show(self, data: dict[str, Any]) -> None:
         """Take a MIME bundle: its words, and its pictures."""
+        rendering = data.get(RENDERING)
+        if isinstance(rendering, Rendering):
+            self._show_rendering(rendering)
+            return
         found = pictures_of(data, len(self.attachments))
         self.attachments += found.pictures
         text = "\n".join(filter(None, [words_of(data, bool(found.pictures)), *found.notes]))
         if text:
             self.write_line(text)
+
+    def _show_rendering(self, rendering: Rendering) -> None:
+        """Take a table or a picture: what the output says of it is for a model, since a card draws it."""
+        for picture in rendering.attachments[: max(0, MOST - len(self.attachments))]:
+            end = (picture.filename or "").rpartition(".")[2] or "png"
+            self.attachments.append(replace(picture, filename=f"figure-{len(self.attachments) + 1}.{end}"))
+        self.tables += rendering.tables[: max(0, MOST - len(self.tables))]
+        self.described.append(rendering.text)
+        self.write_line(rendering.text)
 
     # ------------------------------------------------------------------ on the engine's thread
 
@@ -187,6 +211,15 @@ class Capture:
                 self.write(line)
 
         return writelines
+
+    def _format_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Frames and figures go along as they are drawn here; of all else its own MIME bundle."""
+
+        def format(value: Any, *args: Any, **kwargs: Any) -> Any:
+            rendering = render_displayed(value) if self._mine() else None
+            return original(value, *args, **kwargs) if rendering is None else ({RENDERING: rendering}, {})
+
+        return format
 
     def _publish_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def publish(data: Any, *args: Any, **kwargs: Any) -> Any:

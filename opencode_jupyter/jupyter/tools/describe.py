@@ -49,12 +49,16 @@ class Description:
         size: length or shape, short.
         lines: the rest, line by line.
         records: its rows, where it is a table of columns or attributes.
+        table: its first rows, as a card draws them (`core.result_values.TABLES`).
+        printed: how many of the lines a person reads beside the table, which says the rest.
     """
 
     type: str
     size: str = ""
     lines: list[str] = field(default_factory=list)
     records: list[dict[str, Any]] = field(default_factory=list)
+    table: dict[str, Any] | None = None
+    printed: int = 0
 
     def say(self, name: str, value: object) -> None:
         """Add a line ``name: value``."""

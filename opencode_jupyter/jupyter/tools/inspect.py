@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ...core.context import ToolContext
 from ...core.result import ToolResult
+from ...core.result_values import PRINTED, TABLES
 from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools._builtin import builtin
@@ -79,10 +80,13 @@ def _one(shell: Any, path: str, rows: int) -> ToolResult:
     last = path.rpartition(".")[2].rpartition("[")[2].strip("]'\" ")
     found = describe(value, name=last, rows=rows)
     size = f" ({found.size})" if found.size else ""
-    metadata = {"type": found.type, "size": found.size}
+    metadata: dict[str, Any] = {"type": found.type, "size": found.size}
+    lines = [f"{path}: {found.type}{size}", *found.lines]
+    if found.table is not None:
+        metadata |= {TABLES: [found.table], PRINTED: "\n".join(lines[: found.printed + 1])}
     return ToolResult(
         f"{path}: {found.type}",
-        "\n".join([f"{path}: {found.type}{size}", *found.lines]),
+        "\n".join(lines),
         metadata,
         records=found.records or None,
     )
@@ -105,4 +109,8 @@ def _all(shell: Any) -> ToolResult:
     if len(names) > LISTED:
         lines.append(f"… {len(names) - LISTED} more")
     title = f"{len(names)} variable{'' if len(names) == 1 else 's'}"
-    return ToolResult(title, "\n".join(lines), {"count": len(names)}, records=records)
+    metadata: dict[str, Any] = {"count": len(names)}
+    if records:
+        table = {"name": "", "columns": rows[0], "rows": rows[1:], "total": len(names), "index": 1}
+        metadata |= {TABLES: [table], PRINTED: ""}
+    return ToolResult(title, "\n".join(lines), metadata, records=records)

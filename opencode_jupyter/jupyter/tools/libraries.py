@@ -7,6 +7,7 @@ imported: a value of one is only there if its library is.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,7 @@ def _array(value: Any, out: Description, rows: int) -> None:
         out.lines.append("it is a view of another array's memory")
     if value.ndim == 2 and 0 < value.shape[1] <= WIDTH and value.dtype.names is None:
         head = [[short(cell, CELL) for cell in row] for row in value[:rows].tolist()]
+        _table(out, [list(map(str, range(value.shape[1]))), *head], value.shape)
         out.lines += [f"first {len(head)} rows:", *grid(head)]
     elif value.size:
         first = value.flat[: max(rows, 10)].tolist()
@@ -86,6 +88,7 @@ def _frame(value: Any, out: Description, rows: int) -> None:
     labels = value.columns.tolist()
     dtypes = [_dtype(d) for d in value.dtypes.tolist()]
     out.records += [{"column": _label(c), "dtype": d} for c, d in zip(labels, dtypes, strict=True)]
+    said = len(out.lines)
     if width:
         out.lines.append("columns:")
     out.lines += [f"  {_label(c)}: {d}" for c, d in zip(labels[:COLUMNS], dtypes, strict=False)]
@@ -97,6 +100,8 @@ def _frame(value: Any, out: Description, rows: int) -> None:
         head = [["", *(_label(c)[:CELL] for c in labels[:WIDTH])]]
         head += [[index[r], *(column[r] for column in columns)] for r in range(len(index))]
         left = f", first {WIDTH} columns" if width > WIDTH else ""
+        _table(out, head, value.shape, index=1, types=["", *dtypes[:WIDTH]])
+        out.printed = said if width <= WIDTH else out.printed
         out.lines += [f"first {len(index)} rows{left}:", *grid(head)]
 
 
@@ -110,10 +115,9 @@ def _series(value: Any, out: Description, rows: int) -> None:
     head = value.iloc[: max(rows, 10)]
     index = [short(v, CELL) for v in head.index.tolist()]
     if index:
-        out.lines += [
-            "first values:",
-            *grid([list(pair) for pair in zip(index, _cells(head, value.name), strict=True)]),
-        ]
+        pairs = [list(pair) for pair in zip(index, _cells(head, value.name), strict=True)]
+        _table(out, [["", "value" if value.name is None else _label(value.name)], *pairs], (len(value), 1), index=1)
+        out.lines += ["first values:", *grid(pairs)]
 
 
 def _index(value: Any, out: Description, rows: int) -> None:
@@ -121,6 +125,14 @@ def _index(value: Any, out: Description, rows: int) -> None:
     out.say("memory", size_words(int(value.memory_usage(deep=False))))
     first = value[: max(rows, 10)].tolist()
     out.say("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
+
+
+def _table(out: Description, rows: list[list[str]], shape: tuple[int, ...], **more: Any) -> None:
+    """What a card draws: titles and first rows of a table; the lines so far stand beside it."""
+    shown = [[re.sub(r"^(['\"])(.*)\1$", r"\2", cell) for cell in row] for row in rows[1:]]
+    name = out.type.rpartition(".")[2]
+    out.table = {"name": name, "columns": rows[0], "rows": shown, "total": shape[0], "width": shape[1], **more}
+    out.printed = len(out.lines)
 
 
 def _index_words(index: Any) -> str:
@@ -164,6 +176,7 @@ def _polars_frame(value: Any, out: Description, rows: int) -> None:
             ["(hidden)" if hide else short(cell, CELL) for hide, cell in zip(hidden, row, strict=False)]
             for row in part.rows()
         ]
+        _table(out, head, (value.height, value.width), types=[row["dtype"] for row in out.records[:WIDTH]])
         out.lines += [f"first {part.height} rows:", *grid(head)]
 
 

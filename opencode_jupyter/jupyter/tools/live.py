@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.context import ToolContext
 from ...core.result import ToolResult
+from ...core.result_values import PRINTED, TABLES
 from ...core.spill import Spill, Spilled
 from .capture import Capture
 
@@ -59,15 +60,19 @@ class LiveOutput:
         self._line = ""
         return self._sink.finish(self._ctx.workspace.agents.get(self._ctx.agent))
 
-    def result(self, title: str, note: str) -> ToolResult:
-        """What the run gives back."""
+    def result(self, title: str, note: str, value: Any = None) -> ToolResult:
+        """What the run gives back; `value` is what its last expression gave."""
         whole = self.finish()
         pictures = self._capture.attachments
         output = "\n".join(filter(None, [whole.text.removesuffix("\n"), note]))
         metadata = {**self._more, "output": output[-PREVIEW:], **self.kept(whole)}
         if pictures:
             metadata["pictures"] = len(pictures)
-        return ToolResult(title, output or "(no output)", metadata, list(pictures))
+        if self._capture.tables:
+            metadata[TABLES] = self._capture.tables
+        if (self._capture.described or (pictures and not output)) and not whole.truncated:
+            metadata[PRINTED] = _without(output, self._capture.described)
+        return ToolResult(title, output or "(no output)", metadata, list(pictures), value=value)
 
     def kept(self, whole: Spilled) -> dict[str, Any]:
         """What is said of a cut output."""
@@ -105,6 +110,16 @@ class LiveOutput:
     def _feed(self, text: str) -> None:
         if text:
             self._sink.feed(text.encode("utf-8", "replace"))
+
+
+def _without(output: str, texts: list[str]) -> str:
+    """`output` without these blocks of lines, which stand in it in this order."""
+    kept, rest = "", f"\n{output}\n"
+    for text in texts:
+        before, found, after = rest.partition(f"\n{text}\n")
+        if found:
+            kept, rest = kept + before, f"\n{after}"
+    return (kept + rest).strip("\n")
 
 
 def _last_state(line: str, *, more: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic import Field
@@ -98,7 +98,7 @@ async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolRe
             ctx.abort.abort("timeout")
             raise await _timed_out(args.timeout, live, ended)
         await _rest(capture)
-        return _result(outcome, live, args, ctx)
+        return _result(outcome, live, args, ctx, run.value)
     except asyncio.CancelledError:
         with anyio.CancelScope(shield=True):
             if not run.finished.cancelled():
@@ -158,7 +158,7 @@ async def _rest(capture: Capture) -> None:
         await asyncio.sleep(STEP)
 
 
-def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolContext) -> ToolResult:
+def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolContext, value: Any) -> ToolResult:
     title = args.description or next((line.strip() for line in args.code.splitlines() if line.strip()), "")[:120]
     match outcome.kind:
         case "interrupted":
@@ -178,7 +178,7 @@ def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolConte
         if code not in (None, 0):
             printed = live.finish()
             raise CodeError("\n".join(filter(None, [printed.text.rstrip("\n"), note])), outcome.error)
-    return live.result(title, note)
+    return live.result(title, note, value)
 
 
 async def _timed_out(seconds: float, live: LiveOutput, ended: bool) -> ToolTimeoutError:

@@ -78,6 +78,8 @@ class CodeRun:
         """When the main thread took it (`time.monotonic`)."""
         self.before: Before | None = None
         """The processes that were there then."""
+        self.value: Any = None
+        """What the expression at the end gave."""
 
     # ------------------------------------------------------------------ from any thread
 
@@ -238,6 +240,7 @@ class CodeRun:
         return eval(piece, self._shell.user_global_ns, self._shell.user_ns)  # noqa: S307 - what the tool is for
 
     def _show(self, value: Any) -> None:
+        self.value = value
         if value is not None:
             data, _ = self._shell.display_formatter.format(value)
             if data:

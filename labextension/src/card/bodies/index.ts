@@ -7,7 +7,7 @@ import { cellsOf, drawCells } from './cells';
 import { drawDiffs } from './diffs';
 import { drawFiles } from './files';
 import { drawPictures } from './pictures';
-import { drawTable } from './table';
+import { drawTables } from './table';
 import { drawTasks } from './tasks';
 
 interface Body {
@@ -25,7 +25,7 @@ const BODIES: Body[] = [
   { className: 'oc-block', of: pick('answered'), draw: drawAnswered as Body['draw'] },
   { className: 'oc-block', of: pick('tasks'), empty: true, draw: drawTasks as Body['draw'] },
   { className: 'oc-files', of: pick('diffs'), draw: drawDiffs as Body['draw'] },
-  { className: 'oc-tabled', of: pick('table'), draw: drawTable as Body['draw'] },
+  { className: '', of: ({ ui }) => ui.tables ?? (ui.table && [ui.table]), draw: drawTables as Body['draw'] },
   { className: 'oc-tabled', of: cellsOf, draw: drawCells as Body['draw'] },
   { className: 'oc-block', of: pick('files'), draw: drawFiles as Body['draw'] },
   { className: 'oc-pictures', of: part => part.state.attachments, draw: drawPictures as Body['draw'] }
@@ -55,6 +55,6 @@ export class BodiesView {
 }
 
 /** Whether a block says all that the output says, so that a person need not read it twice. */
-export function saysOutput({ answered, tasks, table, cells }: CardUi): boolean {
-  return !!(answered?.length || tasks || table || cells);
+export function saysOutput({ answered, tasks, table, cells, printed }: CardUi): boolean {
+  return !!(answered?.length || tasks || table || cells || printed !== undefined);
 }

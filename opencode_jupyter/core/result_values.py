@@ -1,0 +1,335 @@
+"""Values that a tool returns, as a result: compact text for a model, tables and pictures for a person.
+
+Frames, arrays, figures and images are recognised by the names of their classes, so no library is imported here: whoever
+returns a data frame has imported pandas. What a card draws of a value is kept, bounded and as JSON, in the metadata.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from .errors import InvalidResultError
+from .result import Attachment, ToolResult
+from .value_pictures import (
+    figure_of,
+    render_artist,
+    render_bytes,
+    render_display_methods,
+    render_figure_holder,
+    render_image,
+)
+from .value_tables import (
+    COLUMNS,
+    MISSING,
+    ROWS,
+    TABLE_CHARS,
+    WHOLE_ROWS,
+    Column,
+    Rendering,
+    columns_of,
+    render_table,
+    unique,
+)
+from .value_text import CELL_CHARS, class_names, count_of, cut, scalar_text, short_repr
+
+TABLES = "tables"
+"""Metadata key of the tables that a card draws; ``CardTable`` of ``labextension/src/card/token.ts`` describes them."""
+PRINTED = "printed"
+"""Metadata key of the output that a person reads, where tables and pictures show all the rest of it."""
+FIELD_CHARS = 500
+"""Most characters of the value of a field."""
+FIELDS = 50
+"""Most fields that a card draws."""
+ITEMS = 200
+"""Most items of a list or dict in the text."""
+DEPTH = 6
+"""Most levels of lists and dicts in the text."""
+TEXT_CHARS = 2_000
+"""Most characters of one text inside a list or dict."""
+PARTS = 20
+"""Most tables and pictures of one list."""
+SAMPLED = 1_000
+"""Rows whose keys become the columns of a list of dicts."""
+_NO_OUTPUT = "(no output)"
+_LISTS = (Sequence, AbstractSet, ValuesView)
+_RETURNABLE = (
+    "A tool can return text, a number, a date, a dict, list, dataclass or pydantic model, a DataFrame, Series or "
+    "array, a figure or image, bytes, a Path, None, or a ToolResult."
+)
+
+
+def result_of(tool_id: str, value: Any) -> ToolResult:
+    """A result that shows `value` and keeps it as ``result.value``.
+
+    Raises:
+        InvalidResultError: a value of this type cannot be shown.
+    """
+    rendering = render(value)
+    if rendering is None:
+        kind = type(value)
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        raise InvalidResultError(
+            f"the {tool_id} tool returned a value of type {name}, which cannot be shown. {_RETURNABLE}"
+        )
+    metadata: dict[str, Any] = {TABLES: rendering.tables} if rendering.tables else {}
+    if rendering.is_rich:
+        metadata[PRINTED] = ""
+    return ToolResult("", rendering.text, metadata, rendering.attachments, value=value)
+
+
+def complete(tool_id: str, result: ToolResult) -> ToolResult:
+    """Fill in what a tool left out of its result: text, tables and pictures of its value or its records."""
+    if result.output or (result.value is None and result.records is None):
+        return result
+    shown = result_of(tool_id, result.records if result.value is None else result.value)
+    result.output, result.metadata = shown.output, {**shown.metadata, **result.metadata}
+    result.attachments = [*result.attachments, *shown.attachments]
+    return result
+
+
+def render(value: Any) -> Rendering | None:
+    """How `value` is shown; None if it cannot be."""
+    names = class_names(value)
+    for library, name, renderer in _RENDERERS:
+        if (library, name) in names:
+            return renderer(value)  # type: ignore[no-any-return]
+    if value is None:
+        return Rendering(_NO_OUTPUT)
+    text = scalar_text(value, names)
+    if text is not None:
+        return Rendering(text)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return render_bytes(bytes(value))
+    fields = _fields_of(value)
+    if fields is not None:
+        return _fields(type(value).__name__, fields)
+    if isinstance(value, _LISTS):
+        return _items(value)
+    return render_display_methods(value)
+
+
+def rows_of(value: Any) -> list[dict[str, Any]] | None:
+    """The rows of a value that is a table; None if it is none."""
+    if isinstance(value, _LISTS) and not isinstance(value, (str, bytes, bytearray)):
+        return _rows(value)
+    names = class_names(value)
+    if ("polars", "DataFrame") in names:
+        return list(value.to_dicts())
+    columns = columns_of(value, names, None)
+    if columns is None:
+        return None
+    labels = unique([column.label for column in columns])
+    values = [column.values for column in columns]
+    return [dict(zip(labels, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def frame_of(value: Any) -> Any:
+    """A value that is a table as a pandas frame, its dtypes and index kept: a frame is itself; None if it is none."""
+    names = class_names(value)
+    if ("pandas", "DataFrame") in names:
+        return value
+    if ("pandas", "Series") in names:
+        return value.to_frame("value" if value.name is None else value.name)
+    if ("polars", "DataFrame") in names:
+        return value.to_pandas()
+    return None
+
+
+def _array(value: Any) -> Rendering:
+    if value.ndim == 0 and value.dtype.names is None:
+        return render(value.item()) or Rendering(str(value))
+    size = f"shape {value.shape}, dtype {value.dtype}"
+    if value.dtype == object and 0 < value.size <= PARTS and all(map(is_library_value, value.flat)):
+        return _parts(value.flat)  # axes, as of df.hist()
+    columns = columns_of(value, {("numpy", "ndarray")}, max(ROWS, WHOLE_ROWS))
+    if columns and value.size:
+        width = len(value.dtype.names) if value.dtype.names else value.shape[1]
+        return render_table("ndarray", columns, value.shape[0], width, size=size)
+    numpy = sys.modules["numpy"]
+    values = numpy.array2string(value, threshold=100, edgeitems=5, max_line_width=100)
+    return Rendering(f"ndarray: {size}\n{cut(values, TABLE_CHARS)}")
+
+
+def _frame(value: Any) -> Rendering:
+    names = class_names(value)
+    columns = columns_of(value, names, max(ROWS, WHOLE_ROWS)) or []
+    return render_table(type(value).__name__, columns, value.shape[0], value.shape[1])
+
+
+def _series(value: Any, name: str = "") -> Rendering:
+    if ("polars", "Series") in class_names(value):
+        return _frame(value.to_frame())
+    columns = columns_of(value, {("pandas", "Series")}, max(ROWS, WHOLE_ROWS)) or []
+    size = f"{count_of(len(value), 'value')}, dtype {value.dtype}"
+    return render_table(name or type(value).__name__, columns, len(value), 1, size=size)
+
+
+def _index(value: Any) -> Rendering:
+    return _series(value.to_series(index=range(len(value))), type(value).__name__)
+
+
+def _styler(value: Any) -> Rendering:
+    return _frame(value.data)
+
+
+def _rows(items: Iterable[Any]) -> list[dict[str, Any]] | None:
+    """The rows of a list of dicts or records; None if it is something else."""
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        fields = _fields_of(item)
+        if fields is None:
+            return None
+        rows.append({str(key): found for key, found in fields.items()})
+    return rows or None
+
+
+def _fields_of(value: Any) -> Mapping[Any, Any] | None:
+    """Names and values of a dict, a dataclass, a pydantic model, a named tuple or an attrs object; None of others."""
+    if isinstance(value, Mapping):
+        return value
+    kind = type(value)
+    if isinstance(value, type):
+        return None
+    names: Iterable[str] | None = None
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.repr]
+    elif hasattr(kind, "__pydantic_fields__"):
+        names = [*kind.__pydantic_fields__, *(getattr(value, "__pydantic_extra__", None) or ())]
+    elif isinstance(value, tuple) and hasattr(kind, "_fields"):
+        names = kind._fields
+    elif hasattr(kind, "__attrs_attrs__"):
+        names = [field.name for field in kind.__attrs_attrs__]
+    if names is None:
+        return None
+    return {name: getattr(value, name, None) for name in names}
+
+
+def _fields(name: str, fields: Mapping[Any, Any]) -> Rendering:
+    pictures: list[Attachment] = []
+    plain = _plain(fields, pictures)
+    rows = [
+        [cut(str(key), CELL_CHARS), cut(_field(found), FIELD_CHARS)]
+        for key, found in itertools.islice(plain.items(), FIELDS)
+    ]
+    made = {"name": name, "columns": ["", ""], "index": 1, "rows": rows, "total": len(fields), "width": 2}
+    return Rendering(_json(plain), [made] if rows else [], pictures)
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return repr(value) if value is None or isinstance(value, (bool, float)) else _json(value)
+
+
+def _items(value: Any) -> Rendering:
+    """A list, tuple, set: a table of dicts or records, what is in it one by one, or JSON."""
+    count = len(value)
+    if 0 < count <= PARTS and any(is_library_value(item) for item in value):
+        return _parts(value)
+    rows = _rows(itertools.islice(value, SAMPLED))
+    if rows is not None and (count <= SAMPLED or _rows(value) is not None):
+        labels = list(dict.fromkeys(key for row in rows for key in row))
+        head = rows[: max(ROWS, WHOLE_ROWS)]
+        columns = [Column(label, [row.get(label, MISSING) for row in head]) for label in labels[:COLUMNS]]
+        if columns:
+            return render_table(type(value).__name__, columns, count, len(labels))
+    pictures: list[Attachment] = []
+    return Rendering(_json(_plain(value, pictures)), [], pictures)
+
+
+def _parts(items: Iterable[Any]) -> Rendering:
+    """Frames, pictures and other values that were returned together, one after the other."""
+    whole = Rendering("")
+    texts = []
+    parts = {id(part): part for part in map(figure_of, items) if part is not None}
+    for value in parts.values():
+        rendering = render(value) or Rendering(short_repr(value))
+        texts.append(rendering.text)
+        tables = rendering.tables
+        if not rendering.is_rich:
+            row = [cut(rendering.text, FIELD_CHARS)]
+            tables = [{"name": type(value).__name__, "columns": [""], "rows": [row], "total": 1, "width": 1}]
+        whole.tables += tables
+        whole.attachments += rendering.attachments
+    whole.text = "\n\n".join(texts)
+    return whole
+
+
+def render_displayed(value: Any) -> Rendering | None:
+    """How a value that code displays is shown, if it is a table or a picture, or several of them; else None."""
+    if is_library_value(value) or (isinstance(value, (list, tuple)) and any(map(is_library_value, value[:PARTS]))):
+        rendering = render(value)
+        return rendering if rendering is not None and rendering.is_rich else None
+    return None
+
+
+def is_library_value(value: Any) -> bool:
+    """Whether it is a frame, an array, a figure or an image."""
+    names = class_names(value)
+    return any((library, name) in names for library, name, _ in _RENDERERS)
+
+
+def _plain(value: Any, pictures: list[Attachment], depth: int = DEPTH) -> Any:
+    """`value` as JSON of a bounded size; pictures in it are added to `pictures`."""
+    if value is None or isinstance(value, (bool, int)):
+        return value if type(value) in (bool, int, type(None)) else scalar_text(value, class_names(value))
+    if type(value) is float:
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, str):
+        return cut(str.__str__(value), TEXT_CHARS)
+    names = class_names(value)
+    if ("numpy", "generic") in names and value.dtype.kind in "biuf":
+        item = value.item()
+        return item if isinstance(item, (bool, int)) else _plain(float(item), pictures)
+    text = scalar_text(value, names)
+    if text is not None:
+        return text
+    if isinstance(value, (bytes, bytearray, memoryview)) or any((lib, name) in names for lib, name, _ in _RENDERERS):
+        return _inside(value, pictures)
+    fields = _fields_of(value)
+    if fields is None and not isinstance(value, _LISTS):
+        return short_repr(value)
+    if depth <= 0:
+        return "…"
+    if fields is not None:
+        made = {str(key): _plain(found, pictures, depth - 1) for key, found in itertools.islice(fields.items(), ITEMS)}
+        return made if len(fields) <= ITEMS else {**made, "…": f"{len(fields) - ITEMS:,} more"}
+    items = [_plain(item, pictures, depth - 1) for item in itertools.islice(value, ITEMS)]
+    return items if len(value) <= ITEMS else [*items, f"… {len(value) - ITEMS:,} more"]
+
+
+def _inside(value: Any, pictures: list[Attachment]) -> Any:
+    """A frame, picture or the like inside a list or dict: its size in words, small arrays as they are."""
+    if ("numpy", "ndarray") in class_names(value) and value.size <= ITEMS // 4:
+        return _plain(value.tolist(), pictures)
+    rendering = render(value)
+    if rendering is None:
+        return short_repr(value)
+    if len(pictures) < PARTS:
+        pictures += rendering.attachments
+    return rendering.text.partition("\n")[0]
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+_RENDERERS: tuple[tuple[str, str, Any], ...] = (
+    ("pandas", "DataFrame", _frame),
+    ("pandas", "Series", _series),
+    ("pandas", "Index", _index),
+    ("pandas", "Styler", _styler),
+    ("polars", "DataFrame", _frame),
+    ("polars", "Series", _series),
+    ("numpy", "ndarray", _array),
+    ("matplotlib", "Artist", render_artist),
+    ("seaborn", "Grid", render_figure_holder),
+    ("PIL", "Image", render_image),
+)
