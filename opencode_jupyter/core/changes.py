@@ -19,6 +19,7 @@ from pathlib import Path
 
 from .atomic_many import Write, write_all
 from .errors import ToolError
+from .filetime import FileTimes
 
 MAX_ENTRIES = 500
 MAX_BYTES = 256 << 20
@@ -65,9 +66,11 @@ class Changes:
 
     Args:
         data_dir: the data folder; contents go to its ``undo`` folder.
+        files: what sessions have read; what is undone counts there as our own change.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, files: FileTimes | None = None) -> None:
+        self._files = files or FileTimes()
         self._folder = Path(data_dir) / "undo"
         self._entries: deque[Change] = deque()
         self._bytes = 0
@@ -177,11 +180,7 @@ class Changes:
             if not chosen:
                 raise ToolError("There is no change to undo.")
             self._check(chosen, force)
-            write_all(_back(chosen))
-            for change in chosen:
-                for folder in reversed(change.folders):
-                    with contextlib.suppress(OSError):  # something else is in it by now
-                        folder.rmdir()
+            self._restore(chosen)
             self._drop(steps)
             return chosen
 
@@ -212,11 +211,7 @@ class Changes:
                     left[path] = str(error)
             chosen = [change for change in chosen if change.path not in left]
             now = {change.path: change.path.read_bytes() if change.path.is_file() else None for change in chosen}
-            write_all(_back(chosen))
-            for change in chosen:
-                for folder in reversed(change.folders):
-                    with contextlib.suppress(OSError):  # something else is in it by now
-                        folder.rmdir()
+            self._restore(chosen)
             for change in chosen:
                 self._forget(change)
                 self._entries.remove(change)
@@ -226,6 +221,15 @@ class Changes:
                 after = path.read_bytes() if path.is_file() else None
                 self.record(path, before, after, session_id, kept_as, "revert", step=step)
         return chosen, left
+
+    def _restore(self, chosen: list[Change]) -> None:
+        """Make the files what they were before `chosen` (newest first)."""
+        with self._files.own_change(change.path for change in chosen):
+            write_all(_back(chosen))
+        for change in chosen:
+            for folder in reversed(change.folders):
+                with contextlib.suppress(OSError):  # something else is in it by now
+                    folder.rmdir()
 
     def _check(self, chosen: list[Change], force: bool) -> None:
         expected: dict[Path, bytes | None] = {}  # what a file will hold once the changes after this one are undone

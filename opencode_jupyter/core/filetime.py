@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,12 +73,19 @@ class Snapshot:
                 digest = hashlib.blake2b(file.read(HASH_LIMIT + 1) or b"", digest_size=16).digest()
         return cls(taken, found.st_mtime_ns, found.st_size, digest)
 
+    def same_content(self, other: Snapshot) -> bool:
+        """Whether the file held the same at both moments; above `HASH_LIMIT` by size and modification time."""
+        if self.digest is None or other.digest is None:
+            return (self.size, self.modified_ns) == (other.size, other.modified_ns)
+        return self.digest == other.digest
+
 
 class FileTimes:
     """What each session has read, and one lock for each file. Nothing is kept beyond the process."""
 
     def __init__(self) -> None:
-        self._read: dict[tuple[str, str], Snapshot] = {}
+        self._read: dict[str, dict[str, Snapshot]] = {}
+        """By real path, then by session."""
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
 
     def read(self, session_id: str, path: str | os.PathLike[str], snapshot: Snapshot | None = None) -> None:
@@ -95,11 +102,34 @@ class FileTimes:
                 snapshot = Snapshot.of(real)
             except OSError:  # gone again; the next check says so
                 return
-        self._read[session_id, real] = snapshot
+        self._read.setdefault(real, {})[session_id] = snapshot
+
+    @contextmanager
+    def own_change(self, paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
+        """Count what happens to files within this block as our own change (undo, a revert, a formatter).
+
+        A session that knew a file as it was before the block knows it as it is afterwards. One that never read the
+        file, or had not seen its latest content, learns nothing.
+
+        Args:
+            paths: the files that may change; links count as the files they lead to.
+        """
+        up_to_date: dict[str, list[str]] = {}
+        for path in {self._key(path) for path in paths} & self._read.keys():
+            with suppress(OSError):  # missing: nobody knows it as it is
+                now = Snapshot.of(path)
+                known = list(self._read[path].items())
+                up_to_date[path] = [session for session, snapshot in known if snapshot.same_content(now)]
+        try:
+            yield
+        finally:
+            for path, sessions in up_to_date.items():
+                for session_id in sessions:
+                    self.read(session_id, path)
 
     def get(self, session_id: str, path: str | os.PathLike[str]) -> Snapshot | None:
         """The file as the session last read it."""
-        return self._read.get((session_id, self._key(path)))
+        return self._read.get(self._key(path), {}).get(session_id)
 
     def check(self, session_id: str, path: str | os.PathLike[str]) -> None:
         """Go on only if the session has read the file and it has not changed since.

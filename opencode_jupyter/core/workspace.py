@@ -100,7 +100,7 @@ class Workspace:
         self.permissions = PermissionService(self.bus, approve, self.hooks)
         self.questions = QuestionService(self.bus, answer)
         self.files = FileTimes()
-        self.changes = Changes(self.data_dir)
+        self.changes = Changes(self.data_dir, self.files)
         self.trust = Trust(self.data_dir / "trust.json")
         self.overrides = config
         """What is laid over the config files."""

@@ -57,7 +57,7 @@ async def put_all(
     bus = ctx.workspace.bus
     kept = await anyio.to_thread.run_sync(left, changes)
     for path in kept:
-        await bus.publish_and_wait("file.edited", {"file": printable(str(path))})
+        await _writing.publish_edited(ctx, path)
     for change in changes:
         for path, event in _events(change):
             await bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
@@ -151,6 +151,5 @@ def _formatted(
         if one is None or now is None or now == one.after:
             continue
         ctx.workspace.changes.amend(made[place], now)
-        ctx.workspace.files.read(ctx.session_id, place)
         out[path] = decode(now).text
     return out

@@ -52,8 +52,16 @@ async def ask(ctx: ToolContext, path: Path, patch: str) -> None:
     ctx.proceed()
 
 
+async def publish_edited(ctx: ToolContext, path: Path) -> None:
+    """Publish that a file was edited; what subscribers (formatters) make of it counts as our own change."""
+    with ctx.workspace.files.own_change([path]):
+        await ctx.workspace.bus.publish_and_wait("file.edited", {"file": printable(str(path))})
+
+
 async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, after: bytes, tool: str) -> bytes:
-    """Write `after` and tell who listens (formatters), if the file still holds `before`.
+    """Write `after` and publish it (formatters subscribe), if the file still holds `before`.
+
+    A file that holds `after` already is left as it is: nothing is written, recorded or published.
 
     Args:
         ctx: the call.
@@ -73,7 +81,7 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
 
     workspace = ctx.workspace
 
-    def work() -> Change:
+    def work() -> Change | None:
         found = _paths.status(path)
         if _paths.real(path) != place:
             raise ToolError(f"{path} leads to another file than when permission was asked for. Try again.")
@@ -81,20 +89,23 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
             known = workspace.files.get(ctx.session_id, path)
             modified = found.st_mtime_ns if found is not None else 0
             raise FileChangedError(str(path), modified, known.taken_ns if known is not None else 0)
+        if before == after:
+            workspace.files.read(ctx.session_id, path)
+            return None
         atomic.write(place, after)
         workspace.files.read(ctx.session_id, path)
         return workspace.changes.record(path, before, after, ctx.session_id, ctx.call_id, tool)
 
     # All in one step of one thread: a cancelled call has written and recorded the change, or done neither.
     change = await anyio.to_thread.run_sync(work)
+    if change is None:
+        return after
     workspace.service(Formatters)  # they listen from now on
-    shown = printable(str(path))
-    await workspace.bus.publish_and_wait("file.edited", {"file": shown})
+    await publish_edited(ctx, path)
     event = "add" if before is None else "change"
-    await workspace.bus.publish_and_wait("file.watcher.updated", {"file": shown, "event": event})
+    await workspace.bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
     if workspace.bus.wanted("file.edited"):  # a formatter may have been at work
         formatted = await anyio.to_thread.run_sync(load, path)
-        workspace.files.read(ctx.session_id, path)
         if formatted is not None and formatted != after:
             workspace.changes.amend(change, formatted)
             return formatted

@@ -260,3 +260,17 @@ async def test_large_files(workspace: Workspace) -> None:
     os.truncate(path, 300 << 20)
     with pytest.raises(ToolError, match="too much to change in memory"):
         await edit(workspace, "big", "x", "y")
+
+
+async def test_an_edit_after_an_undo_needs_no_new_read(workspace: Workspace) -> None:
+    path = workspace.directory / "f.txt"
+    path.write_text("one\n")
+    await workspace.call("read", {"filePath": "f.txt"})
+    await workspace.call("edit", {"filePath": "f.txt", "oldString": "one", "newString": "two"})
+    workspace.changes.undo()
+    await workspace.call("edit", {"filePath": "f.txt", "oldString": "one", "newString": "three"})
+    assert path.read_text() == "three\n"
+    other = workspace.sessions.create("another")
+    workspace.changes.undo()
+    with pytest.raises(ToolError, match="You must read file"):
+        await workspace.call("edit", {"filePath": "f.txt", "oldString": "one", "newString": "x"}, session=other)

@@ -104,3 +104,21 @@ async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
         pass
     assert time.monotonic() - start < 1
     assert not times._locks
+
+
+def test_our_own_change_keeps_a_session_up_to_date(file: Path) -> None:
+    times = FileTimes()
+    times.read("knows", file)
+    times.read("outdated", file)
+    file.write_text("newer")
+    times.read("knows", file)
+    with times.own_change([file]):
+        file.write_text("restored")
+    times.check("knows", file)
+    with pytest.raises(FileChangedError):
+        times.check("outdated", file)
+    with pytest.raises(NotReadError):
+        times.check("never read", file)
+    file.write_text("by somebody else")
+    with pytest.raises(FileChangedError):
+        times.check("knows", file)

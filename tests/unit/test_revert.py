@@ -375,3 +375,25 @@ async def test_any_way_through_the_messages(
             assert state() == states[n]
         await session.unrevert()
         assert state() == states[-1]
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+async def test_a_session_can_edit_after_revert_and_unrevert(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
+) -> None:
+    monkeypatch.delenv("OPENCODE_DISABLE_FILETIME_CHECK")
+    folder = project if with_git else tmp_path / "plain"
+    folder.mkdir(exist_ok=True)
+    (folder / "a.txt").write_text("one\n")
+    edit = ["edit", {"filePath": "a.txt", "oldString": "one", "newString": "two"}]
+    back = ["edit", {"filePath": "a.txt", "oldString": "two", "newString": "three"}]
+    async with Workspace(folder, ALLOW, data_dir=tmp_path / "data") as workspace:
+        first = await ask(workspace, None, [["read", {"filePath": "a.txt"}]], [edit])
+        await revert(workspace, first.session)
+        assert (folder / "a.txt").read_text() == "one\n"
+        await workspace.call("edit", edit[1], session=first.session)
+        workspace.changes.undo()
+        await unrevert(workspace, first.session)
+        assert (folder / "a.txt").read_text() == "two\n"
+        await workspace.call("edit", back[1], session=first.session)
+        assert (folder / "a.txt").read_text() == "three\n"

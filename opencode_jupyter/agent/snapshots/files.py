@@ -40,13 +40,14 @@ def put(shadow: Shadow, wanted: Entries) -> list[str]:
     going = [write for write in writes if write.after is None and write.link is None]
     coming = [write for write in writes if write.after is not None or write.link is not None]
     _leads_outside(shadow.worktree, coming, {write.path for write in going})
-    if any(_in_the_way(write.path, going) for write in coming):
-        write_all(going)  # a folder has become a file, or the other way round: first one has to go
-        _empty(shadow.worktree, going)
-        write_all(coming)
-    else:
-        write_all(writes)
-        _empty(shadow.worktree, going)
+    with shadow.file_times.own_change(write.path for write in writes):
+        if any(_in_the_way(write.path, going) for write in coming):
+            write_all(going)  # a folder has become a file, or the other way round: first one has to go
+            _empty(shadow.worktree, going)
+            write_all(coming)
+        else:
+            write_all(writes)
+            _empty(shadow.worktree, going)
     for full, wanted_bits in executable.items():
         if _make_executable(full, wanted_bits):
             path = os.path.relpath(full, shadow.worktree)

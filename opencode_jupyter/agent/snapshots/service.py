@@ -200,7 +200,9 @@ class Snapshots:
             raise GitError("git is not installed")
         shadow = self._shadows.get(worktree)
         if shadow is None:
-            shadow = self._shadows[worktree] = Shadow(program, self._workspace.data_dir, worktree)
+            shadow = self._shadows[worktree] = Shadow(
+                program, self._workspace.data_dir, worktree, self._workspace.files
+            )
 
         def held() -> T:
             with shadow.held(git):

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...core.filetime import FileTimes
 from .git import Git, GitError
 from .lock import locked
 
@@ -88,9 +89,11 @@ class Shadow:
         program: git.
         data_dir: this package's data folder; shadows are in its ``snapshot``.
         worktree: whose files.
+        file_times: what sessions have read; files that are restored count there as changed by us.
     """
 
-    def __init__(self, program: str, data_dir: Path, worktree: Path) -> None:
+    def __init__(self, program: str, data_dir: Path, worktree: Path, file_times: FileTimes) -> None:
+        self.file_times = file_times
         self.program = program
         self.worktree = worktree
         self.data_dir = data_dir
