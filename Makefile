@@ -2,6 +2,7 @@
 #
 #   make lab     JupyterLab on the first notebook
 #   make test    every check and every test
+#   make fuzz    the property tests with random examples, ROUNDS times over
 #   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two)
 
 PYTHON ?= python3
@@ -10,6 +11,7 @@ ARGS   ?=
 # Test workers. Most tests wait for a kernel or a browser, so one more than a small machine has cores.
 JOBS   ?= 3
 BIN     = $(VENV)/bin
+ROUNDS ?= 5
 FRONT   = labextension
 # JupyterLab does not start as root without being told to.
 ASROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
@@ -20,7 +22,7 @@ PIP     = $(BIN)/uv pip install --quiet --python $(BIN)/python
 # More than half of what the tests' environment holds is never started as a program of its own: no bytecode beforehand.
 UNCOMPILED = /(tests?|anthropic|fontTools|genai_prices|google|langchain_core|langsmith|mypy|mypyc|openai|pip|pydantic_ai|setuptools)/
 
-.PHONY: help lab test check lint types front kernels compiled bench format clean
+.PHONY: help lab test fuzz check lint types front kernels compiled bench format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -31,6 +33,11 @@ lab: $(VENV)/lab.stamp
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory -j2 check compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
+
+fuzz: $(VENV)/dev.stamp
+	for round in $$(seq $(ROUNDS)); do \
+		$(BIN)/python -m pytest -n $(JOBS) -m hypothesis --hypothesis-profile=fuzz tests/unit tests/tools $(ARGS) || exit 1; \
+	done
 
 check: lint types front kernels
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.kernels import PINS
 
@@ -18,10 +19,24 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+# The same examples at each run, here as in CI, and no limit of time: the machine may be busy. `make fuzz` takes others.
+settings.load_profile("ci")
+settings.register_profile(
+    "fuzz",
+    max_examples=1000,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+
 HERE = Path(__file__).parent
 VERSIONS = frozenset(PINS)
 MACHINES = ("browser", "install", "notebooks", "kernel", "terminal")
 """Folders whose tests drive other programs (browsers, kernels, installers), the slowest first."""
+
+RERUN = ("browser", "kernel")
+"""Folders whose tests are run again when they fail: what they drive can be late on a busy machine."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,13 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the tests over the workers; a failed one is tried again, which the report says."""
+    """Spread the tests over the workers; one that drives a kernel or a browser gets another try, which is reported."""
     ranks = {path: rank(path) for path in {item.path for item in items}}
     # the slowest first, so that no worker is left with a browser when the others are done; the same in every worker
     items.sort(key=lambda item: (ranks[item.path], item.path))
     for item in items:
-        machine = ranks[item.path] < len(MACHINES)
-        item.add_marker(pytest.mark.flaky(reruns=2 if machine else 1, reruns_delay=2))
+        if item.path.relative_to(HERE).parts[0] in RERUN:
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
 def rank(path: Path) -> int:

@@ -19,10 +19,6 @@ Part = ToolPart | dict[str, Any]
 
 NO_TOKENS: Mapping[str, Any] = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 
-_PART_KEYS = frozenset(
-    {"id", "sessionID", "messageID", "type", "callID", "tool", "state", "metadata", "opencode_jupyter"}
-)
-_STATE_KEYS = frozenset({"status", "input", "raw", "title", "output", "error", "metadata", "time", "attachments"})
 _FILE_KEYS = frozenset({"id", "sessionID", "messageID", "type", "mime", "url", "filename"})
 
 
@@ -185,11 +181,18 @@ def _tool_part(wire: Mapping[str, Any]) -> ToolPart:
     )
     ended = isinstance(part.state, (Completed, Failed))
     part.outcome = extra.get("outcome") or (("failed" if isinstance(part.state, Failed) else "completed") * ended)
-    part.extra = _unknown(wire, _PART_KEYS)
-    unknown = _unknown(wire["state"], _STATE_KEYS)
-    if unknown:
-        part.extra = {**(part.extra or {}), "state": unknown}
+    part.extra = _left_out(wire, part.to_wire())
+    part.extra.pop("opencode_jupyter", None)
     return part
+
+
+def _left_out(wire: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a tool part, its state and its time that `ToolPart` has no field for: another release wrote them."""
+    extra = {key: value for key, value in wire.items() if key not in written}
+    for key in ("state", "time"):
+        if isinstance(wire.get(key), Mapping) and key in written and (inner := _left_out(wire[key], written[key])):
+            extra[key] = inner
+    return extra
 
 
 def _unknown(wire: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 RECENT_CALLS = 12
 """How many of a session's last calls the doom-loop guard can look at."""
-_KNOWN = frozenset(
-    {"id", "projectID", "directory", "title", "version", "time", "parentID", "permission", "agent", "model"}
-)
-"""Keys of a session's info that `Session` has fields for; the others are kept in `Session.extra`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -152,11 +148,8 @@ class Session:
             if model is not None:
                 name = model.get("modelID") or model["id"]
                 model = {**{k: v for k, v in model.items() if k != "id"}, "modelID": name}
-            extra = {key: value for key, value in wire.items() if key not in _KNOWN}
-            if set(times) - {"created", "updated"}:
-                extra["time"] = {key: value for key, value in times.items() if key not in ("created", "updated")}
             created = int(times.get("created") or now_ms())
-            return cls(
+            session = cls(
                 wire["id"],
                 wire.get("title") or "",
                 wire.get("directory") or "",
@@ -166,12 +159,16 @@ class Session:
                 int(times.get("updated") or created),
                 agent=wire.get("agent") or "",
                 model=model,
-                extra=extra,
                 project_id=wire.get("projectID") or "global",
                 version=wire.get("version") or "",
             )
+            written = session.to_wire()
+            session.extra = {key: value for key, value in wire.items() if key not in written}
+            if other := {key: value for key, value in times.items() if key not in written["time"]}:
+                session.extra["time"] = other
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a session that can't be read: {type(error).__name__} {error}") from error
+        return session
 
     def __repr__(self) -> str:
         return f"<session {self.id} {self.title!r}: {len(self.messages)} messages>"

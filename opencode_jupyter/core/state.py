@@ -142,7 +142,7 @@ class ToolPart:
     """The result object of a completed call."""
     provider_metadata: dict[str, Any] | None = None
     extra: dict[str, Any] | None = None
-    """Keys that another release wrote and that have no field here; those of its state are under ``state``."""
+    """Keys that another release wrote and that have no field here, nested as in its wire form."""
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``ToolPart``."""
@@ -158,5 +158,9 @@ class ToolPart:
         if self.provider_metadata is not None:
             wire["metadata"] = self.provider_metadata
         if self.extra:
-            return {**self.extra, **wire, "state": {**self.extra.get("state", {}), **wire["state"]}}
+            state = self.extra.get("state", {})
+            wire["state"] = {**state, **wire["state"]}
+            if "time" in state and "time" in wire["state"]:
+                wire["state"]["time"] = {**state["time"], **wire["state"]["time"]}
+            return {**self.extra, **wire}
         return wire

@@ -26,6 +26,10 @@ _json = st.recursive(
 _records = st.dictionaries(_words, _json, max_size=3)
 
 
+_later = st.just({}) | _json.map(lambda value: {"fromLater": value})
+"""Nothing, or a key of a later release, which may be null."""
+
+
 def recorded(name: str) -> dict[str, Any]:
     """A session that a real release exported."""
     found: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text())
@@ -38,16 +42,16 @@ def id_of(prefix: str, number: int) -> str:
     return f"{prefix}_{number:012x}{digits}"
 
 
-def _span(draw: st.DrawFn) -> dict[str, int]:
+def _span(draw: st.DrawFn) -> dict[str, Any]:
     start = draw(_moments)
-    return {"start": start, "end": start + draw(st.integers(0, 10_000))}
+    return {"start": start, "end": start + draw(st.integers(0, 10_000)), **draw(_later)}
 
 
 @st.composite
 def _state(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any]:
     given = draw(_records)
     if draw(st.booleans()):
-        failed = {"status": "error", "input": given, "error": draw(_words), "time": _span(draw)}
+        failed = {"status": "error", "input": given, "error": draw(_words), "time": _span(draw), **draw(_later)}
         return {**failed, **({"metadata": draw(_records)} if draw(st.booleans()) else {})}
     done: dict[str, Any] = {
         "status": "completed",
@@ -56,9 +60,12 @@ def _state(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any
         "title": draw(_words),
         "metadata": draw(_records),
         "time": _span(draw),
+        **draw(_later),
     }
     if draw(st.booleans()):
-        file = {**owner, "id": id_of("prt", number + 50), "type": "file", "mime": "image/png"}
+        done["attachments"] = []
+    elif draw(st.booleans()):
+        file = {**draw(_later), **owner, "id": id_of("prt", number + 50), "type": "file", "mime": "image/png"}
         done["attachments"] = [{**file, "url": "data:image/png;base64,eA=="}]
     return done
 
@@ -66,7 +73,7 @@ def _state(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any
 @st.composite
 def _part(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any]:
     kind = draw(st.sampled_from(("text", "reasoning", "file", "tool", "step-start", "patch", "compaction", "new-kind")))
-    part: dict[str, Any] = {**owner, "id": id_of("prt", number), "type": kind}
+    part: dict[str, Any] = {**draw(_later), **owner, "id": id_of("prt", number), "type": kind}
     if kind == "text":
         return {**part, "text": draw(_words), "synthetic": draw(st.booleans())}
     if kind == "reasoning":
@@ -74,8 +81,7 @@ def _part(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any]
     if kind == "file":
         return {**part, "mime": "text/plain", "filename": draw(_words), "url": "data:text/plain;base64,eA=="}
     if kind == "tool":
-        more = {"callID": draw(_words), "tool": draw(_words), "state": draw(_state(owner, number))}
-        return {**part, **more, **({"fromLater": draw(_json)} if draw(st.booleans()) else {})}
+        return {**part, "callID": draw(_words), "tool": draw(_words), "state": draw(_state(owner, number))}
     if kind == "step-start":
         return {**part, "snapshot": draw(_words)}
     if kind == "patch":
@@ -98,19 +104,24 @@ def sessions(draw: st.DrawFn) -> dict[str, Any]:
         "directory": "/elsewhere",
         "title": draw(_words),
         "version": draw(_words.filter(bool)),
-        "time": {"created": created, "updated": created + draw(st.integers(0, 10**6))},
+        "time": {"created": created, "updated": created + draw(st.integers(0, 10**6)), **draw(_later)},
         "cost": 10.0,
         "tokens": {"input": 10**6, "output": 10**6, "reasoning": 0, "cache": {"read": 0, "write": 0}},
-        "fromLater": draw(_json.filter(lambda value: value is not None)),
+        **draw(_later),
     }
+    if draw(st.booleans()):
+        info["model"] = {"id": draw(_words), "providerID": "fake", **draw(_later)}
+    if draw(st.booleans()):
+        info["permission"] = []
     messages = []
     asked = ""
     for place in range(draw(st.integers(0, 4))):
         owner = {"sessionID": id, "messageID": id_of("msg", first + place)}
-        base: dict[str, Any] = {"id": owner["messageID"], "sessionID": id, "agent": draw(_words.filter(bool))}
+        agent = draw(_words.filter(bool))
+        base: dict[str, Any] = {"id": owner["messageID"], "sessionID": id, "agent": agent, **draw(_later)}
         if not asked or draw(st.booleans()):
             asked = base["id"]
-            model = {"providerID": "fake", "modelID": draw(_words)}
+            model = {"providerID": "fake", "modelID": draw(_words), **draw(_later)}
             made = {**base, "role": "user", "time": {"created": created + place}, "model": model}
         else:
             made = {

@@ -64,22 +64,35 @@ async def test_every_kind_of_part_is_there(workspace: Workspace) -> None:
     assert states == {Completed, Failed}
 
 
-def test_generated_sessions_go_in_and_out_unchanged() -> None:
+@settings(max_examples=60, suppress_health_check=[*settings().suppress_health_check, HealthCheck.differing_executors])
+@given(sessions())
+def test_generated_sessions_go_in_and_out_unchanged(data: dict[str, Any]) -> None:
+    async def in_and_out(workspace: Workspace) -> None:
+        session = await import_(workspace, data, replace=True)
+        assert await export(workspace, session.id) == at_home(data, workspace)
+
     with tempfile.TemporaryDirectory() as folder:
-        data_dir = Path(folder, "data")
-        with Workspace(folder, data_dir=data_dir) as kept, Workspace(folder, data_dir=data_dir, store=False) as unkept:
+        for store in (True, False):
+            with Workspace(folder, data_dir=Path(folder, "data"), store=store) as workspace:
+                asyncio.run(in_and_out(workspace))
 
-            @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-            @given(sessions())
-            def check(data: dict[str, Any]) -> None:
-                async def both() -> None:
-                    for workspace in (kept, unkept):
-                        session = await import_(workspace, data, replace=True)
-                        assert await export(workspace, session.id) == at_home(data, workspace)
 
-                asyncio.run(both())
-
-            check()
+@pytest.mark.parametrize("store", [True, False])
+async def test_an_unknown_key_keeps_its_null_and_a_known_one_goes_out_without_it(tmp_path: Path, store: bool) -> None:
+    data = recorded("fork")
+    known = copy.deepcopy(data)
+    (call,) = [part for part in data["messages"][1]["parts"] if part["type"] == "tool"]
+    message = data["messages"][1]["info"]
+    for record in (data["info"], data["info"]["time"], message, message["time"], call, call["state"]["time"]):
+        record["fromLater"] = None
+    call["state"] |= {"fromLater": None, "attachments": []}
+    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=store) as workspace:
+        assert await export(workspace, await import_(workspace, data)) == at_home(data, workspace)
+        known["messages"][0]["info"]["system"] = known["info"]["parentID"] = None
+        (part,) = [part for part in known["messages"][1]["parts"] if part["type"] == "tool"]
+        part["metadata"] = part["state"]["time"]["compacted"] = None
+        out = await export(workspace, await import_(workspace, known, replace=True))
+        assert "null" not in json.dumps(out)
 
 
 async def test_the_same_session_again_is_left_alone_and_a_changed_one_becomes_a_copy(workspace: Workspace) -> None:

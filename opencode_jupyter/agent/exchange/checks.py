@@ -89,31 +89,63 @@ def one_of(*words: str) -> Check:
     return check
 
 
-def each(check: Check) -> Check:
-    """A list whose items are all so."""
+class Each:
+    """Check a list whose items are all of one kind.
 
-    def of_list(value: Any, where: str) -> None:
+    Args:
+        check: the check of an item.
+    """
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+
+    def __call__(self, value: Any, where: str) -> None:
+        """Check a list at a place."""
         if not isinstance(value, list):
             raise wrong(where, "a list", value)
         for index, item in enumerate(value):
-            check(item, f"{where}[{index}]")
+            self._check(item, f"{where}[{index}]")
 
-    return of_list
+    def without_nulls(self, value: list[Any]) -> list[Any]:
+        """The list, its items as `Keys.without_nulls` returns them."""
+        return [_without_nulls(self._check, item) for item in value]
 
 
-def keys(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """An object with these keys; an optional one may be null; others may be there too."""
-    may = dict(optional or {})
+class Keys:
+    """Check an object with these keys; an optional one may be null, and other keys may be there too.
 
-    def of_object(value: Any, where: str) -> None:
+    Args:
+        required: checks of the keys that must be there.
+        optional: checks of the keys that may be missing or null.
+    """
+
+    def __init__(self, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> None:
+        self._required = required
+        self._optional = optional or {}
+
+    def __call__(self, value: Any, where: str) -> None:
+        """Check an object at a place."""
         if not isinstance(value, dict):
             raise wrong(where, "an object", value)
-        for key, check in required.items():
+        for key, check in self._required.items():
             if key not in value:
                 raise SessionFileError(f"{where}: {key} is missing.")
             check(value[key], f"{where}.{key}")
-        for key, check in may.items():
+        for key, check in self._optional.items():
             if value.get(key) is not None:
                 check(value[key], f"{where}.{key}")
 
-    return of_object
+    def without_nulls(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The object without the null of any key named here, at any depth; an unknown key keeps its null."""
+        known = {**self._required, **self._optional}
+        return {
+            key: _without_nulls(known.get(key, anything), item)
+            for key, item in value.items()
+            if item is not None or key not in known
+        }
+
+
+def _without_nulls(check: Check, value: Any) -> Any:
+    if (isinstance(check, Keys) and isinstance(value, dict)) or (isinstance(check, Each) and isinstance(value, list)):
+        return check.without_nulls(value)
+    return value

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .form import PART_TYPES
+from .form import ASSISTANT, INFO, PARTS, STATES, USER
 
 Data = dict[str, Any]
 
@@ -50,13 +50,11 @@ def fitted(info: Data, messages: list[Data]) -> Data:
 
 
 def _session(info: Data, messages: list[Data]) -> Data:
-    made = {k: v for k, v in info.items() if not k.startswith("opencode_jupyter") and v is not None}
+    made = INFO.without_nulls({k: v for k, v in info.items() if not k.startswith("opencode_jupyter")})
     made.setdefault("slug", "notebook-" + info["id"][-8:].lower())
     for key in ("projectID", "directory", "title", "version"):
         made.setdefault(key, "")
     made["projectID"] = made["projectID"] or "global"
-    if made.get("model"):
-        made["model"] = {k: v for k, v in made["model"].items() if v is not None}
     # What the messages say, where it is more: a session that was imported and went on has more now than it came with.
     spent = sum(message["info"].get("cost") or 0 for message in messages)
     if spent > (made.get("cost") or 0) * (1 + 1e-9) or "cost" not in made:
@@ -93,17 +91,16 @@ def _tokens(given: Any) -> Data:
 
 
 def _request(info: Data, session: Data) -> Data:
-    made = {k: v for k, v in info.items() if v is not None}
+    made = USER.without_nulls(info)
     model = session.get("model")
     named = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
     made.setdefault("agent", session.get("agent") or "build")
     made.setdefault("model", dict(named))
-    made["model"] = {k: v for k, v in made["model"].items() if v is not None}
     return made
 
 
 def _answer(info: Data, session: Data) -> Data:
-    made = {k: v for k, v in info.items() if v is not None}
+    made = ASSISTANT.without_nulls(info)
     agent = made.get("agent") or made.get("mode") or session.get("agent") or "build"
     made.setdefault("agent", agent)
     made.setdefault("mode", agent)
@@ -120,7 +117,7 @@ def _answer(info: Data, session: Data) -> Data:
 
 
 def _error(error: Data) -> Data:
-    data = {k: v for k, v in (error.get("data") or {}).items() if v is not None}
+    data = dict(error.get("data") or {})
     if error.get("name") not in _ERRORS:
         message = str(data.get("message") or error.get("name") or "unknown")
         return {"name": "UnknownError", "data": {**data, "message": message}}
@@ -160,8 +157,10 @@ def _before(id: str) -> str:
 
 def _part(part: Data, message: Data) -> Data:
     type = part.get("type")
-    known = type in PART_TYPES
-    made = {k: v for k, v in part.items() if v is not None and k != "opencode_jupyter"} if known else dict(part)
+    made = dict(part)
+    if type in PARTS:
+        made.pop("opencode_jupyter", None)
+        made = PARTS[type].without_nulls(made)
     if type == "reasoning":
         made.setdefault("time", {"start": message["time"]["created"]})
     elif type == "step-finish":
@@ -176,8 +175,8 @@ def _part(part: Data, message: Data) -> Data:
 
 
 def _state(part: Data, message: Data) -> Data:
-    state = {k: v for k, v in part["state"].items() if v is not None}
-    status = state["status"]
+    status = part["state"]["status"]
+    state = STATES[status].without_nulls(part["state"])
     if status == "pending":
         state.setdefault("raw", "")
     elif status == "running":
@@ -187,12 +186,9 @@ def _state(part: Data, message: Data) -> Data:
         state.setdefault("metadata", {})
         if state.get("attachments"):
             state["attachments"] = [_attachment(one, part) for one in state["attachments"]]
-    times = state.get("time")
-    if times:
-        state["time"] = {k: v for k, v in times.items() if v is not None}
     return state
 
 
 def _attachment(file: Data, part: Data) -> Data:
     owner = {"id": part["id"], "sessionID": part["sessionID"], "messageID": part["messageID"], "type": "file"}
-    return {**{k: v for k, v in file.items() if v is not None}, **{k: file.get(k) or v for k, v in owner.items()}}
+    return {**file, **{k: file.get(k) or v for k, v in owner.items()}}

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from .checks import (
-    Check,
+    Each,
+    Keys,
     SessionFileError,
-    each,
+    anything,
     flag,
     identifier,
-    keys,
     moment,
     number,
     one_of,
@@ -27,17 +27,22 @@ from .checks import (
 
 SESSION, MESSAGE, PART = identifier("ses"), identifier("msg"), identifier("prt")
 
-_SPAN = keys({"start": moment}, {"end": moment})
-_TOKENS = keys(
+_SPAN = Keys({"start": moment}, {"end": moment})
+_TOKENS = Keys(
     {"input": number, "output": number},
-    {"total": number, "reasoning": number, "cache": keys({}, {"read": number, "write": number})},
+    {"total": number, "reasoning": number, "cache": Keys({}, {"read": number, "write": number})},
 )
-_MODEL = keys({"providerID": text, "modelID": text}, {"variant": text})
-_FILE = keys({"mime": text, "url": text}, {"filename": text, "source": record})
-_RULE = keys({"permission": text, "pattern": text, "action": one_of("allow", "deny", "ask")})
+_MODEL = Keys({"providerID": text, "modelID": text}, {"variant": text})
+_OWNED = {"id": anything, "sessionID": anything, "messageID": anything, "type": anything}
+_FILE = Keys({"mime": text, "url": text}, {"filename": text, "source": record, **_OWNED})
+_RULE = Keys({"permission": text, "pattern": text, "action": one_of("allow", "deny", "ask")})
 
-INFO = keys(
-    {"id": SESSION, "title": text, "time": keys({"created": moment}, {"updated": moment})},
+INFO = Keys(
+    {
+        "id": SESSION,
+        "title": text,
+        "time": Keys({"created": moment}, {"updated": moment, "compacting": anything, "archived": anything}),
+    },
     {
         "slug": text,
         "projectID": text,
@@ -45,66 +50,92 @@ INFO = keys(
         "path": text,
         "parentID": SESSION,
         "agent": text,
-        "model": keys({"id": text, "providerID": text}, {"variant": text}),
+        "model": Keys({"id": text, "providerID": text}, {"variant": text}),
         "version": text,
         "summary": record,
         "cost": number,
         "tokens": _TOKENS,
         "metadata": record,
-        "permission": each(_RULE),
-        "revert": keys({"messageID": MESSAGE}, {"partID": PART, "snapshot": text, "diff": text}),
+        "workspaceID": anything,
+        "share": anything,
+        "permission": Each(_RULE),
+        "revert": Keys({"messageID": MESSAGE}, {"partID": PART, "snapshot": text, "diff": text}),
     },
 )
 
-_USER = keys(
-    {"time": keys({"created": moment})},
-    {"agent": text, "model": _MODEL, "system": text, "tools": record, "format": record},
+_ERROR_DATA = Keys(
+    {},
+    {
+        "message": anything,
+        "providerID": anything,
+        "retries": anything,
+        "ref": anything,
+        "statusCode": anything,
+        "isRetryable": anything,
+        "responseHeaders": anything,
+        "responseBody": anything,
+        "metadata": anything,
+    },
 )
-_ASSISTANT = keys(
-    {"time": keys({"created": moment}, {"completed": moment})},
+
+USER = Keys(
+    {"time": Keys({"created": moment})},
+    {
+        "agent": text,
+        "model": _MODEL,
+        "system": text,
+        "tools": record,
+        "format": record,
+        "summary": anything,
+        "variant": anything,
+    },
+)
+ASSISTANT = Keys(
+    {"time": Keys({"created": moment}, {"completed": moment})},
     {
         "parentID": text,
         "agent": text,
         "mode": text,
         "providerID": text,
         "modelID": text,
-        "path": keys({}, {"cwd": text, "root": text}),
+        "path": Keys({}, {"cwd": text, "root": text}),
         "cost": number,
         "tokens": _TOKENS,
         "finish": text,
-        "error": keys({"name": text}, {"data": record}),
+        "error": Keys({"name": text}, {"data": _ERROR_DATA}),
         "variant": text,
+        "summary": anything,
+        "structured": anything,
     },
 )
 
-_STATES: dict[str, Check] = {
-    "pending": keys({"input": record}, {"raw": text}),
-    "running": keys({"input": record}, {"title": text, "metadata": record, "time": keys({"start": moment})}),
-    "completed": keys(
-        {"input": record, "output": text, "time": keys({"start": moment, "end": moment}, {"compacted": moment})},
-        {"title": text, "metadata": record, "attachments": each(_FILE)},
+STATES: dict[str, Keys] = {
+    "pending": Keys({"input": record}, {"raw": text}),
+    "running": Keys({"input": record}, {"title": text, "metadata": record, "time": Keys({"start": moment})}),
+    "completed": Keys(
+        {"input": record, "output": text, "time": Keys({"start": moment, "end": moment}, {"compacted": moment})},
+        {"title": text, "metadata": record, "attachments": Each(_FILE)},
     ),
-    "error": keys(
-        {"input": record, "error": text, "time": keys({"start": moment, "end": moment})}, {"metadata": record}
+    "error": Keys(
+        {"input": record, "error": text, "time": Keys({"start": moment, "end": moment})}, {"metadata": record}
     ),
 }
 
-_PARTS: dict[str, Check] = {
-    "text": keys({"text": text}, {"synthetic": flag, "ignored": flag, "time": _SPAN, "metadata": record}),
-    "reasoning": keys({"text": text}, {"time": _SPAN, "metadata": record}),
+PARTS: dict[str, Keys] = {
+    "text": Keys({"text": text}, {"synthetic": flag, "ignored": flag, "time": _SPAN, "metadata": record}),
+    "reasoning": Keys({"text": text}, {"time": _SPAN, "metadata": record}),
     "file": _FILE,
-    "tool": keys({"callID": text, "tool": text, "state": keys({"status": one_of(*_STATES)})}, {"metadata": record}),
-    "step-start": keys({}, {"snapshot": text}),
-    "step-finish": keys({}, {"reason": text, "snapshot": text, "cost": number, "tokens": _TOKENS}),
-    "snapshot": keys({"snapshot": text}),
-    "patch": keys({"hash": text, "files": each(text)}),
-    "agent": keys({"name": text}, {"source": record}),
-    "subtask": keys({"prompt": text, "description": text, "agent": text}, {"model": _MODEL, "command": text}),
-    "compaction": keys({}, {"auto": flag, "overflow": flag, "tail_start_id": MESSAGE}),
-    "retry": keys({"attempt": number, "error": record}, {"time": keys({"created": moment})}),
+    "tool": Keys({"callID": text, "tool": text, "state": Keys({"status": one_of(*STATES)})}, {"metadata": record}),
+    "step-start": Keys({}, {"snapshot": text}),
+    "step-finish": Keys({}, {"reason": text, "snapshot": text, "cost": number, "tokens": _TOKENS}),
+    "snapshot": Keys({"snapshot": text}),
+    "patch": Keys({"hash": text, "files": Each(text)}),
+    "agent": Keys({"name": text}, {"source": record}),
+    "subtask": Keys({"prompt": text, "description": text, "agent": text}, {"model": _MODEL, "command": text}),
+    "compaction": Keys({}, {"auto": flag, "overflow": flag, "tail_start_id": MESSAGE}),
+    "retry": Keys({"attempt": number, "error": record}, {"time": Keys({"created": moment})}),
 }
-PART_TYPES = frozenset(_PARTS)
-"""Types of parts that 1.18.33 knows."""
+"""The parts that 1.18.33 knows, by their type."""
 
 
 def check_session(data: Any) -> None:
@@ -120,36 +151,36 @@ def check_session(data: Any) -> None:
             "`opencode export` and `%sessions export` write such files."
         )
     INFO(data["info"], "info")
-    each(record)(data["messages"], "messages")
+    Each(record)(data["messages"], "messages")
     seen: dict[str, str] = {}
     for index, message in enumerate(data["messages"]):
         where = f"messages[{index}]"
-        keys({"info": record, "parts": each(record)})(message, where)
+        Keys({"info": record, "parts": Each(record)})(message, where)
         _check_message(message["info"], data["info"]["id"], f"{where}.info", seen)
         for place, part in enumerate(message["parts"]):
             _check_part(part, message["info"], f"{where}.parts[{place}]", seen)
 
 
 def _check_message(info: dict[str, Any], session: str, where: str, seen: dict[str, str]) -> None:
-    keys({"id": MESSAGE, "sessionID": SESSION, "role": one_of("user", "assistant")})(info, where)
+    Keys({"id": MESSAGE, "sessionID": SESSION, "role": one_of("user", "assistant")})(info, where)
     if info["sessionID"] != session:
         raise wrong(f"{where}.sessionID", f"the session's id {session}", info["sessionID"])
     _once(info["id"], where, seen)
-    (_USER if info["role"] == "user" else _ASSISTANT)(info, where)
+    (USER if info["role"] == "user" else ASSISTANT)(info, where)
 
 
 def _check_part(part: dict[str, Any], message: dict[str, Any], where: str, seen: dict[str, str]) -> None:
-    keys({"id": PART, "type": text})(part, where)
+    Keys({"id": PART, "type": text})(part, where)
     _once(part["id"], where, seen)
     for key, owner in (("sessionID", message["sessionID"]), ("messageID", message["id"])):
         if part.get(key, owner) != owner:
             raise wrong(f"{where}.{key}", f"the id {owner} of what it is in", part[key])
-    known = _PARTS.get(part["type"])
+    known = PARTS.get(part["type"])
     if known is None:
         return
     known(part, where)
     if part["type"] == "tool":
-        _STATES[part["state"]["status"]](part["state"], f"{where}.state")
+        STATES[part["state"]["status"]](part["state"], f"{where}.state")
 
 
 def _once(id: str, where: str, seen: dict[str, str]) -> None:
