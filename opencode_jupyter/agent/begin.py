@@ -105,8 +105,8 @@ async def _model(run: Run) -> Model:
         wanted = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
         if isinstance(wanted, str) and wanted.startswith("scripted") and wanted.endswith(".py"):
             raise ModelError(
-                f"the model that is set, {wanted}, is a Python file, which runs code: only who prompts may name it. "
-                f"Do so with -m {wanted}",
+                f"the configured model, {wanted}, is a Python file, which runs code: name it "
+                f"in the prompt: -m {wanted}",
                 "setup",
             )
     if wanted is None:

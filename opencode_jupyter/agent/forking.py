@@ -54,7 +54,7 @@ def _place(messages: list[dict[str, Any]], at: str | int | Message | None, sessi
         return count
     if isinstance(at, int) and not isinstance(at, bool):
         if not -count <= at <= count:
-            raise InvalidArgumentsError(f"{session.title!r} has {count} messages; there is none at {at}.")
+            raise InvalidArgumentsError(f"{session.title!r} has {count} messages; none has the number {at}.")
         return at % count if at < 0 else at
     wanted = at.id if isinstance(at, Message) else str(at)
     for index, message in enumerate(messages):

@@ -244,7 +244,7 @@ class _Loop:
         """Ask for the answer in its form once more; False if that was done often enough."""
         run = self.run
         if self.nudged >= NUDGES:
-            text = "the model did not give its answer in the form that was asked for"
+            text = "the model did not give its answer in the requested form"
             raise ModelError(
                 f"{text}; what it said: {message.text[:500]}", "protocol", provider=run.model.info.provider
             )

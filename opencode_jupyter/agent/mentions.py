@@ -29,7 +29,7 @@ def mention_parts(workspace: Workspace, message: Message, text: str) -> list[dic
     if parts:
         names = ", ".join(part["name"] for part in parts)
         said = (
-            f"The user wants a sub-agent to do this: call the task tool with subagent_type {names} and word its prompt"
+            f"The user wants a sub-agent to do this: call the task tool with subagent_type {names} and write its prompt"
         )
         parts.append(new_part(message, "text", text=said, synthetic=True))
     return parts

@@ -122,7 +122,7 @@ async def unrevert(workspace: Workspace, session: Session, *, force: bool = Fals
     mark = session.extra.get(KEY)
     old = _marked(session)
     if mark is None or old is None:
-        raise ToolError("Nothing was taken back in this session, or a prompt has come after it.")
+        raise ToolError("Nothing was reverted in this session, or a prompt has been sent since.")
     done = Reverted(messages=len(session.messages) - old.message - bool(old.part))
     await _move(workspace, session, old, None, mark.get("snapshot"), force, done)
     _unmark(workspace, session)
@@ -283,12 +283,12 @@ async def _move(
     snapshots = workspace.service(Snapshots)
     problem = snapshots.why_not()
     if problem is not None:
-        done.note = f"The files were not put back: {problem}."
+        done.note = f"The files were not restored: {problem}."
         return None
     try:
         moved = await snapshots.work(lambda shadow: move(shadow, hidden, hide, snapshot, force))
     except ToolError as error:
-        raise ToolError(f"{error} With files=False the messages alone are taken back.") from error
+        raise ToolError(f"{error} With files=False only the messages are reverted.") from error
     done.files, done.kept, done.diff = moved.files, moved.kept, moved.diff
     return moved
 
@@ -308,7 +308,7 @@ def _by_hand(
     problem = workspace.service(Snapshots).why_not()
     wrote = any(_changed_files(message) for message in session.messages[(new or old or _Point(0)).message :])
     if problem is not None and wrote:
-        done.note = f"Only what tools wrote in this kernel can be put back here: {problem}."
+        done.note = f"Only changes that tools made in this kernel can be undone here: {problem}."
 
 
 def _call_ids(workspace: Workspace, session: Session, point: _Point) -> Iterator[str]:

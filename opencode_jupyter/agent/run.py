@@ -131,7 +131,7 @@ class Run:
             ToolError: there is no such agent, or the session is at work already.
         """
         if self._loop is not None:
-            raise ToolError("this run has begun already; await it, or make a new one with sessions.prompt(...)")
+            raise ToolError("this run has already started; await it, or create a new one with sessions.prompt(...)")
         from .loop import work  # here: what it needs is only loaded when there is something to do
 
         self._loop = asyncio.get_running_loop()

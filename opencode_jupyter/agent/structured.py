@@ -14,10 +14,10 @@ from ..core.tool import Bound, Definition, Tool
 
 NAME = "StructuredOutput"
 DESCRIPTION = (
-    "Give your final answer in the form that the user asked for. Call this once, when all other work is done; "
-    "the conversation ends with it."
+    "Give your final answer in the form that the user requested. Call this once, after all other work; "
+    "it ends the conversation."
 )
-NUDGE = f"Your answer has to be given by calling the {NAME} tool. Call it now."
+NUDGE = f"Your answer must be given by calling the {NAME} tool. Call it now."
 DEFINITIONS = ("$defs", "definitions")
 """Where a schema keeps what its references lead to; these start at the top, so it has to stay there."""
 NUDGES = 2

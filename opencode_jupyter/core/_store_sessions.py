@@ -48,7 +48,7 @@ def listed(connection: sqlite3.Connection, directory: str | None, limit: int | N
 
 
 def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
-    """Infos of sessions whose id is `name`, else begins with it (``ses_`` may be left out), else whose title it is."""
+    """Infos of sessions whose id is `name`, else begins with it (``ses_`` optional), else whose title it is."""
     wanted = rows.text_of(name) or ""
     if not wanted:
         return []

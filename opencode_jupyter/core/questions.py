@@ -117,7 +117,7 @@ class QuestionService:
         Args:
             request_id: which.
             answers: for each question, in order, a list of labels or own words (or one as a plain text); questions
-                at the end may be left out. For a single question its one answer as a plain text will do.
+                at the end optional. For a single question its one answer as a plain text will do.
             by: through which way the answer came.
 
         Returns:

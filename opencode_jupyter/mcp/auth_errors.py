@@ -50,7 +50,7 @@ class NeedsScopeError(AuthError):
 
     def __init__(self, server: str, scope: str) -> None:
         super().__init__(
-            f"{server} wants leave for more than was given ({scope}); to give it: %mcp auth {server}",
+            f"{server} requests more access than was granted ({scope}); to grant it: %mcp auth {server}",
             server=server,
         )
 

@@ -65,10 +65,10 @@ class Callbacks:
             call = running.get() or self._newest(connection.spec.name)
             page = not isinstance(params, ElicitRequestFormParams)
             if page and self._workspace.config.get("experimental", PAGES) is not True:
-                connection.log.add(f"wanted a page opened and was refused: {params.message}", "client")
+                connection.log.add(f"requested to open a page and was refused: {params.message}", "client")
                 return ElicitResult(action="decline")
             if call is None:
-                return ErrorData(code=INVALID_REQUEST, message="there is no call in which a person could be asked")
+                return ErrorData(code=INVALID_REQUEST, message="no call is running in which a person could be asked")
             if isinstance(params, ElicitRequestFormParams):
                 return await self._form(
                     connection.spec.name, params.message, forms.fields(params.requested_schema), call

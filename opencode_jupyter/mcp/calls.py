@@ -95,14 +95,14 @@ class Running:
         except RuntimeError as error:  # the SDK's word for a result that does not fit the tool's own output schema
             raise McpError(server, f"the MCP server {server}: {error}") from error
         except Exception as error:
-            raise McpError(server, f"the MCP server {server} could not be asked: {words_of(error)}") from error
+            raise McpError(server, f"the MCP server {server} could not be reached: {words_of(error)}") from error
         finally:
             connection.running.remove(self)
             running.reset(token)
         raise McpError(
             server,
             f"the MCP server {server} did not answer within {self.limit:g} s{self._reached}; "
-            f'"timeout" (in ms) of its entry in the configuration gives it more',
+            f'"timeout" (in ms) of its entry in the configuration allows more',
         )
 
     def _heard(self) -> None:

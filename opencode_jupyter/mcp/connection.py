@@ -383,7 +383,7 @@ class Connection:
                 async for _ in events:
                     self.relist_soon()
         except Exception as error:
-            self.log.add(f"changes of its tools can't be heard: {words_of(error)}", "client")
+            self.log.add(f"changes of its tools cannot be received: {words_of(error)}", "client")
 
 
 def fingerprints(tools: list[Tool]) -> dict[str, str]:

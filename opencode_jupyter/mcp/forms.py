@@ -60,7 +60,7 @@ class Field:
         text = str(schema.get("title") or self.name).strip() or "?"
         if schema.get("description"):
             text += f": {schema['description']}"
-        hints = [] if self.required else ["may be left out"]
+        hints = [] if self.required else ["optional"]
         hints += [f"{schema[key]} {word}" for key, word in _LIMITS if key in schema]
         if "default" in schema:
             hints.append(f"usually {schema['default']}")

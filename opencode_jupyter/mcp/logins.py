@@ -107,7 +107,7 @@ class Login:
             status = await self._knock()
             if self.url:
                 if status in (401, 403):
-                    text = f"{self.server} refuses the login it has just given ({status}); its logs may say why."
+                    text = f"{self.server} refuses the login it has just granted ({status}); its logs may say why."
                     raise LoginFailedError(text, server=self.server)
                 said = f"Logged in at {self.server}."
             elif status in (401, 403):
@@ -170,7 +170,7 @@ class Logins:
         if not spec.url:
             raise AuthError(f"{spec.name} is a program on this machine; it takes no logins.", server=spec.name)
         if spec.oauth is False:
-            raise AuthError(f'{spec.name} takes no logins: the config says "oauth": false.', server=spec.name)
+            raise AuthError(f'{spec.name} does not use logins: the config says "oauth": false.', server=spec.name)
         await self.give_up(spec.name)
         before = self._given_up[spec.name]
         store = token_store(self._workspace)
@@ -221,7 +221,7 @@ class Logins:
 
 
 def _given_up(server: str) -> LoginFailedError:
-    return LoginFailedError(f"The login at {server} was given up.", server=server)
+    return LoginFailedError(f"The login at {server} was cancelled.", server=server)
 
 
 def _own_headers(spec: RemoteServer) -> dict[str, str]:

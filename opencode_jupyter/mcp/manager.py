@@ -384,7 +384,7 @@ class McpServers:
                 async with asyncio.timeout(connection.limit):
                     return list(await ask(connection.spec.name, await connection.client()))
             except Exception as error:
-                connection.log.add(f"could not be asked what it offers: {words_of(error)}", "client")
+                connection.log.add(f"could not list its tools: {words_of(error)}", "client")
                 return []
 
         return [item for items in await asyncio.gather(*(one(c) for c in up)) for item in items]

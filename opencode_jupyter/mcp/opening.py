@@ -227,11 +227,11 @@ def program(command: str, cwd: str, env: dict[str, str], server: str) -> str:
     if os.sep in command:
         path = Path(cwd) / command
         if not os.access(path, os.X_OK) or path.is_dir():
-            raise McpError(server, f"{path} is not there, or is no program")
+            raise McpError(server, f"{path} does not exist, or is not a program")
         return str(path)
     found = shutil.which(command, path=env.get("PATH")) or shutil.which(command, path=str(Path(sys.executable).parent))
     if found is None:
-        raise McpError(server, f"the command {command} was not found; install it, or give its whole path")
+        raise McpError(server, f"the command {command} was not found; install it, or use its full path")
     return found
 
 

@@ -86,7 +86,9 @@ class Redirect:
             raise LoginFailedError("The login has not come so far; try again in a moment.")
         if "code=" not in text and "error=" not in text:
             if not text or any(c.isspace() for c in text) or "://" in text:
-                raise LoginFailedError("That address has no code in it; paste the one the browser ended at, whole.")
+                raise LoginFailedError(
+                    "That address contains no code; paste the complete address the browser ended at."
+                )
             # A code typed into the cell of whoever began the login: there is nobody to confuse with.
             self._settle(Answer(text, self._state))
             return
@@ -104,7 +106,7 @@ class Redirect:
             return await asyncio.wait_for(asyncio.shield(self._answer), seconds)
         except TimeoutError:
             raise LoginFailedError(
-                f"No answer came in {seconds:g} s; the login was given up. If the page did not know this program: "
+                f"No answer came in {seconds:g} s; the login was cancelled. If the page did not know this program: "
                 "%mcp auth NAME --forget, then again"
             ) from None
 
@@ -126,7 +128,7 @@ class Redirect:
         """Take an answer's fields; why not, if it is none."""
         state = query.get("state", [""])[0]
         if self._state is None or not secrets.compare_digest(_bytes(state), _bytes(self._state)):
-            return "This is the answer of another login, or of one that is over. Begin again: %mcp auth NAME"
+            return "This is the answer of another login, or of one that has ended. Start again: %mcp auth NAME"
         issuer = query["iss"][0] if query.get("iss") else None
         if "error" in query:
             told = [query[key][0] for key in ("error", "error_description") if query.get(key)]
@@ -136,7 +138,7 @@ class Redirect:
             return f"The login was refused: {line}"
         code = query.get("code", [""])[0]
         if not code:
-            return "There is no code in this answer. Begin again: %mcp auth NAME"
+            return "There is no code in this answer. Start again: %mcp auth NAME"
         self._settle(Answer(code, state, issuer))
         return ""
 

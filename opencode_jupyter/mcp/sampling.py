@@ -66,7 +66,7 @@ def sampling(workspace: Workspace, connection: Connection, call_of: Callable[[],
             return ErrorData(code=INVALID_REQUEST, message="there is no call that this request could belong to")
         call.sampled += 1
         if call.sampled > MOST:
-            return ErrorData(code=INVALID_REQUEST, message=f"a call may ask for {MOST} answers of a model, no more")
+            return ErrorData(code=INVALID_REQUEST, message=f"a call may request at most {MOST} answers of a model")
         try:
             turns = _turns(params.messages)
         except ValueError as error:

@@ -42,7 +42,7 @@ def substitute(value: Any, folder: Path, home: Path, env: Mapping[str, str] | No
             return own[name]
         if name.startswith("input:"):
             raise UnsetVariableError(
-                f"it asks for an input ({found[0]}), which only VS Code asks for; "
+                f"it requests an input ({found[0]}), which only VS Code supports; "
                 "write ${env:NAME} there and set that variable"
             )
         name = name.removeprefix("env:")

@@ -159,7 +159,7 @@ class Wire:
         elif self._receive.statistics().current_buffer_used >= BACKLOG:
             self._dropped += 1
             if self._dropped in (1, 10, 100) or self._dropped % 1000 == 0:
-                self._log.add(f"sends faster than it can be heard: {self._dropped} messages were dropped", "client")
+                self._log.add(f"sends faster than its messages can be handled: {self._dropped} were dropped", "client")
             return
         self._put(message)
 

@@ -63,7 +63,7 @@ def permission_form(request: PermissionRequest, tool: str) -> types.ElicitReques
         },
         FEEDBACK: {
             "type": "string",
-            "title": "Word to the model",
+            "title": "Reason (sent to the model)",
             "description": "Only with Deny: why not, or what to do instead",
         },
     }

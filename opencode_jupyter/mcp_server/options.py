@@ -69,15 +69,15 @@ def add_command(commands: Commands) -> None:
         type=_names,
         default=(),
         metavar="LIST",
-        help="which tools are offered, and so may run at all: names or patterns with commas, -NAME takes one away, "
-        "+NAME adds one to the usual ones (write --tools=-bash). Default: what a model is offered",
+        help="which tools are available: names or patterns separated by commas, -NAME removes one, "
+        "+NAME adds one to the defaults (write --tools=-bash). Default: the tools a model has",
     )
     mcp.add_argument(
         "--ask",
         choices=("elicit", "deny"),
         default="elicit",
-        help="when a call needs permission: ask the person through the client (elicitation), or refuse. A client that "
-        "can't ask gets the refusal too, with the rule that would allow the call (default: elicit)",
+        help="when a call needs permission: ask the person through the client (elicitation), or refuse. A client "
+        "without elicitation gets the refusal too, with the rule that would allow the call (default: elicit)",
     )
     mcp.add_argument(
         "--allow",
@@ -90,7 +90,7 @@ def add_command(commands: Commands) -> None:
     )
     mcp.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="how long a call may take (default: no limit)")
     mcp.add_argument("--data-dir", type=Path, metavar="DIR", help="where saved outputs go (default: your data folder)")
-    mcp.add_argument("--verbose", action="store_true", help="tell more on standard error")
+    mcp.add_argument("--verbose", action="store_true", help="log more on standard error")
     mcp.set_defaults(run=_run)
 
 

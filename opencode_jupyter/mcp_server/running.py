@@ -129,7 +129,7 @@ class RunningCall:
         if context is None:
             return await self._ask_later(form)  # parked: it is asked with the next answer
         if not can_ask(context.session.client_capabilities):
-            raise CantAskError("the client can't ask a person (it has no elicitation)")
+            raise CantAskError("the client cannot ask a person (it does not support elicitation)")
         if context.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return await self._ask_later(form)
         if not context.session.can_send_request:
@@ -172,7 +172,7 @@ class RunningCall:
             try:
                 await context.session.report_progress(float(self._steps), message=said or None)
             except Exception:
-                log.debug("progress could not be told", exc_info=True)
+                log.debug("progress could not be reported", exc_info=True)
                 return
 
 

@@ -137,7 +137,7 @@ class ToolServer:
             running = self._parked.take(params.request_state, key)
             if running is None:
                 raise MCPError(
-                    code=types.INVALID_PARAMS, message="No such call waits for answers (any more); call the tool again"
+                    code=types.INVALID_PARAMS, message="No such call waits for answers (anymore); call the tool again"
                 )
             running.answer(params.input_responses)
         else:

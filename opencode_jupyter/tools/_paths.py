@@ -106,7 +106,7 @@ def not_found(path: Path) -> ToolError:
     except OSError:
         names = []
     if path.name in names and path.is_symlink():
-        return ToolError(f"File not found: {path} is a symbolic link to {os.readlink(path)}, which is not there.")
+        return ToolError(f"File not found: {path} is a symbolic link to {os.readlink(path)}, which does not exist.")
     near = [str(path.parent / name) for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
     if not near:
         return ToolError(f"File not found: {path}")

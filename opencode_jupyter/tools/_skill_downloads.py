@@ -68,7 +68,7 @@ class SkillDownloads:
         except TimeoutError:
             log.warning("the skills of %s did not come within %g s", url, SECONDS)
         except ToolError as error:
-            log.warning("the skills of %s can't be had: %s", url, error)
+            log.warning("the skills of %s cannot be downloaded: %s", url, error)
         kept = [path.parent for path in sorted(folder.glob(f"*/{FILE}"))]
         return kept, time.monotonic() + RETRY
 
@@ -105,7 +105,7 @@ def _entries(data: bytes, url: str) -> Iterator[tuple[str, list[str]]]:
         name = entry.get("name") if isinstance(entry, dict) else None
         files = entry.get("files") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(files, list):
-            log.warning("%s offers a skill that is left out: its name is %r", url, name)
+            log.warning("%s has a skill that is ignored: its name is %r", url, name)
         elif len(files) > MOST_FILES or not all(isinstance(file, str) and _is_below(file) for file in files):
             log.warning("%s offers the skill %s with files that are none of its folder, or too many", url, name)
         elif FILE not in files:

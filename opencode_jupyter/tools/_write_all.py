@@ -128,10 +128,10 @@ def _check(ctx: ToolContext, one: Result) -> None:
     """
     if one.link is not None:
         if not one.path.is_symlink() or str(one.path.readlink()) != one.link:
-            raise ToolError(f"{one.named} leads to another file than when permission was asked for. Try again.")
+            raise ToolError(f"{one.named} points to another file than when permission was requested. Try again.")
         return
     if _paths.real(one.path) != one.path:
-        raise ToolError(f"{one.named} leads to another file than when permission was asked for. Try again.")
+        raise ToolError(f"{one.named} points to another file than when permission was requested. Try again.")
     found = _paths.status(one.path)
     if (found is None) != (one.before is None) or (found is not None and _writing.load(one.path) != one.before):
         known = ctx.workspace.files.get(ctx.session_id, one.path)

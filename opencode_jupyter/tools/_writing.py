@@ -84,7 +84,7 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
     def work() -> Change | None:
         found = _paths.status(path)
         if _paths.real(path) != place:
-            raise ToolError(f"{path} leads to another file than when permission was asked for. Try again.")
+            raise ToolError(f"{path} points to another file than when permission was requested. Try again.")
         if (found is None) != (before is None) or load(path) != before:
             known = workspace.files.get(ctx.session_id, path)
             modified = found.st_mtime_ns if found is not None else 0

@@ -52,7 +52,9 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run a shell command."""
     limit = _limit(args.timeout)
     if "\0" in args.command:
-        raise ToolError("The command has a NUL character, which no program can be given; write $'\\0' or use a file.")
+        raise ToolError(
+            "The command has a NUL character, which cannot be passed to a program; write $'\\0' or use a file."
+        )
     cwd = ctx.directory
     if args.workdir:
         cwd = _folder(ctx, args.workdir)
@@ -157,7 +159,7 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
         if folder.exists():
             raise ToolError(f"workdir is not a folder: '{folder}'")
         error = ToolError(f"NotFound: FileSystem.access ({folder})")  # OpenCode's words
-        error.add_note("There is no such folder. Give one that is there as workdir, or make it first.")
+        error.add_note("This folder does not exist. Pass an existing folder as workdir, or create it first.")
         raise error
     return folder
 

@@ -60,7 +60,7 @@ class Parameters(Arguments):
 async def codesearch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Code found by what it does, on the web or in this project."""
     if not args.query.strip():
-        raise ToolError("query is required: say in words what the code does")
+        raise ToolError("query is required: describe what the code does")
     await ctx.ask("codesearch", [args.query], ["*"], {"query": args.query, "tokensNum": args.tokens_num})
     ctx.proceed()
     title = f"Code search: {printable(args.query)}"
@@ -121,7 +121,7 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
     if project.listing.engine != "ripgrep":
         metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
     if not found:
-        advice = "Try other words for what it does, or grep for a text that must stand in it."
+        advice = "Describe it in other words, or grep for a text that it must contain."
         notes.insert(0, f"No code found in this project's {files:,} files. {advice}")
         return ToolResult(title, "\n\n".join(notes), metadata, records=[])
     shown = _shown(ctx, root, found, budget - sum(map(len, notes)))

@@ -148,7 +148,7 @@ def _merged(name: str, entry: Mapping[str, Any], builtin: Formatter | None) -> F
     )
     if not good:
         log.warning(
-            'formatter.%s is left out: it needs "command" and "extensions", lists of texts such as ["black", "$FILE"] '
+            'formatter.%s is ignored: it needs "command" and "extensions", lists of texts such as ["black", "$FILE"] '
             'and [".py"]',
             name,
         )
@@ -171,7 +171,7 @@ def _check(formatter: Formatter, place: Place) -> bool:
     try:
         return find(formatter.command[0], place.directory) is not None and formatter.enabled(place)
     except Exception:
-        log.exception("whether the formatter %s is wanted can't be told", formatter.name)
+        log.exception("cannot tell whether the formatter %s is configured", formatter.name)
         return False
 
 

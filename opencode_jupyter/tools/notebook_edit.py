@@ -39,7 +39,7 @@ class Parameters(Arguments):
     cell: str | int | None = Field(
         None, description="The cell: its id, or its index counted from 0. For insert: the cell to insert after"
     )
-    index: Number | None = Field(None, description="Where the cell will stand, from 0 (move, insert); -1 is the end")
+    index: Number | None = Field(None, description="The cell's new position, from 0 (move, insert); -1 is the end")
     cell_type: CellType | None = Field(None, description="The type of a new cell, or a new type for a replaced one")
     old_string: str | None = Field(None, description="Instead of newSource: the text to replace within the cell")
     new_string: str | None = Field(None, description="Instead of newSource: the text to replace oldString with")
@@ -98,8 +98,8 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
             where, made = await _plan(ctx, path, wanted)
             if made.patch != asked.patch:
                 raise ToolError(
-                    f"Conflict: {path} was opened or closed in JupyterLab while permission was asked for, and the cell "
-                    "is another one there. Nothing was changed. Read it with notebook_read and try again."
+                    f"Conflict: {path} was opened or closed in JupyterLab while the call waited for approval, and the "
+                    "cell is another one there. Nothing was changed. Read it with notebook_read and try again."
                 )
         if where.document is not None:
             cells, notes = await _in_document(ctx, path, where, made)
@@ -205,8 +205,8 @@ async def _in_file(ctx: ToolContext, path: Path, place: Path, where: _Where, mad
         notes.append(f"The notebook was not valid before by nbformat and may still not be: {file.problem}")
     if notebooks.front_end is not None and notebooks.front_end.runs(place):
         notes.append(
-            "This is the notebook of the running kernel, and its editor could not be asked: if it is open there, load "
-            "it again from disk (saving it from the editor would undo this change)."
+            "This is the notebook of the running kernel, and its editor could not be reached: if it is open there, "
+            "reload it from disk (saving it from the editor would undo this change)."
         )
     return notes
 
@@ -257,7 +257,7 @@ def _result(ctx: ToolContext, path: Path, made: Plan, opened: bool, notes: list[
         title += f" to {cell.index}"
     said = [f"{title}."]
     if made.operation == "replace" and made.before is not None and cell.outputs:
-        said.append("It keeps the outputs of its last run, which may not fit the new source until it is run again.")
+        said.append("It keeps the outputs of its last run, which may not match the new source until it is run again.")
     said += notes
     output = " ".join(said) + f"\n\n<cells>\n{around(made)}\n</cells>"
     filediff = {

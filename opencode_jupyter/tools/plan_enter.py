@@ -26,7 +26,7 @@ async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
         AGENT,
         f"Switch to the plan agent first, and save a plan at {path}?",
         "Plan Mode",
-        ("The plan agent looks and thinks, and writes nothing but the plan", "Go on with the build agent"),
+        ("The plan agent looks and thinks, and writes nothing but the plan", "Continue with the build agent"),
         f"The user wants a plan first. Work out a plan and write it to {path}; change nothing else.",
     )
     return ToolResult(

@@ -29,7 +29,7 @@ async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
         if there
         else f"Planning is over (nothing was written to {path}). Switch to the build agent and start with the work?",
         "Build Agent",
-        ("The build agent goes on and changes files", "Stay with the plan agent and work on the plan"),
+        ("The build agent continues and changes files", "Stay with the plan agent and work on the plan"),
         (f"The plan in {path} is approved. " if there else "The plan is approved. ")
         + "You may edit files now. Carry out the plan.",
     )

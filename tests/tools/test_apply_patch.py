@@ -354,7 +354,7 @@ async def test_a_link_turned_while_the_ask_waits_is_not_followed(
         return "once"
 
     approver.reply = meanwhile
-    with pytest.raises(ToolError, match="leads to another file"):
+    with pytest.raises(ToolError, match="points to another file"):
         await patch(workspace, "*** Update File: link", "@@", "-line2")
     assert (tmp_path / "other").read_text() == "line1\nline2\n"
 

@@ -70,7 +70,7 @@ async def test_the_time_limit(workspace: Workspace) -> None:
 async def test_bad_arguments(workspace: Workspace, project: Path) -> None:
     with pytest.raises(ToolError, match=r"Invalid timeout value: -1\. Timeout must be a positive number\."):
         await bash(workspace, "true", timeout=-1)
-    with pytest.raises(ToolError, match=r"^NotFound: FileSystem.access \(.*/none\)\nThere is no such folder\."):
+    with pytest.raises(ToolError, match=r"^NotFound: FileSystem.access \(.*/none\)\nThis folder does not exist\."):
         await bash(workspace, "true", workdir="none")
     (project / "f").touch()
     with pytest.raises(ToolError, match="workdir is not a folder"):

@@ -166,7 +166,7 @@ async def test_bad_arguments(ws: Workspace, arguments: dict[str, Any]) -> None:
 
 
 async def test_an_empty_query(ws: Workspace) -> None:
-    with pytest.raises(ToolError, match="say in words what the code does"):
+    with pytest.raises(ToolError, match="describe what the code does"):
         await search(ws, "  ")
 
 

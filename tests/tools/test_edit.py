@@ -194,7 +194,7 @@ async def test_a_link_turned_while_the_ask_waits_is_not_followed(
         return "once"
 
     approver.reply = meanwhile
-    with pytest.raises(ToolError, match="leads to another file"):
+    with pytest.raises(ToolError, match="points to another file"):
         await edit(workspace, "link", "x", "y")
     assert (tmp_path / "b").read_text() == "x\n"
 

@@ -80,7 +80,7 @@ async def test_schemas_are_those_that_opencode_sends(files: ToolFiles) -> None:
             "map": {"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"type": "boolean"}},
             "exact": {"type": "string", "const": "yes"},
         },
-        # as OpenCode 1.18.33 lists such a tool (GET /experimental/tool): a field with a default may be left out
+        # as OpenCode 1.18.33 lists such a tool (GET /experimental/tool): a field with a default optional
         "required": ["query"],
     }  # fmt: skip
     assert json.loads(await files.call(query="ab")) == {"query": "ab", "count": 5}

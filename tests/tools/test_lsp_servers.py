@@ -107,7 +107,7 @@ async def test_every_operation(opened: Open, project: Path, options: dict[str, A
         symbols = await result("documentSymbol", 1, 1)
         assert [(s["name"], s["selectionRange"]) for s in symbols] == [("one", one), ("two", two)]
         assert symbols[1]["range"]["end"] == {"line": 4, "character": 0}
-        assert [s["name"] for s in await result("workspaceSymbol", 1, 1)] == ["one", "two"]  # kind 26 is left out
+        assert [s["name"] for s in await result("workspaceSymbol", 1, 1)] == ["one", "two"]  # kind 26 is omitted
         assert [i["name"] for i in await result("prepareCallHierarchy", 4, 7)] == ["one"]
         assert [(c["from"]["name"], c["fromRanges"]) for c in await result("incomingCalls", 4, 7)] == [("one", [one])]
         assert [c["to"]["name"] for c in await result("outgoingCalls", 4, 7)] == ["one"]
@@ -185,7 +185,7 @@ async def test_what_cannot_be_asked_says_why(
 async def test_a_server_that_dies_is_an_error_and_is_started_again(opened: Open, project: Path) -> None:
     async with opened(die="textDocument/references") as ws:
         assert (await ask(ws)).metadata["result"]
-        with pytest.raises(ServerFailedError, match=r"toy ended unexpectedly.*the last words.*started again"):
+        with pytest.raises(ServerFailedError, match=r"toy ended unexpectedly.*the last words.*restarted"):
             await ask(ws, "findReferences")
         assert (await ask(ws)).metadata["result"]
         service = ws.service(LanguageServers)

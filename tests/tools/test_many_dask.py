@@ -200,7 +200,7 @@ async def test_asks_reach_the_workspaces_own_approver(tmp_path: Path, client: Cl
     config = {"permission": {"edit": "ask"}, "snapshot": False}
     async with Workspace(tmp_path, config, data_dir=tmp_path / "d", approve=approve) as ws:
         nobody = await ws.map(["write 7"], model=script, client=client, on_ask="reject")
-        assert "Nobody is there" in nobody[0].answer.calls[0].state.error
+        assert "denies every permission request" in nobody[0].answer.calls[0].state.error
         assert not asked
         results = await ws.map([f"write {i}" for i in range(6)], model=script, client=client, concurrency=1)
         assert not results.errors
@@ -318,7 +318,7 @@ async def test_an_evaluation_scored_on_the_workers(ws: Workspace, client: Client
     ("options", "error", "said"),
     [
         ({"client": "tcp://127.0.0.1:1"}, TypeError, "takes a distributed.Client"),
-        ({"model": object()}, TypeError, "given by its name"),
+        ({"model": object()}, TypeError, "given by name"),
     ],
 )
 async def test_what_does_not_go(

@@ -33,7 +33,7 @@ async def servers(project: Path, tmp_path: Path, approver: Approver) -> AsyncIte
     }
 
     def answer(request: QuestionRequest) -> Any:
-        return [[] if "may be left out" in question.question else ["Ada"] for question in request.questions]
+        return [[] if "optional" in question.question else ["Ada"] for question in request.questions]
 
     config = {"mcp": mcp, "permission": {"*": "allow"}}
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver, answer=answer) as ws:

@@ -173,7 +173,7 @@ def test_the_providers_own_types_take_it(format: str) -> None:
 def test_what_a_model_can_not_be_shown_is_said(format: str) -> None:
     body = json.dumps(sent(wire(format, modalities={"input": ["text"]}), *conversation()))
     assert "iVBORw0KGgo=" not in body
-    assert "plot.png (image/png) is left out" in body
+    assert "plot.png (image/png) is omitted" in body
 
 
 @pytest.mark.parametrize("format", ALL)

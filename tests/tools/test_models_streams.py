@@ -257,7 +257,7 @@ async def test_garbage_in_the_middle(tmp_path: Path, format: str) -> None:
     with pytest.raises(ModelError) as error:
         await ask(tmp_path, format, {"raw": ['data: {"choi\n\n']})
     assert error.value.kind == "protocol"
-    assert "can't be read" in str(error.value)
+    assert "cannot be read" in str(error.value)
 
 
 @pytest.mark.parametrize("format", ALL)

@@ -145,7 +145,7 @@ async def test_names_of_other_notebook_tools(workspace: Workspace, project: Path
         ({"operation": "insert", "newSource": "x", "index": 1, "cell": 1}, "not both"),
         ({"operation": "move", "cell": 0}, "index is required"),
         ({"operation": "move", "cell": 0, "index": 3}, "out of range"),
-        ({"operation": "move", "cell": 0, "index": 0}, "stands there already"),
+        ({"operation": "move", "cell": 0, "index": 0}, "is already there"),
         ({"cell": "run", "newSource": "half \ud83d"}, "surrogate"),
     ],
 )

@@ -241,7 +241,7 @@ async def test_what_is_no_notebook(workspace: Workspace, project: Path, content:
 
 async def test_files_that_are_not_there_or_not_files(workspace: Workspace, project: Path) -> None:
     (project / "link.ipynb").symlink_to("gone.ipynb")
-    with pytest.raises(ToolError, match=r"link\.ipynb is a symbolic link to gone\.ipynb, which is not there\."):
+    with pytest.raises(ToolError, match=r"link\.ipynb is a symbolic link to gone\.ipynb, which does not exist\."):
         await workspace.call("notebook_read", {"filePath": "link.ipynb"})
     (project / "link.ipynb").unlink()
     (project / "data.ipynb").write_text("{}")
@@ -263,7 +263,7 @@ async def test_a_notebook_that_is_not_valid_is_read_and_said(workspace: Workspac
     path = save(project / "b.ipynb", code("a", id="same"), code("b", id="0ther"))
     path.write_text(path.read_text().replace("0ther", "same"))
     result = await read(workspace, path)
-    assert "the id same stands for several cells" in result.output
+    assert "several cells have the id same" in result.output
     with pytest.raises(ToolError, match=r"several cells \(0, 1\)"):
         await read(workspace, path, cell="same")
 

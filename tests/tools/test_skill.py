@@ -291,7 +291,7 @@ async def test_an_index_that_is_none(
         for _ in range(2):
             assert (await ws.call("skill", {"name": "local"})).title == "Loaded skill: local"
     assert site.asked == ["/index.json"]  # not asked again at once
-    assert caplog.text.count("can't be had") == 3
+    assert caplog.text.count("cannot be downloaded") == 3
 
 
 async def test_no_other_origin_is_followed(project: Path, tmp_path: Path, site: Site) -> None:

@@ -50,7 +50,7 @@ def test_the_first_prompt_and_the_last_summary_are_always_told() -> None:
         assert text(retold(turns, level)[0]).startswith("the request")
         assert [text(turn) for turn in retold(summarised, level)[:2]] == [SUMMARY_QUESTION, "what was"]
         assert "r" * 50 in text(retold(turns, level)[-1])
-    assert "turns between this and what follows were left out" in text(retold(turns, LEVELS[4])[0])
+    assert "turns were omitted here" in text(retold(turns, LEVELS[4])[0])
     assert retold([], LEVELS[0]) == []
 
 
@@ -67,7 +67,7 @@ def test_a_cut_keeps_the_beginning_and_says_how_much_is_gone(given_text: str, li
     if len(given_text) <= limit:
         assert short == given_text
         return
-    assert f"[... {len(given_text) - limit:,} characters left out ...]" in short
+    assert f"[... {len(given_text) - limit:,} characters omitted ...]" in short
     assert short.startswith(given_text[: limit - limit // 4])
     assert len(short) <= limit + 60
 

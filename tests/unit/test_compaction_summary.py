@@ -152,7 +152,7 @@ async def test_less_is_told_until_it_fits(tmp_path: Path) -> None:
     assert asked == sorted(asked, reverse=True)
     assert asked[-1] <= 6_000
     assert 1 < len(asked) < 5
-    assert "characters left out" in told(model.requests[-2])
+    assert "characters omitted" in told(model.requests[-2])
     assert any(message.info.get("summary") for message in answer.session.messages)
 
 
@@ -224,7 +224,7 @@ async def test_a_window_that_is_full_from_the_start(tmp_path: Path) -> None:
     steps = [request.agent for request in model.requests]
     assert all(steps[i : i + 2] != ["compaction", "compaction"] for i in range(len(steps)))
     assert steps.count("compaction") <= steps.count("build") / 1.5
-    assert any("hardly any room left" in note for note in answer.notes)
+    assert any("almost no context left" in note for note in answer.notes)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ async def test_a_summary_that_fails(tmp_path: Path, turn: dict[str, Any], kind: 
         with pytest.raises(ModelError) as caught:
             await session.prompt("second")
         assert caught.value.kind == kind
-        assert "has to be summarised before it can go on, but fake:m gave no summary: " in str(caught.value)
+        assert "must be summarised to continue, but fake:m gave no summary: " in str(caught.value)
         assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
         model._turns = lambda request: {"text": "Two."}
         assert (await session.prompt("third")).text.strip() == "Two."
@@ -347,4 +347,4 @@ async def test_pictures_are_named(tmp_path: Path) -> None:
     last = model.requests[3].turns[-1]
     assert isinstance(last, Turn)
     assert "second" in words([last])[0][1]
-    assert "[image/png: p.png, left out to save room]" in words([last])[0][1]
+    assert "[image/png: p.png, omitted to save space]" in words([last])[0][1]

@@ -96,7 +96,7 @@ def test_what_another_file_overrules_is_not_written(place: Place) -> None:
     place.write(place.here / "opencode.json", {"mcp": {"far": {"type": "local", "command": ["x"]}}})
     whose: Whose
     for whose in ("project", "user"):
-        with pytest.raises(ToolError, match=r"its type would not count, a/b/opencode.json has the last word"):
+        with pytest.raises(ToolError, match=r"its type would have no effect, because a/b/opencode.json overrides it"):
             files(place).save("far", ENTRY, whose)
     assert not (place.tree / "opencode.json").exists()
     assert not own(place).exists()

@@ -110,7 +110,7 @@ def test_a_key_that_stands_twice_is_told(place: Place) -> None:
     )
     config = place.load()
     assert [(w.path, w.line, w.key) for w in config.warnings] == [(str(path), 5, "permission.bash")]
-    assert "again (first on line 3); only the last one counts" in str(config.warnings[0])
+    assert "repeated here (first on line 3); only the last one takes effect" in str(config.warnings[0])
     assert config.data["permission"] == {"bash": "allow", "read": "ask"}
 
 
@@ -221,7 +221,7 @@ def test_an_error_shows_the_line_as_it_was_written(place: Place) -> None:
     with pytest.raises(ConfigError) as caught:
         place.load()
     first, source, caret = str(caught.value).split("\n")
-    assert "what {env:LINES} stands for does not fit here" in first and caught.value.line == 3
+    assert "the value of {env:LINES} does not fit here" in first and caught.value.line == 3
     assert source[caret.index("^") :] == '{env:LINES}"}'
 
 

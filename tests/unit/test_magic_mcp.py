@@ -104,7 +104,7 @@ def test_a_program_that_fails_says_why(ip: Shell) -> None:
     assert "%mcp logs odd" in repr(table)
     assert "no config found" in ip.run("%mcp logs odd")
     table = ip.run("%mcp add none -- /no/such/program")
-    assert "is not there" in row(table)["note"]
+    assert "does not exist" in row(table)["note"]
 
 
 def test_the_logs_end(ip: Shell) -> None:

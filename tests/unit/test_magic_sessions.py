@@ -134,7 +134,7 @@ def test_titles_name_sessions_too(full: Shell) -> None:
         ("list -n none", "-n wants a whole number above 0, not none"),
         ("list -n", "-n wants a value"),
         (f"fork {MAIN} --at 0", "--at counts from 1"),
-        (f"fork {MAIN} --at 99", "has 5 messages; there is none at 98"),
+        (f"fork {MAIN} --at 99", "has 5 messages; none has the number 98"),
         (f"fork {MAIN} --at msg_x", "has no message msg_x"),
         ("export", "To which file?"),
         (f"export {MAIN} x --jsonl --otel", "not both"),
@@ -146,7 +146,7 @@ def test_titles_name_sessions_too(full: Shell) -> None:
         (f"rename {MAIN} ''", "A title needs a letter"),
         ("delete", "Which sessions?"),
         (f"delete {MAIN} {CHILD}", "Add --yes to do it"),
-        (f"undo {MAIN} --redo", "Nothing was taken back"),
+        (f"undo {MAIN} --redo", "Nothing was reverted"),
     ],
 )
 def test_what_can_not_be_done_is_said(full: Shell, line: str, said: str) -> None:
@@ -270,5 +270,5 @@ def test_undo_takes_back_a_message_and_its_files_and_redo_brings_them_again(ip: 
 
 def test_undo_says_which_files_it_could_not_put_back(full: Shell) -> None:
     # Its snapshots were made on another machine.
-    assert "were not put back" in str(full.run(f"%sessions undo {MAIN}"))
+    assert "were not restored" in str(full.run(f"%sessions undo {MAIN}"))
     full.run(f"%sessions undo {MAIN} --redo")

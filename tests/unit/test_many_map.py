@@ -95,7 +95,7 @@ async def test_outcomes_come_as_they_are_done_and_progress_is_told(ws: Workspace
     assert many.results.texts == ["slow", "quick", "middle"]
     assert await many == many.results
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    with pytest.raises(ToolError, match="begun already"):
+    with pytest.raises(ToolError, match="already started"):
         async for _ in many:
             pass
 
@@ -193,7 +193,7 @@ async def test_who_answers_asks(tmp_path: Path) -> None:
         )
         assert asked == ["workspace edit", "mine edit"]
         assert isinstance(results[1].error, PermissionCorrectedError)
-        assert "Nobody is there" in str(results[1].error)
+        assert "denies every permission request" in str(results[1].error)
         await ws.call("write", {"filePath": "e", "content": "e"})  # the workspace is as it was
         assert asked[2:] == ["workspace edit"]
         assert ws.permissions.approve is here

@@ -103,7 +103,7 @@ def test_claudes_and_vs_codes_files(project: Path, monkeypatch: pytest.MonkeyPat
     assert found["three"].transport == "sse"
     assert "B_NAME is not set" in found["four"].problem
     assert found["five"].command == ("x", str(project), "from outside")
-    assert "only VS Code asks for" in found["six"].problem
+    assert "only VS Code supports" in found["six"].problem
     assert not any(spec.own for spec in found.values())
 
 

@@ -133,7 +133,7 @@ async def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
     ("entry", "said"),
     [
         ({}, "no address"),
-        ({"options": {"baseURL": "localhost:1"}}, "must begin with"),
+        ({"options": {"baseURL": "localhost:1"}}, "must start with"),
         ({"options": {"baseURL": "http://127.0.0.1:99999/v1"}}, "a port is a number"),
         ({"options": {"baseURL": "http://x", "timeout": "soon"}}, "milliseconds"),
         ({"npm": "@ai-sdk/amazon-bedrock", "options": {"baseURL": "http://x"}}, "npm"),

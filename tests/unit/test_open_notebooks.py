@@ -123,9 +123,9 @@ async def test_conflicts_change_nothing(workspace: Workspace, server: Server, pa
     with pytest.raises(ToolError, match=r"Conflict: cell 1 \(id c1\)"):
         await edit(workspace, path, cell="c1", newSource="new")
     page.cells.insert(0, {"id": "n", "cell_type": "code", "source": "", "metadata": {}, "outputs": []})
-    with pytest.raises(ToolError, match="not the one that stood there"):
+    with pytest.raises(ToolError, match="not the same as before"):
         await edit(workspace, path, cell=1, newSource="new")
-    with pytest.raises(ToolError, match="not the one that stood there"):
+    with pytest.raises(ToolError, match="not the same as before"):
         await edit(workspace, path, cell="n", newSource="new")
     page.error = "changed"
     with pytest.raises(ToolError, match="Conflict: the cell was changed in JupyterLab meanwhile"):
@@ -270,7 +270,7 @@ async def test_nobody_there(workspace: Workspace, server: Server, path: Path) ->
     # The notebook of this very kernel may be open in an editor that can't be asked.
     server.running = str(path)
     result = await edit(workspace, path, cell="c1", newSource="newer")
-    assert "load it again from disk" in result.output
+    assert "reload it from disk" in result.output
     assert nbformat.read(path, as_version=4).cells[1].source == "newer"
 
 

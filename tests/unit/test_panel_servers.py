@@ -121,7 +121,7 @@ def test_signing_in_and_out(ip: Shell, page: Page) -> None:
             time.sleep(0.05)
         assert login["url"].startswith(f"{authorization.url}/as/authorize?")
         assert (login["host"], login["comesBack"], login["unencrypted"]) == ("127.0.0.1", True, False)
-        assert "no code in it" in page.ask("server_code", name="far", address="http://x/")["error"]
+        assert "contains no code" in page.ask("server_code", name="far", address="http://x/")["error"]
         back = browse(login["url"], follow=False)
         assert page.ask("server_code", name="far", address=back) == {}
         found = page.wait("far", status="connected", busy="", login=None)
@@ -132,6 +132,6 @@ def test_signing_in_and_out(ip: Shell, page: Page) -> None:
         page.ask("server_sign_in", name="far")
         page.wait("far", busy="signing in")
         assert page.ask("server_cancel", name="far") == {}
-        assert "given up" in page.wait("far", busy="", login=None)["said"]
+        assert "cancelled" in page.wait("far", busy="", login=None)["said"]
         given = [*authorization.access, *authorization.refresh]
         assert given and not any(token in page.answers for token in given)

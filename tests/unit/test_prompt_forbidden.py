@@ -53,7 +53,7 @@ async def test_what_is_denied_and_what_is_not_offered(open_ws: Any) -> None:
     ws = open_ws({"bash": {"*": "allow", "rm *": "deny", "git push*": "ask"}, "webfetch": "deny", "read": "allow"})
     text = said(ws, tools=["read", "bash"])
     assert "- bash: goes through; denied: `rm *`; asks: `git push*`" in text
-    assert "not offered, since a rule denies them whatever they are for: webfetch" in text
+    assert "unavailable, because a rule denies every use of them: webfetch" in text
     assert "read" not in text.replace("read:", "")
 
 

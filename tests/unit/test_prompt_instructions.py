@@ -113,7 +113,7 @@ async def test_what_the_config_names(place: Place) -> None:
     workspace = place.workspace({"instructions": named})
     own = workspace.service(Instructions)
     assert [t.partition("\n")[2] for t in await own.texts()] == ["near", "a.md", "b.md", "mine", "c.txt"]
-    assert own.problems == [f"{place.here / 'missing.md'} is not there; the config's instructions name it"]
+    assert own.problems == [f"{place.here / 'missing.md'} does not exist; the config's instructions name it"]
 
 
 @pytest.mark.anyio
@@ -166,7 +166,7 @@ async def test_what_cannot_be_read_is_named(place: Place, tmp_path: Path) -> Non
     (place.here / "latin.md").write_bytes("caf\xe9".encode("latin-1"))
     own = place.workspace({"instructions": ["folder", "pipe", "latin.md"]}).service(Instructions)
     texts = await own.texts()
-    assert texts[0].endswith("(not given: it is no text)")
+    assert texts[0].endswith("(not included: it is not a text file)")
     assert texts[1].endswith("caf\ufffd")
     assert [problem.partition(" ")[2] for problem in own.problems] == [
         "was not read: it is no text",
@@ -183,8 +183,8 @@ async def test_sizes_are_bounded(place: Place) -> None:
     texts = await own.texts()
     assert sum(map(len, texts)) < instructions.WHOLE + 6 * 400
     assert "cut here: the file has 60,000 bytes" in texts[0]
-    assert "left out here for their length" in texts[-1]
-    assert any("more than 200 kB together" in problem for problem in own.problems)
+    assert "omitted here because of their length" in texts[-1]
+    assert any("larger than 200 kB together" in problem for problem in own.problems)
 
 
 @pytest.mark.anyio

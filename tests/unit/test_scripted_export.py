@@ -77,7 +77,7 @@ LESSON = session(
     answer(
         "m8", {"type": "text", "text": "It is"}, error={"name": "MessageAbortedError", "data": {"message": "stopped"}}
     ),
-    user("m9", "Your answer has to be given by calling the StructuredOutput tool. Call it now.", synthetic=True),
+    user("m9", "Your answer must be given by calling the StructuredOutput tool. Call it now.", synthetic=True),
     answer("m10", {"type": "text", "text": "whole"}),
     user("m11", "taken back"),
     answer("m12", {"type": "text", "text": "never seen"}),

@@ -22,7 +22,7 @@ from tests.support.script_player import Talk
         ("about: x", "line 1, column 1", "needs turns: (for any prompt) or prompts:"),
         ("turnz: [a]", "line 1, column 1", "turnz: is not known in a script (did you mean turns?)"),
         ("5", "line 1, column 1", "a script must be a mapping (name: value), not a number"),
-        ("turns: a", "line 1, column 8", "turns: must be a list (each entry begins with a dash), not a text"),
+        ("turns: a", "line 1, column 8", "turns: must be a list (each entry starts with a dash), not a text"),
         ("turns: []", "line 1, column 8", "turns: is empty"),
         ("turns: [a]\nturns: [b]", "line 2, column 1", "turns is there twice (line 1, column 1 is the first)"),
         ("turns: [a]\nprompts: [{turns: [b]}]", "line 2, column 1", "can't both be there"),

@@ -121,7 +121,7 @@ class Summariser:
         for index in list(self._open):
             self._end(index)
         if finish is None:
-            raise ModelError("the stream ended without a word that it was whole", "cut", provider=provider)
+            raise ModelError("the stream ended before the answer was complete", "cut", provider=provider)
         if finish.reason == "content-filter":
             raise ModelError("the provider's filter held the summary back", "refused", provider=provider)
         if not self._message.text.strip():

@@ -43,7 +43,7 @@ LEVELS: tuple[Level, ...] = (
     Level(100, 60, 500, 0.0),
 )
 """From much to little. The first prompt and the last summary are told at every level."""
-LEFT_OUT = "[{} turns between this and what follows were left out for their length.]"
+LEFT_OUT = "[{} turns were omitted here to save space.]"
 
 
 def retold(turns: Sequence[Turn], level: Level) -> list[Turn]:
@@ -108,4 +108,4 @@ def shortened(text: str, limit: int) -> str:
         return text
     tail = limit // 4
     end = text[-tail:] if tail else ""
-    return f"{text[: limit - tail]}\n[... {len(text) - limit:,} characters left out ...]\n{end}"
+    return f"{text[: limit - tail]}\n[... {len(text) - limit:,} characters omitted ...]\n{end}"

@@ -51,9 +51,9 @@ HOPELESS = (
 )
 
 UNSUMMARISED = (
-    "the conversation has come near its model's window and has to be summarised before it can go on, but {model} gave "
-    "no summary: {error}. Nothing is lost: ask again to try once more. The agent `compaction` of the configuration may "
-    'have another model; {{"compaction": {{"auto": false}}}} goes on without a summary'
+    "the conversation has almost filled its model's context window and must be summarised to continue, but "
+    "{model} gave no summary: {error}. Nothing is lost: prompt again to retry. The agent `compaction` of the "
+    'configuration may have another model; {{"compaction": {{"auto": false}}}} continues without a summary'
 )
 
 
@@ -144,7 +144,7 @@ def _summarised_just_now(run: Run, pending: Message | None) -> bool:
     limit = usable(run.model.info, run.workspace.config.data)
     if not limit or sent <= limit:
         return False
-    note = f"{run.model.info.full} has hardly any room left even after a summary: {sent:,} tokens of {limit:,}"
+    note = f"{run.model.info.full} has almost no context left even after a summary: {sent:,} tokens of {limit:,}"
     if note in run.notes:
         return False
     run.notes.append(note)
@@ -195,7 +195,7 @@ def _again(run: Run, pending: Message) -> Message:
         if part.get("type") == "text" and part.get("text") and not part.get("ignored"):
             message.parts.append(new_part(message, "text", text=part["text"], synthetic=True))
         elif part.get("type") == "file":
-            said = f"[{part.get('mime', 'file')}: {part.get('filename') or 'no name'}, left out to save room]"
+            said = f"[{part.get('mime', 'file')}: {part.get('filename') or 'no name'}, omitted to save space]"
             message.parts.append(new_part(message, "text", text=said, synthetic=True))
     return message
 

@@ -147,7 +147,7 @@ def check_session(data: Any) -> None:
     if not isinstance(data, dict) or "info" not in data or "messages" not in data:
         shown = f"keys {', '.join(map(str, list(data)[:6])) or 'none'}" if isinstance(data, dict) else "no object"
         raise SessionFileError(
-            f"This is no session of OpenCode: an object with info and messages is wanted, this has {shown}. "
+            f"This is not an OpenCode session: it must be an object with info and messages, but it has {shown}. "
             "`opencode export` and `%sessions export` write such files."
         )
     INFO(data["info"], "info")

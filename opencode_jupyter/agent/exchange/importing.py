@@ -126,7 +126,7 @@ def _load(path: Path) -> Any:
             )
         raw = path.read_bytes()
     except IsADirectoryError:
-        raise SessionFileError(f"{path} is a folder; the file of a session is wanted.") from None
+        raise SessionFileError(f"{path} is a folder; name the file of a session.") from None
     except FileNotFoundError:
         raise SessionFileError(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
@@ -140,7 +140,7 @@ def _load(path: Path) -> Any:
         cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
         said = "the file ends there in the middle; it seems to be cut" if cut else error.msg
         raise SessionFileError(
-            f"{path}: no JSON at line {error.lineno}, column {error.colno}: {said}. Nothing was imported."
+            f"{path}: invalid JSON at line {error.lineno}, column {error.colno}: {said}. Nothing was imported."
         ) from None
     except UnicodeDecodeError as error:
         raise SessionFileError(

@@ -153,7 +153,7 @@ def _send(spans: list[Span], exporter: Any) -> int:
         for span in spans
     ]
     if exporter.export(made) is not export.SpanExportResult.SUCCESS:
-        raise ToolError(f"{type(exporter).__name__} could not send the {len(made)} spans; its log says why.")
+        raise ToolError(f"{type(exporter).__name__} could not send the {len(made)} spans; see its log for the reason.")
     return len(made)
 
 

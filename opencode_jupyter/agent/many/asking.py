@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
 """``reject`` refuses every ask, with a word to the model, which goes on without it, and dismisses every question; a
 function decides; None asks as the workspace does for any call."""
-REFUSED = 'Nobody is there to ask: map(..., on_ask="reject"). A rule that allows it would let the run go on.'
+REFUSED = (
+    'map(..., on_ask="reject") denies every permission request. Add a rule that allows it to let the run continue.'
+)
 Aside = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """Runs something where a person sees it: on the loop of the cell that waits."""
 

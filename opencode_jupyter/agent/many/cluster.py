@@ -211,9 +211,9 @@ def _sendable(job: Job) -> Job:
     options = dict(job.options)
     model, form = options.get("model"), options.get("format")
     if model is not None and not isinstance(model, str):
-        raise TypeError(f"request {job.index}: on Dask a model is given by its name, not as {type(model).__name__}")
+        raise TypeError(f"request {job.index}: on Dask a model must be given by name, not as {type(model).__name__}")
     if options.get("session") is not None:
-        raise TypeError(f"request {job.index}: a run on Dask begins a session of its own: leave session= out")
+        raise TypeError(f"request {job.index}: a run on Dask always starts its own session: remove session=")
     if form is not None and not isinstance(form, dict):
         from pydantic import TypeAdapter
 
@@ -247,6 +247,6 @@ def _lost(error: Exception) -> Exception:
     if not isinstance(error, KilledWorker):
         return error
     return WorkerLostError(
-        "every worker that this run was given to ended on the way (too little memory, or the run ended it): it is not "
-        "given out again"
+        "every worker that was assigned this run ended during it (out of memory, or ended by the run itself), so it is "
+        "not retried"
     )

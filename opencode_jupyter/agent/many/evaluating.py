@@ -125,7 +125,7 @@ async def evaluate(
         ToolAbortedError: it was stopped; the rows that were done are in `path`.
     """
     if not isinstance(n, int) or n < 1:
-        raise ValueError(f"n={n!r}: it takes a whole number above 0")
+        raise ValueError(f"n={n!r}: it must be a whole number above 0")
     if model is not None and models is not None:
         raise TypeError("give model= or models=, not both")
     labelled = _labelled([model] if models is None else models)

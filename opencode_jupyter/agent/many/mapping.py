@@ -50,7 +50,7 @@ class Settings:
         if self.isolate not in (None, "copy", "worktree", "fresh"):
             raise ValueError(f'isolate={self.isolate!r}: it takes "copy", "worktree" or None')
         if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
-            raise ValueError(f"concurrency={self.concurrency!r}: it takes a whole number above 0")
+            raise ValueError(f"concurrency={self.concurrency!r}: it must be a whole number above 0")
         if self.on_ask is not None and self.on_ask != "reject" and not callable(self.on_ask):
             raise ValueError(f'on_ask={self.on_ask!r}: it takes "reject", a function of the request, or None')
 
@@ -165,7 +165,7 @@ class Many:
                 begun already.
         """
         if self._begun:
-            raise ToolError("these runs have begun already; make new ones with map(...), or see .results")
+            raise ToolError("these runs have already started; create new ones with map(...), or see .results")
         self._begun = True
         here = asyncio.get_running_loop()
         news: asyncio.Queue[Outcome | Callable[[], None] | None] = asyncio.Queue()

@@ -70,7 +70,7 @@ class Places:
             yield workspace, known or workspace.sessions.create(job.title), ""
             return
         if job.options.get("session") is not None:
-            raise ToolError("a run in a folder of its own begins a session of its own: leave session= out")
+            raise ToolError("an isolated run always starts its own session: remove session=")
         directory, copied = await self._folder(job)
         async with beside(workspace, directory, own_config=not copied) as other:
             session = other.sessions.create(job.title)

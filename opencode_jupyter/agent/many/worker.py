@@ -226,7 +226,7 @@ async def _do(name: str, job: Job, worker: Any) -> Carried:
         batch = await home().batch(name, worker)
     except Exception as error:
         text = "the notebook did not answer" if isinstance(error, TimeoutError) else str(error)
-        refused = ToolError(f"the worker {worker.address} could not begin: {text}")
+        refused = ToolError(f"the worker {worker.address} could not start: {text}")
         failed = Outcome(job.index, None, ended="failed", worker=worker.address)
         return Carried(attempt, failed, pack_error(refused))
     told = {"index": job.index, "attempt": attempt, "worker": worker.address}

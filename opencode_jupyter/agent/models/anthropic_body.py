@@ -187,7 +187,7 @@ def _fits(budget: Any, most: Any, model: str) -> None:
     if isinstance(budget, int) and isinstance(most, int) and budget >= most:
         raise ModelError(
             f"thinking.budgetTokens is {budget:,}, and an answer of {model} may have {most:,} tokens, with thoughts. "
-            "Set a smaller budget, or say in the model's entry (limit.output) that it gives more",
+            "Set a smaller budget, or raise limit.output in the model's entry",
             "setup",
             provider=model.partition(":")[0],
         )

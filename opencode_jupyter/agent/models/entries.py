@@ -36,7 +36,7 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
     }
     url = options.get("baseURL") or entry.get("api") or (known.url if known else "")
     if not isinstance(url, str) or (url and not url.startswith(("http://", "https://"))):
-        raise _mistake(id, f"options.baseURL is {url!r}; it must begin with https:// or http://")
+        raise _mistake(id, f"options.baseURL is {url!r}; it must start with https:// or http://")
     if not _has_port(url):
         raise _mistake(id, f"options.baseURL is {url!r}; a port is a number from 1 to 65535")
     key = options.get("apiKey") or ""

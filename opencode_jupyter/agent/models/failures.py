@@ -156,7 +156,7 @@ def _error(asked: Asked, status: int | None, headers: Mapping[str, str], text: s
     wait = retry_after(headers, value)
     if wait is not None and wait > LONGEST_SAID:
         message += "" if message.endswith((".", "!", "?")) else "."
-        message += f" It wants to be asked again in {_time(wait)}, which is too long to wait for."
+        message += f" It asks to retry in {_time(wait)}, which is too long to wait."
     retryable: bool | None = None
     said = headers.get("x-should-retry")  # of OpenAI and Anthropic
     if said in ("true", "false") and kind not in ("overflow", "quota", "auth", "refused"):
@@ -244,7 +244,7 @@ def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
         names = (
             f" Set {' or '.join(asked.key_names)}." if asked.key_names else " Set options.apiKey in its config entry."
         )
-        return f"{who} wants a key and there is none{code}.{names}{quoted}"
+        return f"{who} needs a key and none is set{code}.{names}{quoted}"
     if kind == "not_found":
         found = asked.near()
         near = f" Did you mean {', '.join(found)}?" if found else ""

@@ -41,16 +41,16 @@ def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> Model
         return ModelError(words, "timeout", provider=who)
     if isinstance(error, httpx2.ProxyError):
         login = "407" in said
-        words = f"{who}: the proxy did not let the request through: {said}"
+        words = f"{who}: the proxy refused the request: {said}"
         return ModelError(words, "network", provider=who, status=407 if login else None, retryable=not login)
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
-        words = f"{who}: {asked.url!r} is no address; options.baseURL must begin with https:// or http://"
+        words = f"{who}: {asked.url!r} is not an address; options.baseURL must start with https:// or http://"
         return ModelError(words, "setup", provider=who)
     if isinstance(error, httpx2.LocalProtocolError):
         words = f"{who}: the key or a header has characters in it that can't be sent (a line end?)"
         return ModelError(words, "setup", provider=who)
     if is_(ssl.SSLError) or "CERTIFICATE_VERIFY" in said:
-        words = f"{who}: no safe connection to {host}: {said}."
+        words = f"{who}: no secure connection to {host}: {said}."
         words += " Behind a proxy of your own, name its certificate in SSL_CERT_FILE"
         return ModelError(words, "network", provider=who, retryable=False)
     if is_(socket.gaierror) or "Name or service not known" in said:
@@ -59,15 +59,15 @@ def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> Model
     if isinstance(error, httpx2.ConnectError):
         proxy = _proxy(asked.url)
         if proxy:
-            words = f"{who}: no connection to {host} through the proxy {proxy}: {said}. Does it run? It is named in"
+            words = f"{who}: no connection to {host} through the proxy {proxy}: {said}. Is it running? It is named in"
             words += f" HTTP_PROXY, HTTPS_PROXY or ALL_PROXY; NO_PROXY={host.split(':')[0]} goes without"
             return ModelError(words, "network", provider=who)
         hint = " Is its server running?" if asked.local else " Is there a network?"
         return ModelError(f"{who}: no connection to {host}: {said}.{hint}", "network", provider=who)
     if isinstance(error, httpx2.DecodingError):
-        return ModelError(f"{who}: the answer can't be unpacked: {said}", "protocol", provider=who)
+        return ModelError(f"{who}: the answer cannot be decompressed: {said}", "protocol", provider=who)
     if began:
-        return ModelError(f"{who}: the answer broke off: {said}", "cut", provider=who)
+        return ModelError(f"{who}: the answer was cut off: {said}", "cut", provider=who)
     return ModelError(f"{who}: the connection to {host} broke: {said}", "network", provider=who)
 
 

@@ -143,7 +143,7 @@ class ProviderModel:
         try:
             await self._connection.open()
         except (ImportError, ValueError, OSError) as error:
-            words = f"{asked.provider}: no HTTP client can be made: {redacted(str(error), asked.secrets)}"
+            words = f"{asked.provider}: cannot create an HTTP client: {redacted(str(error), asked.secrets)}"
             how = "Look at HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR in the environment"
             raise ModelError(f"{words}. {how}.", "setup", provider=asked.provider) from None
 
@@ -152,7 +152,7 @@ def no_key(asked: Asked) -> ModelError:
     """The error for a request that can't be sent for want of a key."""
     names = " or ".join(asked.key_names)
     words = (
-        f"{asked.provider} needs a key and there is none. Set {names} in the environment, put it into the system's "
+        f"{asked.provider} needs a key and none is set. Set {names} in the environment, put it into the system's "
         f"keyring (`keyring set opencode-jupyter {asked.provider}`), or name it in your own config: "
         f'{{"provider": {{"{asked.provider}": {{"options": {{"apiKey": "{{env:{asked.key_names[0]}}}"}}}}}}}}'
     )
@@ -204,7 +204,9 @@ async def _plain(response: httpx2.Response, asked: Asked) -> dict[str, Any]:
     if isinstance(value, list) and value:
         value = value[-1]
     if not isinstance(value, dict):
-        raise ModelError(f"{asked.provider}: the answer is no object", "protocol", provider=asked.provider, status=200)
+        raise ModelError(
+            f"{asked.provider}: the answer is not an object", "protocol", provider=asked.provider, status=200
+        )
     if value.get("error"):
         raise failures.in_stream(asked, value)
     return value
@@ -250,7 +252,7 @@ def _object(data: bytes, asked: Asked) -> dict[str, Any]:
         if text.lstrip().startswith("<"):
             raise failures.web_page(asked, 200, text) from None
         raise ModelError(
-            f"{asked.provider}: a part of the answer can't be read: {text[:GARBAGE]}",
+            f"{asked.provider}: a part of the answer cannot be read: {text[:GARBAGE]}",
             "protocol",
             provider=asked.provider,
             status=200,
@@ -258,7 +260,9 @@ def _object(data: bytes, asked: Asked) -> dict[str, Any]:
             body=text[: failures.MOST_BODY],
         ) from None
     if not isinstance(value, dict):
-        raise ModelError(f"{asked.provider}: a part of the answer is no object", "protocol", provider=asked.provider)
+        raise ModelError(
+            f"{asked.provider}: a part of the answer is not an object", "protocol", provider=asked.provider
+        )
     if value.get("error"):
         raise failures.in_stream(asked, value)
     return value

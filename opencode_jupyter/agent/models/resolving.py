@@ -88,7 +88,7 @@ class Models:
         id = name if name in named or name in BUILT_IN else ALIASES.get(name.lower(), name)
         if id in UNSPOKEN and id not in named:
             words = f"{id} is not spoken to here: it would take {UNSPOKEN[id]}"
-            raise ModelError(f"{words}. A server that speaks OpenAI's form can stand before it.", "setup", provider=id)
+            raise ModelError(f"{words}. A proxy that speaks OpenAI's format can be used instead.", "setup", provider=id)
         if not self._enabled(id):
             words = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
             raise ModelError(words, "setup", provider=id)
@@ -103,7 +103,7 @@ class Models:
         if not trusted(self._workspace, waits):
             assert waits is not None
             words = f"{waits.name}: the project's configuration {waits.shown['content']}"
-            how = "Say that you trust it with %tools trust, or put the entry into your own configuration"
+            how = "Trust it with %tools trust, or put the entry into your own configuration"
             raise ModelError(f"{words}. {how}.", "setup", provider=id)
         return _addressed(found)
 

@@ -100,7 +100,7 @@ class Wire(ABC):
     def left_out(self, media: MediaPiece) -> str:
         """What stands in the place of something that the model can't be shown."""
         name = media.filename or "a file"
-        return f"[{name} ({media.mime}) is left out: {self.info.full} can't be shown it. Tell the user.]"
+        return f"[{name} ({media.mime}) is omitted: {self.info.full} cannot read it. Tell the user.]"
 
 
 def call_ids(turns: Any) -> Iterator[str]:

@@ -52,10 +52,10 @@ def forbidden(workspace: Workspace, agent: Agent, session: Session, tools: Itera
             grouped.setdefault(said, []).append(key)
     lines = [f"- {', '.join(keys)}: {said}" for said, keys in grouped.items()]
     if len(lines) > LINES:
-        lines = [*lines[:LINES], f"- and {len(lines) - LINES} more; a call tells which rule stands in its way"]
+        lines = [*lines[:LINES], f"- and {len(lines) - LINES} more; a call reports which rule denies it"]
     gone = sorted(disabled((name for name in workspace.registry.names() if name not in _NEVER_ASKED), rules))
     if gone:
-        lines.append(f"- not offered, since a rule denies them whatever they are for: {_listed(gone, NAMES)}")
+        lines.append(f"- unavailable, because a rule denies every use of them: {_listed(gone, NAMES)}")
     mode = mode_of(workspace, session)
     if mode != DEFAULT:
         lines.insert(0, f"- permission mode {mode}: {MODES[mode].said}")

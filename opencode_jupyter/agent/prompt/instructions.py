@@ -109,8 +109,10 @@ class Instructions:
         for name, text in [*found, *pages]:
             left -= len(text.encode("utf-8", "replace"))
             if left < 0:
-                problems.append(f"{name} was left out: instructions have more than {WHOLE // 1024} kB together")
-                texts.append(f"Instructions from: {name}\n(left out here for their length; read them if you need them)")
+                problems.append(f"{name} was omitted: the instructions are larger than {WHOLE // 1024} kB together")
+                texts.append(
+                    f"Instructions from: {name}\n(omitted here because of their length; read them if you need them)"
+                )
             else:
                 texts.append(f"Instructions from: {name}\n{text}")
         if problems != self.problems:
@@ -215,10 +217,10 @@ class Instructions:
     def _read_now(self, wanted: Wanted, now: Stamp | None) -> tuple[str, str]:
         path = wanted.path
         if now is None:
-            return "", f"{path} is not there; the config's instructions name it" if wanted.named else ""
+            return "", f"{path} does not exist; the config's instructions name it" if wanted.named else ""
         refused = self._refused(wanted)
         if refused:
-            return f"(not given: {refused})", f"{path} was not read: {refused}"
+            return f"(not included: {refused})", f"{path} was not read: {refused}"
         if not stat.S_ISREG(now[0]):  # a pipe would never end
             return "", f"{path} was not read: it is no plain file"
         try:
@@ -226,13 +228,13 @@ class Instructions:
                 data = file.read(LIMIT)
         except OSError as error:
             why = error.strerror or str(error)
-            return f"(not given: {why})", f"{path} was not read: {why}"
+            return f"(not included: {why})", f"{path} was not read: {why}"
         if b"\0" in data[:_SAMPLE]:
-            return "(not given: it is no text)", f"{path} was not read: it is no text"
+            return "(not included: it is not a text file)", f"{path} was not read: it is no text"
         text = decode(data if now[2] <= LIMIT else _whole_characters(data)).shown.strip()
         if now[2] > LIMIT:
             text += f"\n(cut here: the file has {now[2]:,} bytes; read the rest if you need it)"
-            return text, f"{path} was cut: only its first {LIMIT // 1024} kB are given"
+            return text, f"{path} was cut: only its first {LIMIT // 1024} kB are included"
         return text, ""
 
     def _refused(self, wanted: Wanted) -> str:
@@ -242,7 +244,7 @@ class Instructions:
             return "it leads outside of the project"
         if wanted.careful and not inside and wanted.path.resolve().suffix.lower() not in PROSE:
             return (
-                "the project's config names a file outside of the project that is no text for reading; name it in "
+                "the project's config names a file outside the project that is not a text file; name it in "
                 f"{workspace.config.directories[0] / 'opencode.json'} if that is meant"
             )
         if wanted.careful:

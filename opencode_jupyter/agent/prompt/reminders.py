@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...core.agents import Agent
 
 LAST_STEP = (
-    "This is your last turn for this request: the limit of turns is reached, and no call will be made any more. Answer "
-    "in words: what is done, what is not, and what should come next."
+    "This is your last turn for this request: the limit of turns is reached, and no further calls are possible. Answer "
+    "in text: what is complete, what is not, and what should come next."
 )
 """Said to a model whose next answer is the last that its agent's ``steps`` allow."""
 

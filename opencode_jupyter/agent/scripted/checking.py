@@ -44,7 +44,7 @@ class Checker:
         """A list."""
         if isinstance(node.value, list):
             return node.value
-        self.wrong(node, f"{what} must be a list (each entry begins with a dash), not {node.kind}")
+        self.wrong(node, f"{what} must be a list (each entry starts with a dash), not {node.kind}")
         return []
 
     def text(self, node: Node, what: str) -> str:

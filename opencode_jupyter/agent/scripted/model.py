@@ -208,7 +208,7 @@ def load(path: Path | str, *, name: str | None = None) -> ScriptedModel:
 
     Args:
         path: a YAML (``.yaml``, ``.yml``, ``.json``) or Python (``.py``) file; it is read again when it has changed.
-            The ending may be left out.
+            The ending optional.
         name: the model's id; the file's name without its ending if left out.
 
     Raises:

@@ -109,7 +109,7 @@ def read(path: Path) -> Node:
         raise ModelError(f"The script {path} is not UTF-8: {error}", "script", provider="scripted") from None
     except OSError as error:
         said = error.strerror or error
-        raise ModelError(f"The script {path} can't be read: {said}", "script", provider="scripted") from None
+        raise ModelError(f"The script {path} cannot be read: {said}", "script", provider="scripted") from None
     return parse(text, path.name, json=path.suffix == ".json")
 
 

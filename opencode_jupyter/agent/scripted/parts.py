@@ -86,8 +86,8 @@ _SAID: dict[str, tuple[str, int | None]] = {
     "overflow": ("The conversation is longer than the model's window", 400),
     "refused": ("The provider's filter held the answer back", None),
     "network": ("No connection", None),
-    "timeout": ("No word for too long", None),
-    "cut": ("The stream broke off before the answer was whole", None),
+    "timeout": ("No data for too long", None),
+    "cut": ("The stream ended before the answer was complete", None),
 }
 
 

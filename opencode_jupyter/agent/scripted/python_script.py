@@ -119,8 +119,8 @@ class PythonScript:
             place = f"line {frame.f_lineno}" if frame is not None else "its end"
         except StopIteration:
             raise self._error(
-                f"turn {passed + 1} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was wanted, but it yields "
-                f"only {passed}. Yield one more; one without calls ends the answer."
+                f"turn {passed + 1} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was requested, but "
+                f"it yields only {passed}. Yield one more; one without calls ends the answer."
             ) from None
         except Exception as error:
             raise self._error(f"{_where(error, self.path)}{type(error).__name__}: {error}") from error

@@ -76,15 +76,13 @@ class Recording:
         if made.session and session != made.session and session not in made._sessions():
             raise ModelError(
                 f"{path} is a recording of another session ({made.session}). "
-                "Record into another file, go on in that session, or say overwrite.",
+                "Record into another file, continue that session, or overwrite.",
                 "setup",
             )
         return made
 
     def _load(self) -> None:
-        words = (
-            f"{self.path} is there and is no recording that can be gone on with. Use another file, or say overwrite."
-        )
+        words = f"{self.path} exists and is not a recording that can be continued. Use another file, or overwrite."
         try:
             root = nodes.read(self.path)
             script = script_of_node(root, self.path.name)

@@ -127,14 +127,14 @@ class TurnReader(Checker):
         silent = not (said.parts or said.fails or said.goto or said.finish or said.results is not None)
         speaks = inside.keys() & {"text", "reasoning", "calls", "parts", "error", "usage"}
         if silent and not speaks and isinstance(node.value, dict) and node.value.keys() <= set(known):
-            self.wrong(node, "the turn says nothing; it needs text:, calls:, error: or goto:")
+            self.wrong(node, "the turn is empty; it needs text:, calls:, error: or goto:")
         return said
 
     def _cut(self, node: Node) -> Cut:
         if node.value == "end":
             return "end"
         if not isinstance(node.value, bool):
-            self.wrong(node, "cut: is true (in the middle of the last part) or end (behind its last piece)")
+            self.wrong(node, "cut: is true (in the middle of the last part) or end (after its last piece)")
         return "half" if node.value is True else ""
 
     def _label(self, label: str, node: Node) -> None:

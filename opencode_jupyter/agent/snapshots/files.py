@@ -88,7 +88,7 @@ def _leads_outside(worktree: Path, coming: list[Write], going: set[Path]) -> Non
                 break
             if folder.is_symlink() and folder not in going:
                 raise ToolError(
-                    f"{write.path} can't be put back: {folder} is a symbolic link now. Remove the link and try again. "
+                    f"{write.path} cannot be restored: {folder} is a symbolic link now. Remove the link and try again. "
                     "Nothing is changed."
                 )
 

@@ -268,7 +268,7 @@ def firsts(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> En
 def _wanted(shadow: Shadow, hash: str) -> None:
     if not shadow.has(hash):
         raise ToolError(
-            f"The snapshot {hash[:12]} is not there any more (they are kept for 7 days). Nothing is changed."
+            f"The snapshot {hash[:12]} no longer exists (snapshots are kept for 7 days). Nothing was changed."
         )
 
 

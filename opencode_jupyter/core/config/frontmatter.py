@@ -51,7 +51,7 @@ def split(text: str, *, path: str = "") -> tuple[dict[str, Any], str]:
     for end, line in enumerate(lines[1:], 1):
         if line.rstrip() == "---":
             return _Reader(lines[1:end], path).read(), "\n".join(lines[end + 1 :])
-    raise ConfigError('the fields begin with "---" but no second "---" ends them', path=path, line=1)
+    raise ConfigError('the front matter starts with "---" but has no closing "---"', path=path, line=1)
 
 
 class _Reader:

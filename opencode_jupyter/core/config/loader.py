@@ -66,7 +66,7 @@ class Loader:
         where = path or label
         warnings = _Warnings(where, text)
         for keys, first, last in text.repeated if text else ():
-            said = f"{'.'.join(keys)} stands here again (first on line {first}); only the last one counts"
+            said = f"{'.'.join(keys)} is repeated here (first on line {first}); only the last one takes effect"
             warnings.add(keys, said, last)
         try:
             clean = normalise(data, warnings.add, text.show if text else None)
@@ -130,7 +130,7 @@ class Loader:
                 label = next((self.config.origin("mcp", name, key) for key in server), "")
                 path, text = self._read.get(label, (label, None))
                 line = text.line(("mcp", name)) if text else None
-                message = f"mcp.{name} has no {lacks}, so there is no such server"
+                message = f"mcp.{name} has no {lacks}, so this server is ignored"
                 self.config.warnings.append(ConfigWarning(message, path, line, f"mcp.{name}"))
 
     def _modes_to_agents(self) -> None:

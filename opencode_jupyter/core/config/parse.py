@@ -108,7 +108,9 @@ def parsed(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: 
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1
         raise ConfigError(
-            "holds NUL bytes, so it is no text; take it from a backup or begin anew", path=path, line=line
+            "holds NUL bytes, so it is not a text file; restore it from a backup or write it again",
+            path=path,
+            line=line,
         )
     bare = jsonc.without_comments(text, toml=toml)
     filled = fill(bare, path=path, folder=folder, env=env, home=home, written=text)
@@ -178,7 +180,7 @@ def _syntax(filled: Filled, path: str, what: str, line: int, column: int) -> Con
     at = sum(len(before) + 1 for before in lines[: line - 1]) + column - 1
     at, reference = filled.origin(at)
     if reference:
-        what = f"what {reference} stands for does not fit here"
+        what = f"the value of {reference} does not fit here"
     written = filled.written
     line, begun = written.count("\n", 0, at) + 1, written.rfind("\n", 0, at) + 1
     column = at - begun + 1

@@ -99,7 +99,7 @@ def _forms(pattern: str) -> list[str]:
     pattern = pattern.replace("\\", "/")
     if sys.platform == "win32":
         pattern = pattern.lower()
-    return [pattern, pattern[:-2]] if pattern.endswith(" *") else [pattern]  # a tail " *" may be left out
+    return [pattern, pattern[:-2]] if pattern.endswith(" *") else [pattern]  # a tail " *" optional
 
 
 def _meet(one: str, other: str) -> bool:

@@ -139,9 +139,9 @@ class _Saver:
 
     def save(self, permission: str, pattern: str, action: str, keep_denies: bool) -> Path:
         if action not in ACTIONS:
-            raise ToolError(f"{action!r} is no action; use allow, deny or ask")
+            raise ToolError(f"{action!r} is not an action; use allow, deny or ask")
         if not permission or not pattern:
-            raise ToolError("a rule needs a permission and a pattern; * stands for anything")
+            raise ToolError("a rule needs a permission and a pattern; * matches anything")
         if _REFERENCE.search(permission + "\n" + pattern):
             raise ToolError(f"{pattern} can't be kept in a config file, which fills in {{env:...}} and {{file:...}}")
         if flag("OPENCODE_DISABLE_PROJECT_CONFIG", self.env):
@@ -216,12 +216,12 @@ class _Saver:
         if isinstance(section, str):
             section = {"*": section}
         if not isinstance(section, dict):
-            raise ToolError('its "permission" is neither an action nor an object; mend that first')
+            raise ToolError('its "permission" is neither an action nor an object; fix that first')
         inherited = before.get("permission", permission)
         # An object takes the place of an action that an earlier file has, so that action is said again.
         value = section.get(permission, inherited if isinstance(inherited, str) else {})
         if not isinstance(value, str | dict):
-            raise ToolError(f'its "permission" for {permission} is neither an action nor an object; mend that first')
+            raise ToolError(f'its "permission" for {permission} is neither an action nor an object; fix that first')
         if permission in ACTION_ONLY and pattern != "*" and (isinstance(value, str) or not value):
             raise ToolError(
                 f"OpenCode's files take one action for all of {permission}, and it refuses a file that has a pattern "

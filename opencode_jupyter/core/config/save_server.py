@@ -138,14 +138,14 @@ class ServerFiles:
             if not isinstance(merged, Mapping) or not _within(value, merged.get(key)):
                 origin = after.origin("mcp", name, key) or "another file"
                 raise ToolError(
-                    f"{name} can't be saved in {path}: its {key} would not count, {origin} has the last word"
+                    f"{name} can't be saved in {path}: its {key} would have no effect, because {origin} overrides it"
                 )
 
 
 def _section(file: JsonText, path: Path) -> dict[str, Any]:
     section = file.data.get("mcp", {})
     if not isinstance(section, dict):
-        raise ToolError(f'the "mcp" of {path} is no object ({{...}}); mend that first')
+        raise ToolError(f'the "mcp" of {path} is not an object ({{...}}); fix that first')
     return section
 
 

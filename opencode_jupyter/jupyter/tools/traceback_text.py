@@ -124,7 +124,7 @@ def _cut_line(line: str) -> str:
     if len(line) <= LINE_CHARS:
         return line
     half = LINE_CHARS // 2
-    return f"{line[:half]}\x1b[0m [... {len(line) - 2 * half} characters left out ...] {line[-half:]}"
+    return f"{line[:half]}\x1b[0m [... {len(line) - 2 * half} characters omitted ...] {line[-half:]}"
 
 
 def _cut(text: str) -> str:
@@ -132,4 +132,4 @@ def _cut(text: str) -> str:
         return text
     head = text[:HEAD_CHARS].rpartition("\n")[0]
     tail = text[-TAIL_CHARS:].partition("\n")[2]
-    return f"{head}\x1b[0m\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
+    return f"{head}\x1b[0m\n[... {len(text) - len(head) - len(tail)} characters omitted ...]\n{tail}"

@@ -160,7 +160,7 @@ class Client:
             return
         words = program.errors.splitlines()[-3:]
         said = "; it last said: " + " | ".join(words) if words else ""
-        text = f"The language server {self.server.name} ended unexpectedly{said}. It is started again at its next use."
+        text = f"The language server {self.server.name} ended unexpectedly{said}. It will be restarted at its next use."
         self._connection = None
         self._over = text
         connection.close(ServerFailedError(text))

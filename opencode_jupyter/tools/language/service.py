@@ -214,7 +214,7 @@ class LanguageServers:
             return Answer(notes=[f"The language server {asked.server.name} answered with an error: {error}"])
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             log.warning("%s answered %s with what can't be read", asked.server.name, operation, exc_info=error)
-            return Answer(notes=[f"The language server {asked.server.name} answered in a form that can't be read."])
+            return Answer(notes=[f"The language server {asked.server.name} gave an answer that cannot be read."])
 
     async def _shown(self, server: Server, path: Path) -> Client:
         """A running server that has the file as it is now."""

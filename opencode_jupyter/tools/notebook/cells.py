@@ -191,14 +191,16 @@ def find(cells: Sequence[Cell], wanted: str | int) -> int:
     if by_id and (isinstance(wanted, str) or index is None or not -len(cells) <= index < len(cells)):
         if len(by_id) > 1:
             places = ", ".join(map(str, by_id))
-            raise ToolError(f"The id {wanted} stands for several cells ({places}); give the index of the one you mean.")
+            raise ToolError(f"The id {wanted} belongs to several cells ({places}); use the index of the one you mean.")
         return by_id[0]
     if index is not None and -len(cells) <= index < len(cells):
         return index % len(cells)
     count = len(cells)
     there = "The notebook has no cells." if not count else f"It has {count} (0 to {count - 1})." if count > 1 else ""
     there = there or "It has one, cell 0."
-    raise ToolError(f"There is no cell {wanted!r}. {there} Read it with notebook_read to see their indexes and ids.")
+    raise ToolError(
+        f"There is no cell {wanted!r}. {there} Read the notebook with notebook_read to see indexes and ids."
+    )
 
 
 def _number(wanted: str | int) -> int | None:

@@ -128,7 +128,7 @@ def _insert(cells: Sequence[Cell], wanted: Wanted, with_ids: bool) -> Plan:
     if wanted.new_source is None:
         raise ToolError("newSource is required to insert a cell; it may be empty.")
     if wanted.cell is not None and wanted.index is not None:
-        raise ToolError("Give cell (the new one goes after it) or index (where the new one will stand), not both.")
+        raise ToolError("Give cell (the new one goes after it) or index (the new one's position), not both.")
     after = find(cells, wanted.cell) + 1 if wanted.cell is not None else len(cells)
     at = _place(wanted.index, len(cells), after)
     made = Cell(at, new_id(cells) if with_ids else "", wanted.cell_type or "code", _line_ends(wanted.new_source, ""))
@@ -138,10 +138,10 @@ def _insert(cells: Sequence[Cell], wanted: Wanted, with_ids: bool) -> Plan:
 
 def _move(cells: Sequence[Cell], before: Cell, wanted: Wanted) -> Plan:
     if wanted.index is None:
-        raise ToolError("index is required to move a cell: where it will stand, from 0 (-1: at the end).")
+        raise ToolError("index is required to move a cell: its new position, from 0 (-1: at the end).")
     at = _place(wanted.index, len(cells) - 1, None)
     if at == before.index:
-        raise ToolError(f"No changes to apply: {before.name} stands there already.")
+        raise ToolError(f"No changes to apply: {before.name} is already there.")
     others = [cell for cell in cells if cell is not before]
     after = _numbered([*others[:at], before, *others[at:]])
     return _made("move", before, after[at], after, others[at - 1] if at else None, cells)

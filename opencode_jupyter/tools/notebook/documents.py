@@ -163,7 +163,7 @@ class Notebooks:
         known = dict(seen).get(cell.id)
         moved = by_index and (cell.index >= len(seen) or seen[cell.index][0] != cell.id)
         if known is None or moved or (content and known != _digest(cell)):
-            what = "is not as it was" if known and not moved else "is not the one that stood there"
+            what = "is not as it was" if known and not moved else "is another cell than"
             raise ToolError(
                 f"Conflict: {cell.name} of {path} {what} when it was last read. Nothing was changed. "
                 "Read the notebook again with notebook_read before changing it."

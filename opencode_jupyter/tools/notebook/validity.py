@@ -30,7 +30,7 @@ def problem(head: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
         return _told(notebook)
     ids = [cell["id"] for cell in cells if "id" in cell]
     double = next((one for one in ids if ids.count(one) > 1), None) if len(set(ids)) != len(ids) else None
-    return f"the id {double} stands for several cells" if double else ""
+    return f"several cells have the id {double}" if double else ""
 
 
 @cache

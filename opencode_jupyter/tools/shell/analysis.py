@@ -346,7 +346,7 @@ class _Reader:
                 self._paths.write(word)
                 written = f"{operator} {word.source}"
                 if any(startup.ALWAYS.search(file) for file in self._paths.fresh()):
-                    self._asks.opaque(written, f"it writes {word.shown}, which decides what runs", of)
+                    self._asks.opaque(written, f"it writes {word.shown}, which controls what runs", of)
                 parent = place.parent
                 self._asks.judge(written, exactly(written), of or (self._text.source(parent) if parent else ""))
 

@@ -19,7 +19,7 @@ NAMING = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "wait",
 
 _READ_VALUED = {"read": "adinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}
 _SETS = "it sets {}, which decides what runs"
-_UNKNOWN = "which variable {} sets or looks at, only running it can tell"
+_UNKNOWN = "which variable {} sets or reads is only known at run time"
 _INSIDE = "the shell runs the command inside such a name"
 _CHANGES = frozenset("expand_aliases cdable_vars sourcepath lastpipe extdebug compat31 compat32 posix".split())
 _MODES = frozenset("keyword history histexpand posix".split())
@@ -71,7 +71,7 @@ def runs(name: str, arguments: list[Word]) -> str | None:
         return _declares(name, arguments)
     if name == "let":
         if any(word.text is None for word in arguments):
-            return "it calculates with what only running it can tell, and the shell runs a command in such a value"
+            return "it calculates with a value only known at run time, and the shell runs commands inside such a value"
         return _INSIDE if any(_subscript(word) for word in arguments) else None
     for word in names(name, arguments):
         if word.text is None or word.glob:
@@ -109,11 +109,11 @@ def _declares(name: str, arguments: list[Word]) -> str | None:
             continue
         array = value.startswith("(")  # written as one word, or known only when it runs
         if set(letters) & set("aA") and word.text is None and not array:
-            return "the shell reads such a value as words, and runs the commands in it"
+            return "the shell expands such a value, and runs the commands in it"
         if set(letters) & set("aA") and word.text is not None and re.search(r"[$`]", value):
-            return "the shell reads such a value as words, and runs the commands in it"
+            return "the shell expands such a value, and runs the commands in it"
         if "i" in letters and (word.text is None or not plain(value)) and not array:
-            return "it calculates with what only running it can tell, and the shell runs a command in such a value"
+            return "it calculates with a value only known at run time, and the shell runs commands inside such a value"
     return None
 
 
@@ -122,13 +122,13 @@ def modes(name: str, arguments: list[Word]) -> str | None:
     given = [word.shown for word in arguments]
     if name == "shopt":
         unknown = any(word.text is None for word in arguments)
-        return "it changes how later words are read" if unknown or _CHANGES & set(given) else None
+        return "it changes how later text is parsed" if unknown or _CHANGES & set(given) else None
     for word in arguments:
         if word.text == "--" or (word.text is not None and word.text[:1] not in ("-", "+")):
             if word.text in _MODES and given[0].startswith(("-", "+")):
-                return "it changes how later words are read"
+                return "it changes how later text is parsed"
             if word.text == "--":
                 break
         elif word.text is not None and not word.text.startswith("--") and set(word.text[1:]) & set("kH"):
-            return "it changes how later words are read"
+            return "it changes how later text is parsed"
     return None

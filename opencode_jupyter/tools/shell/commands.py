@@ -49,12 +49,12 @@ class Commands:
         head = parts[0]
         if head.source in tables.RESERVED:
             # ``time { rm x; }``: the grammar takes the brace for an argument
-            self._asks.opaque(text, f"{head.source} begins a group of commands that could not be read", of)
+            self._asks.opaque(text, f"{head.source} starts a group of commands that could not be parsed", of)
             if len(parts) > 1:
                 self.run(parts[1:], text, depth, of, fed=fed, more=more)
             return
         if head.text is None or head.glob or not head.text:
-            self._asks.opaque(text, f"which command {head.source} is, only running it can tell", of)
+            self._asks.opaque(text, f"which command {head.source} is, is only known at run time", of)
             return
         shown = " ".join(word.shown for word in parts)
         name = os.path.basename(head.text)
@@ -74,7 +74,7 @@ class Commands:
         ):
             self._asks.opaque(text, "it runs a file that this same line writes", of)
         elif (file := startup.reads(name, self._paths.written)) is not None:
-            self._asks.opaque(text, f"{name} does what {file} says, which this same line writes", of)
+            self._asks.opaque(text, f"{name} runs {file}, which this same line writes", of)
         self._inside(name, arguments, text, depth, of, fed=fed, more=more)
 
     def _touch(self, name: str, arguments: list[Word], text: str, of: str) -> None:
@@ -158,7 +158,7 @@ class Commands:
         for word in arguments:
             if inner is None:
                 if word.text is None and word.source[:1] in "$`":
-                    self._asks.opaque(text, f"what {word.source} tells find, only running it can tell", of)
+                    self._asks.opaque(text, f"what {word.source} makes find do is only known at run time", of)
                 elif word.text in tables.FIND_EXEC:
                     inner = []
                 elif word.text in tables.FIND_WRITES:

@@ -46,7 +46,7 @@ def runs(arguments: list[Word]) -> str | None:
     while at < len(arguments):
         word = arguments[at]
         if word.text is None:
-            return f"what {word.source} tells git, only running it can tell"
+            return f"what {word.source} makes git do is only known at run time"
         if word.text in _VALUED:
             at += 2
         elif word.text.startswith(("-c", "--config-env", "--exec-path=")):
@@ -63,13 +63,13 @@ def runs(arguments: list[Word]) -> str | None:
     for index, word in enumerate(rest):
         unknown = word.text is None and word.source[:1] in '$`"' and not word.source.startswith('"-')
         if unknown and not (index and rest[index - 1].text in _MESSAGE):
-            return f"what {word.source} tells git, only running it can tell"
+            return f"what {word.source} makes git do is only known at run time"
     return _by_command(command, [word.shown for word in rest])
 
 
 def _by_command(command: str, rest: list[str]) -> str | None:
     first = next((text for text in rest if not text.startswith("-")), "")
-    reason = f"git {command} runs a program it is given"
+    reason = f"git {command} runs a program from its arguments"
     if command == "config" and any(_KEYS.fullmatch(text.partition("=")[0]) for text in rest):
         return "this setting of git can name a program to run"
     if (command, first) in (("bisect", "run"), ("submodule", "foreach")):

@@ -105,7 +105,7 @@ def given_program(name: str, arguments: list[Word]) -> str | None:
         arguments: its words.
     """
     known = _INTERPRETERS[name]
-    reason = f"it gives {name} a program to run"
+    reason = f"it passes {name} a program to run"
     at, sure = 0, True
     while at < len(arguments):
         word = arguments[at]
@@ -151,7 +151,7 @@ def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None
     while rest:
         word = rest[0]
         if word.text is None:
-            return taken, None, "what it gives the shell is not known before"
+            return taken, None, "what it passes to the shell is only known at run time"
         if word.text in ("--", "-"):
             rest = rest[1:]
             break
@@ -166,7 +166,7 @@ def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None
             if one.given and one.given[0][0] in _SHELL.long_valued:
                 if "=" not in word.text:
                     rest = rest[1:]
-                return taken, None, "it tells the shell to run a file first"
+                return taken, None, "it makes the shell run a file first"
             continue
         for letter in word.text[1:]:
             if letter == "c":  # the text is the first word that is no option; each o takes one before it

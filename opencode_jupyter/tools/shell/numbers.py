@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 AS_PROMPT = "it reads a value as a prompt, and the shell runs the commands in that"
-AS_NUMBER = "it calculates with what only running it can tell, and the shell runs a command in such a value"
+AS_NUMBER = "it calculates with a value only known at run time, and the shell runs commands inside such a value"
 
 PROMPT = re.compile(r"@P\s*\}")
 """A value read as a prompt, where the grammar sees but text."""

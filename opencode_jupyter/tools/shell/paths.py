@@ -91,7 +91,7 @@ class Paths:
             text = _before_wildcard(text)
         if text is None or "\0" in text or (self._places is None and not os.path.isabs(text)):
             add(self._asks.unknown, [word.source])
-            add(self._asks.reasons, [f"where {word.source} leads, only running it can tell"])
+            add(self._asks.reasons, [f"where {word.source} points is only known at run time"])
             return
         if not text:
             return

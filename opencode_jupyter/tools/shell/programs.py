@@ -161,22 +161,22 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
     if [word.shown for word in arguments] in _LISTS.get(name, ()):
         return None
     if name in LAUNCHERS or LOADER.fullmatch(name):
-        return f"{name} runs what it is told to" if arguments or fed else None
+        return f"{name} runs a program from its arguments" if arguments or fed else None
     shown = [word.shown for word in arguments]
     operands = [text for text in shown if not text.startswith("-")]
     for inner in SUBCOMMANDS.get(name, ()):
         words = inner.split()
         if (words == operands[: len(words)]) if not inner.startswith("-") else inner in shown:
-            return f"{name} {inner} runs what it is told to"
+            return f"{name} {inner} runs a program from its arguments"
     pattern = _WORDS.get(name)
     if pattern is not None and any(word.text is None or pattern.fullmatch(word.text) for word in arguments):
-        return f"{name} can run programs, and what it is given may"
+        return f"{name} can run programs, and its input may contain some"
     if name in ("make", "gmake") and (reason := _recipes(arguments)):
         return reason
     if name == "dc" and any(word.text is None or word.text.startswith(("-e", "-f", "--")) for word in arguments):
-        return "dc can run programs, and what it is given may"
+        return "dc can run programs, and its input may contain some"
     if name == "m4" and any(word.text is None for word in arguments):
-        return "m4 can run programs, and what it is given may"
+        return "m4 can run programs, and its input may contain some"
     if fed and (
         name in FED or (name == "make" and any(word.shown.startswith(("-f", "--f", "--m")) for word in arguments))
     ):
@@ -187,9 +187,9 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
     if reader is not None:
         return reader(arguments)
     if name in EDITORS and any(word.text is None or _EDITS.match(word.text) for word in arguments):
-        return f"it gives {name} commands to run"
+        return f"it passes {name} commands to run"
     if name in _CLIENTS and any(word.text is None or _SHELL_ESCAPE.search(word.text) for word in arguments):
-        return f"{name} can run shell commands, and what it is given may"
+        return f"{name} can run shell commands, and its input may contain some"
     return None
 
 
@@ -219,7 +219,7 @@ def _by_options(name: str, arguments: list[Word]) -> str | None:
     for index, word in enumerate(arguments):
         if word.text is None:
             if word.source[:1] in '$`"<' and not word.source.startswith('"-'):
-                return f"what {word.source} gives {name}, only running it can tell"
+                return f"what {word.source} passes to {name} is only known at run time"
             continue
         text = word.text
         if text == "--":

@@ -21,7 +21,7 @@ def awk(arguments: list[Word]) -> str | None:
     while at < len(arguments):
         word = arguments[at]
         if word.text is None:
-            return f"the program {word.source} gives awk, only running it can tell"
+            return f"the program that {word.source} passes to awk is only known at run time"
         if word.text in _AWK_VALUED:
             at += 2
         elif word.text.startswith(("-F", "-v")):

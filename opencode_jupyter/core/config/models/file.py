@@ -28,8 +28,8 @@ class ToolOutput(Section):
     """How much of a tool's output a model gets to see; the whole is kept in a file."""
 
     unknown: ClassVar[Unknown] = "wrong"
-    max_lines: Count = doc("Lines; 2000 if left out.")
-    max_bytes: Count = doc("Bytes; 51200 if left out.")
+    max_lines: Count = doc("Lines; default: 2000.")
+    max_bytes: Count = doc("Bytes; default: 51200.")
 
 
 class Experimental(Section):
@@ -37,19 +37,21 @@ class Experimental(Section):
 
     batch_tool: bool = doc("Offer the tool batch: several calls in one.")
     primary_tools: Texts = doc("Tools for primary agents alone: no subagent gets them.")
-    continue_loop_on_deny: bool = doc("Let a model go on after a person has refused a call.")
-    mcp_timeout: Milliseconds = doc("Milliseconds an MCP server has for an answer, if its own entry says nothing.")
-    mcp_pages: bool = doc("Show the address of a page that an MCP server asks you to open; it is never opened.")
-    mcp_sampling: bool | str = doc(
-        "Let MCP servers ask for a model's answer during a call: true for small_model (or model), or a model's name. "
-        "The permission mcp_sampling, with a server's name as pattern, says for which."
+    continue_loop_on_deny: bool = doc("Let a model continue after a person has denied a call.")
+    mcp_timeout: Milliseconds = doc("Milliseconds an MCP server has to answer, unless its own entry sets a limit.")
+    mcp_pages: bool = doc(
+        "Show the address of a page that an MCP server requests to open; it is never opened automatically."
     )
-    mcp_max_message_bytes: Count = doc("Bytes one message of an MCP server may have; 16 MB if left out.")
+    mcp_sampling: bool | str = doc(
+        "Let MCP servers request a model's answer during a call: true for small_model (or model), or a model's name. "
+        "The permission mcp_sampling, with a server's name as pattern, decides which servers."
+    )
+    mcp_max_message_bytes: Count = doc("Largest message of an MCP server in bytes; default: 16 MB.")
     lsp_timeout: Milliseconds = doc("Milliseconds a language server has for an answer.")
     shell_env_keep: Any = doc(
         "Variables that commands may see though their names look like secrets: a list of names with wildcards, or true."
     )
-    allow_bypass: bool = doc("Let %permissions mode bypass be chosen, in which nothing asks.")
+    allow_bypass: bool = doc("Allow %permissions mode bypass, in which no call needs approval.")
 
 
 class Compaction(Section):
@@ -57,7 +59,7 @@ class Compaction(Section):
 
     auto: bool = doc("Summarise a session that becomes too long.")
     prune: bool = doc("Drop old outputs of tools.")
-    reserved: Count = doc("Tokens kept free for an answer; its longest, at most 32000, if left out.")
+    reserved: Count = doc("Tokens reserved for an answer; default: the model's longest answer, at most 32000.")
 
 
 class ConfigFile(Section):
@@ -69,7 +71,7 @@ class ConfigFile(Section):
     permission: Permission = doc("What may be done without asking. The last rule that fits decides.")
     agent: dict[str, AgentEntry] = doc("Agents by name; an entry changes a built-in one or makes a new one.")
     mode: dict[str, AgentEntry] = doc("Primary agents by name; use agent.", deprecated=True)
-    default_agent: str = doc("The agent that runs if none is named; build if left out.")
+    default_agent: str = doc("The default agent; build unless set.")
     tools: dict[str, bool] = doc("Tools switched on or off; use permission.", deprecated=True)
     mcp: dict[str, McpServer] = doc("MCP servers by name.")
     plugin: Texts = doc("Plugins. The lists of several files are joined.")

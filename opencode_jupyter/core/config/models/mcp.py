@@ -23,7 +23,7 @@ class McpOAuth(Section):
 
     clientId: str = doc("The client's id, if it was registered beforehand.")  # noqa: N815 - OpenCode's spelling
     clientSecret: str = doc("The client's secret.")  # noqa: N815
-    scope: Any = doc("The scopes to ask for.")
+    scope: Any = doc("The scopes to request.")
     redirectUri: str = doc("Where the browser comes back to.")  # noqa: N815
 
 
@@ -48,15 +48,15 @@ class McpServer(Section):
     command: Annotated[
         Annotated[str, Tag(TAG + "text")] | Annotated[Texts, Tag(TAG + "list")], Discriminator(_command)
     ] = doc("Program and arguments of a local server.")
-    args: Texts = doc("More arguments; in OpenCode's files they stand in command.")
+    args: Texts = doc("More arguments; OpenCode's files list them in command.")
     environment: dict[str, Scalar] = doc("Set in a local server's environment.")
-    env: dict[str, Scalar] = doc("As environment, which is OpenCode's word.")
-    cwd: str = doc("The folder a local server runs in; the project's if left out.")
+    env: dict[str, Scalar] = doc("The same as environment, OpenCode's name for it.")
+    cwd: str = doc("The folder a local server runs in; default: the project's.")
     url: str = doc("Address of a remote server.")
     headers: dict[str, Scalar] = doc("Sent with every request to a remote server.")
     oauth: Annotated[
         Annotated[McpOAuth, Tag(TAG + "object")] | Annotated[bool, Tag(TAG + "switch")], Discriminator(_sign_in)
     ] = doc("How to sign in to a remote server; false for never.")
     enabled: bool = doc("Connect to it when its tools are first needed.")
-    disabled: bool = doc("Never connect to it; OpenCode's word is enabled.")
+    disabled: bool = doc("Never connect to it; OpenCode's name for the opposite is enabled.")
     timeout: Milliseconds = doc("Milliseconds for connecting and for each answer.")

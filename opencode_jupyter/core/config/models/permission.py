@@ -28,7 +28,7 @@ KNOWN: dict[str, str] = {
     "list": "Listing a folder.",
     "bash": "Running a command; patterns are commands such as `git *`.",
     "task": "Handing work to another agent; patterns are agents' names.",
-    "external_directory": "Touching what lies outside of the project; patterns are paths.",
+    "external_directory": "Access to files outside the project; patterns are paths.",
     "lsp": "Asking a language server.",
     "skill": "Loading a skill; patterns are skills' names.",
     "python": "Running code in the kernel.",

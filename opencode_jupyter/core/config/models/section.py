@@ -17,7 +17,7 @@ Texts = list[str]
 
 
 class Section(BaseModel):
-    """An object of a config file. Every entry may be left out: several files add up to one configuration.
+    """An object of a config file. Every entry optional: several files add up to one configuration.
 
     Keys that it does not name are kept. Its validator is built when the first file has such an object.
     """
@@ -27,5 +27,5 @@ class Section(BaseModel):
 
 
 def doc(description: str, **more: Any) -> Any:
-    """An entry that may be left out, and what it is for."""
+    """An entry that optional, and what it is for."""
     return Field(None, description=description, **more)
