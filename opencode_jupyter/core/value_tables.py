@@ -119,7 +119,7 @@ def unique(labels: list[str]) -> list[str]:
 
 def card_table(name: str, columns: list[Column], total: int, width: int) -> tuple[dict[str, Any], list[list[str]]]:
     """A table for a card, and all rows of it that `columns` has as text."""
-    texts = [_cells(column.values) for column in columns]
+    texts = [cell_texts(column.values) for column in columns]
     rows = [list(row) for row in zip(*texts, strict=True)]
     made: dict[str, Any] = {
         "name": name,
@@ -185,7 +185,7 @@ def grid(rows: list[list[str]], right: Sequence[bool]) -> list[str]:
     ]
 
 
-def _cells(values: list[Any]) -> list[str]:
+def cell_texts(values: list[Any]) -> list[str]:
     """The values of a column as text: numbers with the same number of decimals, days without an hour."""
     if any(isinstance(value, float) for value in values) and all(isinstance(value, float) for value in values):
         return _decimals(values)

@@ -53,13 +53,13 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
     blocks = [f'<div style="display:flex;gap:8px;padding:6px 10px">{" ".join(head)}</div>']
     if ui.get("diff"):
         blocks.append(block(diff(ui["diff"])))
-    blocks += bodies(part)
     output = "" if state.get("error") == state.get("output") else output_of(part)
     if state.get("status") != "completed" and not output:
         output = ui.get("tail") or ""
     if ui.get("printed") is not None and state.get("status") == "completed":
         blocks += [_output(output, folded=False)] if output.strip("\n") else []
         output = str(state.get("output") or "")
+    blocks += bodies(part)
     if output.strip("\n"):
         folded = says_output(part) or (nested and state.get("status") == "completed")
         blocks.append(_output(output, folded=folded))

@@ -87,6 +87,8 @@ def test_values_on_cards(look: str, servers: Servers) -> None:
         expect(report.locator(".oc-out")).to_have_text("reading prices\ngrouping")
         expect(report.locator("tbody th")).to_have_text(["<b>Wien</b>", "Graz"])
         expect(code.locator(".oc-out")).to_have_text("the first rows")
+        printed, shown = (code.locator(part).bounding_box() for part in (".oc-out", "table"))
+        assert printed is not None and shown is not None and printed["y"] < shown["y"]
         expect(code).not_to_contain_text("<Figure size")
         expect(variable.locator("tbody tr")).to_have_count(5)
         for index, name in enumerate(NAMES, 2):

@@ -232,6 +232,7 @@ class CardView {
     if (!running && printed !== undefined && !state.error) {
       folded = outputOf(this.part).replace(/\n+$/, '');
       content = printed.replace(/\n+$/, '');
+      this.bodies.nodes[0].before(this.text.node); // what was printed, then what was shown
     }
     this.foot.update(this.part, folded, running && (lines || bytes) ? extent(lines, bytes) : '');
     this.drawBox(this.text, content, text => {

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...core.value_tables import cell_texts
 from .types_of import is_library_type, module_of, type_name
 from .values import is_secret_column, short
 
@@ -23,6 +24,7 @@ WIDTH = 12
 """Columns whose first rows are shown."""
 CELL = 24
 """Characters of a cell."""
+_FLOAT = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|nan")
 
 
 def known(kind: type) -> bool:
@@ -129,10 +131,18 @@ def _index(value: Any, out: Description, rows: int) -> None:
 
 def _table(out: Description, rows: list[list[str]], shape: tuple[int, ...], **more: Any) -> None:
     """What a card draws: titles and first rows of a table; the lines so far stand beside it."""
-    shown = [[re.sub(r"^(['\"])(.*)\1$", r"\2", cell) for cell in row] for row in rows[1:]]
+    columns = [_drawn(column) for column in zip(*rows[1:], strict=True)]
+    shown = [list(row) for row in zip(*columns, strict=True)]
     name = out.type.rpartition(".")[2]
     out.table = {"name": name, "columns": rows[0], "rows": shown, "total": shape[0], "width": shape[1], **more}
     out.printed = len(out.lines)
+
+
+def _drawn(cells: Sequence[str]) -> list[str]:
+    """Described values as a table shows them: texts without quotes, numbers with the same number of decimals."""
+    if any("." in cell or cell == "nan" for cell in cells) and all(map(_FLOAT.fullmatch, cells)):
+        return cell_texts([float(cell) for cell in cells])
+    return [re.sub(r"^(['\"])(.*)\1$", r"\2", cell) for cell in cells]
 
 
 def _index_words(index: Any) -> str:
