@@ -86,8 +86,6 @@ def result_of(tool_id: str, value: Any) -> ToolResult:
 
 def complete(tool_id: str, result: ToolResult) -> ToolResult:
     """Fill in what a tool left out of its result: text, tables and pictures of its value or its records."""
-    if result.output or (result.value is None and result.records is None):
-        return result
     shown = result_of(tool_id, result.records if result.value is None else result.value)
     result.output, result.metadata = shown.output, {**shown.metadata, **result.metadata}
     result.attachments = [*result.attachments, *shown.attachments]

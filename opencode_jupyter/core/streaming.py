@@ -22,7 +22,6 @@ import anyio
 from .context import ToolContext
 from .errors import InvalidResultError
 from .result import ToolResult, attachments_of
-from .result_values import PRINTED, result_of
 from .spill import Spill, Spilled
 from .truncation import encode
 
@@ -179,6 +178,8 @@ class Stream:
 
     def _with_value(self, given: ToolResult) -> ToolResult:
         """The text that came, and below it the value that the tool gave."""
+        from .result_values import PRINTED, result_of  # here: few streams end so
+
         shown = result_of("streaming", given.value)
         with self._lock:
             printed = self._spill.live(SHOWN)

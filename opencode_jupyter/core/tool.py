@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import anyio.to_thread
 from pydantic import ValidationError
 
-from . import result_values
 from .context import InitContext, ToolContext
 from .defining import listeners
 from .errors import InvalidArgumentsError, InvalidResultError, ToolError
@@ -121,7 +120,7 @@ class Bound:
             raise ToolError(f"the {self.id} tool tried to end the process (SystemExit: {error.code})") from error
         except KeyboardInterrupt as error:
             raise ToolError(f"the {self.id} tool interrupted itself (KeyboardInterrupt)") from error
-        if isinstance(outcome, (str, ToolResult)):
+        if isinstance(outcome, str) or (isinstance(outcome, ToolResult) and outcome.value is None):
             return as_result(self.id, outcome)
         # drawing a figure takes its time
         return await anyio.to_thread.run_sync(as_result, self.id, outcome, abandon_on_cancel=True)
@@ -307,7 +306,8 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
             )
         if outcome.attachments:
             outcome.attachments = attachments_of(outcome.attachments)
-        return outcome if outcome.output else result_values.complete(tool_id, outcome)
+        if outcome.output or (outcome.value is None and outcome.records is None):
+            return outcome
     if type(outcome) is str:
         return ToolResult("", outcome, {}, [])
     if isinstance(outcome, dict) and isinstance(outcome.get("output"), str) and outcome.keys() <= RESULT_KEYS:
@@ -317,4 +317,6 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
             metadata=dict(outcome.get("metadata") or {}),
             attachments=attachments_of(outcome.get("attachments")),
         )
-    return result_values.result_of(tool_id, outcome)
+    from .result_values import complete, result_of  # here: most tools return text
+
+    return complete(tool_id, outcome) if isinstance(outcome, ToolResult) else result_of(tool_id, outcome)

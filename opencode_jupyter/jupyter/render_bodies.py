@@ -86,7 +86,8 @@ def _table(table: dict[str, Any]) -> str:
             kind = f"<br>{_text(types[i])}" if i < len(types) and any(types) else ""
             align = "right" if numeric[i] else "left"
             top = f"text-align:{align};font-weight:400;font-size:11px;{cell}"
-            drawn += f'<th class="oc-s-dim" style="{top}">{_text(name)}{kind}</th>'
+            tag = "th" if name else "td"
+            drawn += f'<{tag} class="oc-s-dim" style="{top}">{_text(name)}{kind}</{tag}>'
         drawn += "</tr>"
     for row in rows:
         drawn += "<tr>"

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.acts import project
 from tests.browser.conftest import Servers
+from tests.browser.test_accessible import AXE, CHECK
 from tests.browser.test_look import dress
 from tests.support import browser as support
 
@@ -94,4 +95,7 @@ def test_values_on_cards(look: str, servers: Servers) -> None:
         for index, name in enumerate(NAMES, 2):
             assert notebook.cell(index).locator("img").count() == (name in ("picture", "report", "python"))
             notebook.screenshot(f"values-{name}-{look}", notebook.cell(index))
+        notebook.page.add_script_tag(path=AXE)
+        notebook.page.add_style_tag(content="body { height: 100vh; }")
+        assert notebook.evaluate(CHECK, [".oc-card"]) == []
         assert notebook.errors == []

@@ -31,7 +31,7 @@ function tableNodes(shown: CardTable): HTMLElement[] {
     const head = el('tr');
     head.append(
       ...columns.map((name, at) => {
-        const title = el('th', numeric[at] ? 'oc-right' : '', visibleLine(name));
+        const title = el(name ? 'th' : 'td', numeric[at] ? 'oc-right' : '', visibleLine(name));
         if (types.some(Boolean)) {
           title.append(el('div', 'oc-type', visibleLine(types[at] ?? '')));
         }
