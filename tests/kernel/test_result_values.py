@@ -142,3 +142,11 @@ def test_inspect_shows_the_first_rows_as_a_table(kernel: Kernel) -> None:
     assert "shape: 10,000 rows" in bundle["text/plain"]
     part, _ = card(kernel, "%tool inspect")
     assert part["ui"]["tables"][0]["columns"] == ["name", "type", "size", "value"]
+
+
+def test_what_code_captures_can_be_shown_later(kernel: Kernel) -> None:
+    code = (
+        "from IPython.utils.capture import capture_output\nwith capture_output() as kept:\n    display(frame.head(1))"
+    )
+    kernel.run(f"%%tool python\n{code}")
+    assert kernel.run("kept.show()").error is None

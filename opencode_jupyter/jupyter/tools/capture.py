@@ -34,7 +34,7 @@ QUEUED = 8 * 1024 * 1024
 """Characters that wait to be taken; code that prints faster waits too."""
 
 RENDERING = "application/x-opencode-rendering"
-"""Key of a MIME bundle of this process that carries a `Rendering` itself."""
+"""MIME type of the number under which a capture keeps how it draws a bundle's object."""
 
 _current: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("opencode_capture", default=None)
 
@@ -74,6 +74,7 @@ class Capture:
         self.attachments: list[Attachment] = []
         self.tables: list[dict[str, Any]] = []
         self.described: list[str] = []
+        self._renderings: dict[str | None, Rendering] = {}
         self.closed = False
 
     # ------------------------------------------------------------------ on the main thread
@@ -139,8 +140,8 @@ class Capture:
 
     def show(self, data: dict[str, Any]) -> None:
         """Take a MIME bundle: its words, and its pictures."""
-        rendering = data.get(RENDERING)
-        if isinstance(rendering, Rendering):
+        rendering = self._renderings.pop(data.get(RENDERING), None)
+        if rendering is not None:
             self._show_rendering(rendering)
             return
         found = pictures_of(data, len(self.attachments))
@@ -213,11 +214,19 @@ class Capture:
         return writelines
 
     def _format_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Frames and figures go along as they are drawn here; of all else its own MIME bundle."""
+        """Frames and figures are drawn as the results of own tools are; a bundle names the drawing by a number."""
 
         def format(value: Any, *args: Any, **kwargs: Any) -> Any:
-            rendering = render_displayed(value) if self._mine() else None
-            return original(value, *args, **kwargs) if rendering is None else ({RENDERING: rendering}, {})
+            data, metadata = original(value, *args, **kwargs)
+            rendering = None
+            if self._mine() and data:
+                with contextlib.suppress(Exception):  # an object of the user's that fails; its own form stands
+                    rendering = render_displayed(value)
+            if rendering is None:
+                return data, metadata
+            number = str(len(self.described) + len(self._renderings))
+            self._renderings[number] = rendering
+            return {**data, RENDERING: number}, metadata
 
         return format
 
