@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._kernel_interrupts import runs_code
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -18,8 +21,26 @@ if TYPE_CHECKING:
     from .notebook import Notebook
 
 _ATTRIBUTE = "_opencode_jupyter"
-WARM_UP_AFTER = 0.5
-"""Seconds after loading, when the notebook is built in the background if no cell has needed it by then."""
+WARM_UP_AFTER = 0.05
+"""Seconds after loading, when the background begins to import what the first call needs, unless a cell runs."""
+WARM_UP_ANYWAY = 0.5
+"""Seconds for which that gives way to running cells: Python runs one thread at a time."""
+WARM_UP = (
+    "pydantic.fields",
+    "opencode_jupyter.core.call",
+    "opencode_jupyter.jupyter.preparing",
+    "opencode_jupyter.jupyter.notebook",
+    "opencode_jupyter.sources",
+    *(
+        f"opencode_jupyter.tools.{name}"
+        for name in ("read", "edit", "bash", "webfetch", "apply_patch", "notebook_edit")
+    ),
+    "opencode_jupyter.tools._shell_asks",
+    "anyio._backends._asyncio",
+    "tree_sitter",
+    "tree_sitter_bash",
+)
+"""What takes long to import, in pieces between which a cell may begin."""
 
 
 class Loaded:
@@ -86,10 +107,16 @@ class Loaded:
 
     def warm_up(self) -> None:
         """Build the notebook in the background, soon; and load the model loop where the configuration names a model."""
+        deadline = time.monotonic() + WARM_UP_ANYWAY
 
         def build() -> None:
-            if not self.active:
-                return
+            for name in WARM_UP:
+                while runs_code() and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                if not self.active:
+                    return
+                with contextlib.suppress(Exception):  # the first magic meets it again and says so
+                    import_module(name)
             with contextlib.suppress(Exception):  # the first magic meets it again and says so
                 if self.notebook.workspace.config.get("model"):  # whoever names a model is going to ask it
                     from .agent.warming import warm

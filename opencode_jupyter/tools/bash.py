@@ -17,7 +17,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.spill import Spill
 from ..core.truncation import cut_units
-from . import _background, _shell, _shell_asks
+from . import _background, _shell
 from ._builtin import builtin
 from .process import Child, Exit, spawn
 
@@ -58,6 +58,8 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     cwd = ctx.directory
     if args.workdir:
         cwd = _folder(ctx, args.workdir)
+    from . import _shell_asks  # reading commands takes a twentieth of a kernel's first call, whatever its tool
+
     await _shell_asks.ask(ctx, args.command, cwd)
     ctx.proceed()
 

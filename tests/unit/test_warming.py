@@ -1,4 +1,4 @@
-"""What the first ``%%agent`` needs is loaded in the background where a model is configured, and not elsewhere."""
+"""What the first calls need is imported in the background; what only ``%%agent`` needs where a model is configured."""
 
 from __future__ import annotations
 
@@ -25,18 +25,64 @@ shell.run_line_magic("unload_ext", "opencode_jupyter")
 """
 
 
-@pytest.mark.parametrize(("config", "said"), [({"model": "ollama/x"}, "True True"), ({}, "False False")])
-def test_the_model_loop_is_loaded_where_a_model_is_named(tmp_path: Path, config: dict[str, str], said: str) -> None:
-    (tmp_path / "opencode.json").write_text(json.dumps(config))
-    folders = {name: str(tmp_path / name) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "IPYTHONDIR")}
+FIRST_CALL = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "opencode_jupyter")
+from opencode_jupyter.jupyter.loaded import loaded
+
+warm, line = sys.argv[1:]
+timer = loaded(shell)._timer
+timer.join() if warm else timer.cancel()
+before = set(sys.modules)
+shell.run_line_magic("tool", line + " --quiet")
+print("imported:", *sorted(set(sys.modules) - before))
+shell.run_line_magic("unload_ext", "opencode_jupyter")
+"""
+NOT_NEEDED = ("numpy", "pandas", "mcp", "anywidget", "ipywidgets", "httpx2", "nbformat", "tree_sitter", "matplotlib")
+
+
+@pytest.mark.parametrize("line", ["read a.txt", "bash true"])
+def test_the_first_call_imports_nothing_more_once_the_background_has_warmed_up(tmp_path: Path, line: str) -> None:
+    ours = [name for name in first_call(tmp_path, "warm", line) if name.startswith(("opencode_jupyter", "tree_sitter"))]
+    assert ours == []
+
+
+def test_the_first_call_imports_only_what_it_needs(tmp_path: Path) -> None:
+    imported = first_call(tmp_path, "", "read a.txt")
+    assert "opencode_jupyter.tools.read" in imported
+    assert [name for name in imported if name.split(".")[0] in NOT_NEEDED] == []
+    assert "opencode_jupyter.tools.shell" not in imported
+
+
+def first_call(folder: Path, *arguments: str) -> list[str]:
+    """The modules that the first call of a shell imports."""
+    (folder / "a.txt").write_text("x")
+    done = run(folder, FIRST_CALL, *arguments)
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("imported:")] or [""]
+    assert line, done.stdout + done.stderr
+    return line.split()[1:]
+
+
+def run(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a Python of its own."""
+    folders = {name: str(folder / name) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "IPYTHONDIR")}
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=tmp_path,
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=folder,
         env={**os.environ, **folders, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+@pytest.mark.parametrize(("config", "said"), [({"model": "ollama/x"}, "True True"), ({}, "False False")])
+def test_the_model_loop_is_loaded_where_a_model_is_named(tmp_path: Path, config: dict[str, str], said: str) -> None:
+    (tmp_path / "opencode.json").write_text(json.dumps(config))
+    done = run(tmp_path, SCRIPT)
     assert done.stdout.split() == said.split(), done.stdout + done.stderr
