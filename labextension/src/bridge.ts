@@ -3,6 +3,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 
 import { Again } from './again';
+import { answerKeys } from './asks/commands';
 import type { CardSpill } from './card/token';
 import { hubOf } from './lab/hub';
 import { controlMessage, documentOf, kernelOf, openKernel, requestKernel } from './kernel';
@@ -46,6 +47,7 @@ export function createBridge(app: JupyterFrontEnd): ControlBridge {
       // loaded when it is wanted: most pages never open a file
       void import('./files').then(({ openFile }) => openFile(app, kernelOf(document), folder, path, line));
     },
+    keys: () => answerKeys(app),
     canRun: card => again.place(card) !== undefined,
     runAgain: (card, source) => again.run(card, source)
   };

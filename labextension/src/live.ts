@@ -89,6 +89,7 @@ export function connect(model: Model, el: HTMLElement, show: Show): () => void {
   if (bridge()?.revise) {
     callbacks.revise = async (ask, input) => bridge()?.revise(model.get('kernel_id') ?? '', ask, input);
   }
+  callbacks.keys = () => bridge()?.keys?.() ?? {};
   const hello = (): void => send({ kind: 'hello', frontend: frontend(), version: VERSION });
   const end = show(model, el, callbacks, hello);
   hello();

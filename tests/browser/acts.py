@@ -18,7 +18,7 @@ ALLOW_ONCE = "Allow once"
 SESSION = "Allow for this session…"
 DENY = "Deny"
 STOP = "Stop"
-WORD = "A word to the model (optional)"
+WORD = "Reason (sent to the model)"
 
 
 lab_only = pytest.mark.parametrize("application", ["lab"], indirect=True, scope="module")

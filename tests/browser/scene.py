@@ -316,7 +316,6 @@ def _stop(card: Locator) -> None:
 
 def _deny(card: Locator) -> None:
     expect(button(card, "Deny")).to_be_enabled()
-    card.get_by_label("A word to the model").fill("use the lock file")
     button(card, "Deny").click()
     expect(card.locator(".oc-state").first).to_contain_text("denied")
 
@@ -338,7 +337,7 @@ def _session(card: Locator) -> None:
 def _change(card: Locator) -> None:
     expect(button(card, "Change…")).to_be_enabled()
     button(card, "Change…").click()
-    expect(button(card, "Ask again with these")).to_be_visible()
+    expect(button(card, "Run with these changes")).to_be_visible()
 
 
 ANSWERS: dict[str, Callable[[Locator], None]] = {

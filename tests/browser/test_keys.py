@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.acts import ALLOW_ONCE, DENY, WORD, asking, lab_only, project
+from tests.browser.acts import ALLOW_ONCE, DENY, asking, lab_only, project
 from tests.support.browser import Browser, Notebook
 
 pytestmark = [pytest.mark.browser, lab_only]
@@ -20,7 +20,7 @@ def focused(notebook: Notebook) -> str:
     )
 
 
-def test_an_ask_is_denied_with_a_word_by_keys_alone(browser: Browser) -> None:
+def test_an_ask_is_denied_by_keys_alone(browser: Browser) -> None:
     notebook = project(browser, "keys-deny", "%tool bash rm build", "for i in range(2):\n    %tool bash ls {i}")
     press = notebook.page.keyboard.press
     notebook.run(1, wait=False)
@@ -29,16 +29,15 @@ def test_an_ask_is_denied_with_a_word_by_keys_alone(browser: Browser) -> None:
     notebook.page.wait_for_function("() => document.activeElement.classList.contains('oc-card')")
     ring = "() => getComputedStyle(document.activeElement).outlineStyle"
     order = []
-    for _ in range(7):
+    for _ in range(6):
         press("Tab")
         order.append(focused(notebook))
         assert notebook.evaluate(ring) == "solid"
-    buttons = [ALLOW_ONCE, "Allow for this session…", DENY, "Change…", WORD]
+    buttons = [ALLOW_ONCE, "Allow for this session…", DENY, "Change…"]
     assert order == ["Command", "Copy command", *buttons]
-    notebook.page.keyboard.type("no: 1 2 3")
-    press("Enter")
+    press("3")
     notebook.wait_idle(1)
-    notebook.wait_text(1, "denied by you: “no: 1 2 3”")
+    notebook.wait_text(1, "denied by you")
     # what had the focus is gone
     notebook.page.wait_for_function("() => document.activeElement.classList.contains('jp-Cell')")
     # the cell's next ask takes the focus; the palette opens from there, and answers it

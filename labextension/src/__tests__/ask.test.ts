@@ -14,7 +14,7 @@ const note = (): string => root.querySelector('.oc-note')?.textContent ?? '';
 const press = (key: string, target?: Element): void => {
   (target ?? (root.querySelector('.oc-card') as Element)).dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
 };
-const asking = part({}, { ask: ASK });
+const asking = part({}, { ask: ASK, by: 'model' });
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 1_004_000 });
@@ -48,7 +48,15 @@ test('the buttons have exactly these names', () => {
   ask();
   const names = [...root.querySelectorAll('.oc-ask .oc-step:not([hidden]) button')].map(b => b.getAttribute('aria-label'));
   expect(names).toEqual(['Allow once', 'Allow for this session…', 'Deny']);
-  expect(word().placeholder).toBe('A word to the model (optional)');
+  expect(word().placeholder).toBe('Reason (sent to the model)');
+});
+
+test('a denial carries a reason only where a model called, and the page’s shortcuts are told', () => {
+  const keys = () => ({ once: 'Alt+Shift+O', deny: 'Alt+Shift+D' });
+  renderCard(root, part({}, { ask: ASK, by: 'user' }), { reply, keys });
+  expect(word()).toBeNull();
+  expect(named('Allow once').title).toBe('Alt+Shift+O from anywhere in the page');
+  expect(root.querySelector('.oc-keys')?.textContent).toBe('Alt+Shift+O allows once, Alt+Shift+D denies');
 });
 
 test('the buttons are dead for 300 ms and take no focus', () => {

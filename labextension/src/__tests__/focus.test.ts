@@ -103,6 +103,19 @@ test('Stop, once pressed, leaves the focus in the card', () => {
   expect(document.activeElement).toBe(card(root));
 });
 
+test('a press on a button moves no focus and does not reach the notebook; one on text does', () => {
+  const reached = jest.fn();
+  cell.classList.add('jp-Notebook');
+  cell.addEventListener('mousedown', reached);
+  const root = output({ ask: ASK, by: 'model' });
+  const down = (target: Element): boolean =>
+    target.dispatchEvent(new MouseEvent('mousedown', { bubbles: true, cancelable: true, composed: true }));
+  expect([down(named(root, 'Allow once')), down(named(root, 'Stop'))]).toEqual([false, false]);
+  expect(reached).not.toHaveBeenCalled();
+  expect([down(root.querySelector('.oc-word') as Element), down(root.querySelector('.oc-title') as Element)]).toEqual([true, true]);
+  expect(reached).toHaveBeenCalledTimes(2);
+});
+
 test('the palette takes the focus for a moment only', () => {
   const root = card(output({ ask: ASK }));
   const palette = document.createElement('div');

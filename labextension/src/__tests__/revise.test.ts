@@ -27,14 +27,20 @@ test('the changed arguments are sent whole; what does not fit is told in the for
   const [command, timeout] = fields(form);
   command.value = 'ls -l';
   timeout.value = 'five';
-  press(form, 'Ask again with these');
-  expect(form.node.textContent).toContain('timeout is no JSON');
+  press(form, 'Run with these changes');
+  expect(form.node.textContent).toContain('timeout is not valid JSON');
   expect(sent).toEqual([]);
   timeout.value = '"x"';
-  press(form, 'Ask again with these');
+  press(form, 'Run with these changes');
   await new Promise(resolve => setTimeout(resolve));
   expect(sent).toEqual([{ command: 'ls -l', timeout: 'x' }]);
   expect(form.node.querySelector('[role=alert]')?.textContent).toBe('timeout must be a number');
+});
+
+test('the form says that running approves, and when a request comes again', () => {
+  const form = new ReviseForm({ command: 'ls' }, async () => undefined, () => undefined);
+  expect(form.node.textContent).toContain('Running with these approves them');
+  expect(form.node.textContent).toContain('only if a rule treats the changed call differently');
 });
 
 test('escape leaves it', () => {

@@ -19,9 +19,20 @@ export const COMMANDS = {
   stop: 'opencode-jupyter:stop-call'
 } as const;
 
+/** The shortcuts of the commands that answer, as they are now, as a person reads them. */
+export function answerKeys({ commands }: Pick<JupyterFrontEnd, 'commands'>): { once?: string; session?: string; deny?: string } {
+  const keyOf = (id: string): string | undefined => {
+    const binding = commands.keyBindings.find(({ command }) => command === id);
+    return binding && CommandRegistry.formatKeystroke(binding.keys);
+  };
+  return { once: keyOf(COMMANDS.once), session: keyOf(COMMANDS.session), deny: keyOf(COMMANDS.deny) };
+}
+
 /** What the commands do with an ask. */
 export interface CommandActions {
   show(entry: Entry): void;
+  /** Its card where a person sees it now. */
+  seen(entry: Entry): HTMLElement | null;
 }
 
 /** Adds them. */
@@ -42,12 +53,19 @@ export function addCommands(
     }
   };
   /**
-   * Presses a key on the card in focus, so that its guard and its second step hold here too. With no ask in focus it
-   * leads to the next: nothing is answered that nobody looks at.
+   * Presses a key on the card in focus, so that its guard and its second step hold here too; else on the only request
+   * in sight. With none or several in sight it leads to the next: nothing is answered that nobody looks at.
    */
   const press = (key: string): void => {
-    const card = focusedCard();
-    if (card && book.entries().some(entry => entry.callID === card.dataset.call && entry.card?.ui.ask)) {
+    const requests = book.entries().filter(({ card }) => card?.ui.ask);
+    const focused = focusedCard();
+    const inSight = requests.flatMap(entry => actions.seen(entry) ?? []);
+    const own = focused && requests.some(({ callID }) => callID === focused.dataset.call);
+    const card = own ? focused : inSight.length === 1 ? inSight[0] : undefined;
+    if (card) {
+      if (!own && key === '2') {
+        card.focus({ preventScroll: true }); // the patterns are typed there
+      }
       card.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
     } else {
       next();
@@ -71,7 +89,7 @@ export function addCommands(
     palette?.addItem({ command: id, category: trans.__('OpenCode tools') });
   };
   add(COMMANDS.next, trans.__('Go to the next ask'), trans.__('Shows the ask that has waited longest, then the next'), next, waits);
-  const focused = trans.__('Answers the ask in focus; with none there, goes to the next');
+  const focused = trans.__('Answers the request in focus, else the only one in sight; otherwise goes to the next');
   add(COMMANDS.once, trans.__('Allow once'), focused, () => press('1'), waits);
   add(COMMANDS.session, trans.__('Allow for this session'), focused, () => press('2'), waits);
   add(COMMANDS.deny, trans.__('Deny'), focused, () => press('3'), waits);

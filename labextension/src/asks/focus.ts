@@ -30,6 +30,22 @@ function ownKeys(event: KeyboardEvent): void {
   }
 }
 
+/** What a press answers or opens; a text field is none of it. */
+const PRESSED = 'button, summary, label, input[type="radio"], input[type="checkbox"]';
+
+/**
+ * A press on a button or an option in a card moves neither the focus, nor the notebook's active cell, nor what is in
+ * view: it is the person's answer, and they go on where they were.
+ */
+function keepPlace(event: MouseEvent): void {
+  const target = event.composedPath()[0];
+  const pressed = target instanceof Element && event.button === 0 ? target.closest(PRESSED) : null;
+  if (pressed?.closest('.jp-Notebook') && pressed.closest(CARD)) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
 /** Escape leaves a card that asks nothing for its cell. */
 function leave(event: KeyboardEvent): void {
   const target = event.composedPath()[0];
@@ -129,6 +145,7 @@ export function watchFocus(): void {
   const keeper = new Keeper();
   // before Lumino's own listener, which is the document's
   window.addEventListener('keydown', ownKeys, true);
+  window.addEventListener('mousedown', keepPlace, true);
   document.addEventListener('keydown', leave);
   document.addEventListener('focusin', ({ target }) => {
     if (target instanceof Element) {

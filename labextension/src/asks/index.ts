@@ -8,7 +8,7 @@ import type { CardCallbacks, Reply, ReplyOptions } from '../card';
 import type { Surroundings, Section } from '../lab/section';
 import { AskBook } from './book';
 import type { Entry } from './book';
-import { addCommands } from './commands';
+import { addCommands, answerKeys } from './commands';
 import { cardIn, goTo, inSight } from './locate';
 import { notify } from './notify';
 import { asksSection } from './section';
@@ -37,6 +37,7 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
     },
     answer: ({ id, digest }, answers) => void hub.send(entry.kernelId, entry.commID, { kind: 'answer', id, digest, answers }),
     dismiss: ({ id, digest }) => void hub.send(entry.kernelId, entry.commID, { kind: 'dismiss', id, digest }),
+    keys: () => answerKeys(app as JupyterFrontEnd),
     stop: callID => void hub.send(entry.kernelId, entry.commID, { kind: 'stop', callID })
   });
   const show = async (entry: Entry): Promise<void> => {
@@ -60,6 +61,11 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
           reply(entry, 'reject');
         }
       }),
+    seen: (entry: Entry): HTMLElement | null => {
+      const places = [documentOf(entry)?.node, section.node];
+      const cards = places.flatMap(place => (place && cardIn(place, entry.callID)) ?? []);
+      return cards.find(inSight) ?? null;
+    },
     visible: (entry: Entry): boolean => {
       // the panel lists every ask; notifications would lie over its buttons
       if (!document.hidden && section.node.getClientRects().length > 0) {

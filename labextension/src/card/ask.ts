@@ -60,11 +60,15 @@ export class AskView extends Prompt {
   private readonly fields: HTMLInputElement[] = [];
   private form: ReviseForm | undefined;
 
-  /** @param input - The call's arguments, which a person may change before allowing it. */
+  /**
+   * @param input - The call's arguments, which a person may change before allowing it.
+   * @param byModel - A model called, so that a denial may carry a reason.
+   */
   constructor(
     private ask: CardAsk,
     private readonly callbacks: CardCallbacks,
-    private readonly input: Record<string, unknown> = {}
+    private readonly input: Record<string, unknown> = {},
+    private readonly byModel = false
   ) {
     super(AskView.keyOf(ask), trans.__('Permission needed'));
     this.drawDetail();
@@ -164,9 +168,9 @@ export class AskView extends Prompt {
     const session = button(trans.__('Allow for this session…'), '2', 'oc-button', () => this.patterns());
     const no = button(trans.__('Deny'), '3', 'oc-button', () => this.deny());
     this.word.type = 'text';
-    this.word.placeholder = trans.__('A word to the model (optional)');
+    this.word.placeholder = trans.__('Reason (sent to the model)');
     this.word.setAttribute('aria-label', this.word.placeholder);
-    this.word.title = trans.__('Enter denies the call with this word');
+    this.word.title = trans.__('Enter denies the call with this reason');
     this.word.addEventListener('keydown', event => {
       event.stopPropagation();
       if (event.key === 'Enter' && !event.isComposing) {
@@ -178,10 +182,22 @@ export class AskView extends Prompt {
       }
     });
     const change = button(trans.__('Change…'), '4', 'oc-button', () => this.change());
-    change.title = trans.__('Change the arguments; the call begins again with them and asks again');
-    row.append(once, ...(this.ask.always.length ? [session] : []), no, ...(this.mayChange ? [change] : []), this.word);
+    change.title = trans.__('Change the arguments before the call runs');
+    row.append(once, ...(this.ask.always.length ? [session] : []), no, ...(this.mayChange ? [change] : []));
+    if (this.byModel) {
+      row.append(this.word);
+    }
     this.controls.push(once, session, no, change);
+    const keys = this.callbacks.keys?.() ?? {};
+    for (const [made, key] of [[once, keys.once], [session, keys.session], [no, keys.deny]] as const) {
+      if (key) {
+        made.title = trans.__('%1 from anywhere in the page', key);
+      }
+    }
     this.first.append(row);
+    if (keys.once && keys.deny) {
+      this.first.append(el('div', 'oc-why oc-keys', trans.__('%1 allows once, %2 denies', keys.once, keys.deny)));
+    }
   }
 
   private drawSecond(): void {

@@ -302,7 +302,7 @@ class CardView {
     const focused = this.ask !== undefined && hasFocus(this.ask.node);
     this.ask?.dispose();
     this.ask?.node.remove();
-    this.ask = ask ? new AskView(ask, this.callbacks, this.part.state.input) : question && new QuestionView(question, this.callbacks);
+    this.ask = ask ? new AskView(ask, this.callbacks, this.part.state.input, this.part.ui.by === 'model') : question && new QuestionView(question, this.callbacks);
     if (this.ask) {
       this.cut.before(this.ask.node);
     }

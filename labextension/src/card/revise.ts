@@ -33,7 +33,7 @@ export class ReviseForm {
     const group = el('div', 'oc-patterns');
     group.setAttribute('role', 'group');
     group.setAttribute('aria-label', trans.__('Arguments'));
-    group.append(el('div', 'oc-why', trans.__('The call begins again with these, and asks again for what they need:')));
+    group.append(el('div', 'oc-why', trans.__('Running with these approves them. You are asked again only if a rule treats the changed call differently.')));
     for (const [name, value] of Object.entries(input)) {
       const label = el('label', 'oc-field');
       const field = el('textarea', 'oc-word');
@@ -47,10 +47,10 @@ export class ReviseForm {
     }
     this.note.setAttribute('role', 'alert');
     const row = el('div', 'oc-buttons');
-    const ask = button(trans.__('Ask again with these'), '', 'oc-button oc-go', () => void this.submit());
+    const run = button(trans.__('Run with these changes'), '', 'oc-button oc-go', () => void this.submit());
     const leave = button(trans.__('Back'), '', 'oc-button', back);
-    row.append(ask, leave);
-    this.controls.push(ask, leave);
+    row.append(run, leave);
+    this.controls.push(run, leave);
     this.node.append(group, row, this.note);
   }
 
@@ -79,7 +79,7 @@ export class ReviseForm {
       try {
         changed[name] = fieldValue(field.value, this.input[name]);
       } catch {
-        setText(this.note, trans.__('%1 is no JSON.', visibleLine(name)));
+        setText(this.note, trans.__('%1 is not valid JSON.', visibleLine(name)));
         field.focus();
         return;
       }

@@ -351,7 +351,7 @@ export interface CardPart {
 
 /** What may go with a person's answer. */
 export interface ReplyOptions {
-  /** A word to the model, with `reject`. */
+  /** The reason, sent to the model with `reject`. */
   message?: string;
   /** The patterns as the person left them, with `always`. */
   patterns?: string[];
@@ -363,7 +363,7 @@ export interface ReplyOptions {
 export interface CardCallbacks {
   /** The person answered `ask`. */
   reply?(ask: CardAsk, reply: Reply, options: ReplyOptions): void;
-  /** The person wants the call to ask again with other arguments; rejected with words when they do not fit. */
+  /** The person wants the call to run with other arguments; rejected with a message when they do not fit. */
   revise?(ask: CardAsk, input: Record<string, unknown>): Promise<void>;
   /** The person answered `asked`: for each question what was chosen or said. */
   answer?(asked: CardQuestions, answers: string[][]): void;
@@ -375,6 +375,8 @@ export interface CardCallbacks {
   open?(spill: CardSpill): void;
   /** The person wants to see a file of the kernel's machine, at `line` from 1. */
   openFile?(path: string, line?: number): void;
+  /** The page's own shortcuts for answers, as a person reads them; empty where it has none. */
+  keys?(): { once?: string; session?: string; deny?: string };
   /** Something for the last line of a card whose call is over: what else a person can do with it. */
   more?(part: CardPart): HTMLElement;
 }
