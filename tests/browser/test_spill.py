@@ -103,8 +103,7 @@ def search_by_keys(notebook: Notebook, pages: Locator) -> None:
     pages.locator(".oc-lines").focus()
     keyboard.press("Control+f")
     expect(pages.get_by_role("textbox", name="Find")).to_be_focused()
-    keyboard.type("row <b>2999")
-    keyboard.press("Enter")
+    keyboard.type("row <b>2999")  # it is looked for as it is typed
     expect(pages.locator(".oc-here")).to_have_text("row <b>29990</b>")
     expect(pages.locator(".oc-here .oc-hit")).to_have_text(["row", " <b>2999"])
     expect(pages.locator(".oc-found")).to_have_text("2 of 11 lines")
@@ -175,7 +174,7 @@ def test_a_running_command_is_followed(browser: Browser) -> None:
 def beside_another(notebook: Notebook) -> None:
     """A second viewer, beside the one that follows: each keeps its place, its search and what it follows."""
     button(notebook.cards(2).first, "Open the whole output").click()
-    tabs = notebook.page.locator(".lm-TabBar-tab").filter(has_text=re.compile(r"^tool_"))
+    tabs = notebook.page.locator(".lm-TabBar-tab").filter(has_text=re.compile(r"^bash: "))
     expect(tabs).to_have_count(2)
     pages = notebook.page.locator(".oc-pages:visible")
     expect(pages.locator(".oc-here")).to_have_text(re.compile(r"^700\d{4}$"))

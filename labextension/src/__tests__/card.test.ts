@@ -147,7 +147,7 @@ describe('body', () => {
     expect(text('.oc-cut')).toContain('214 lines, 18 KB; the rest is kept');
     expect(text('.oc-path code')).toBe('/tmp/tool_1');
     one('.oc-link').click();
-    expect(open).toHaveBeenCalledWith(spill);
+    expect(open).toHaveBeenCalledWith({ ...spill, title: 'edit: src/clean.py' });
     disposeCard(root);
     renderCard(root, part({ status: 'completed', output: 'x' }, { spill: { ...spill, url: 'files/tool_1' } }));
     expect(one('.oc-cut a').getAttribute('href')).toBe('files/tool_1');

@@ -137,7 +137,7 @@ class CardView {
     this.drawChildren(ui.children ?? []);
     this.drawAsk(running);
     const { spill } = ui;
-    this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.callbacks));
+    this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.openers()));
     linkPaths(this.card, part, this.callbacks);
     this.going.run(running);
   }
@@ -207,6 +207,13 @@ class CardView {
     }
     const stoppable = running && part.state.status === 'running' && !part.ui.ask && !part.ui.question && !!this.callbacks.stop;
     show(this.going.stop, stoppable);
+  }
+
+  /** The card's callbacks; an output is opened under the call's name. */
+  private openers(): CardCallbacks {
+    const { open } = this.callbacks;
+    const title = (): string => [this.part.tool, this.part.ui.label || this.part.state.title].filter(Boolean).join(': ');
+    return { ...this.callbacks, open: open && (spill => open({ ...spill, title: title() })) };
   }
 
   private drawProgress(running: boolean): void {

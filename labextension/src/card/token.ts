@@ -242,6 +242,8 @@ export interface CardSpill {
   line: number;
   /** Address under which the server hands it out, where there is one. */
   url?: string;
+  /** The call whose output it is, as a person names it: `bash: npm test`; the card adds it. */
+  title?: string;
   /** It is still being written. */
   writing?: boolean;
 }

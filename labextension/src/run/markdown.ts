@@ -4,6 +4,7 @@
  * bold, italic, links to http(s). Anything else, HTML above all, is shown as the text it is.
  */
 
+import { codeNodes } from '../card/code';
 import { el } from '../card/dom';
 import { readable, visible } from '../card/format';
 
@@ -53,7 +54,8 @@ export function markdown(text: string): Node[] {
       flush();
       const closing = new RegExp(`^ {0,3}[${fence[1][0]}]{${fence[1].length},}\\s*$`);
       const close = until(at + 1, one => !closing.test(one));
-      const code = el('pre', 'oc-fence', lines.slice(at + 1, close).join('\n'));
+      const code = el('pre', 'oc-fence');
+      code.append(...codeNodes(lines.slice(at + 1, close).join('\n'), /[`~]\s*([\w+#-]+)/.exec(line)?.[1] ?? 'text'));
       code.tabIndex = 0;
       out.push(code);
       end = close + 1;

@@ -6,6 +6,8 @@ import type { Found, Source } from './source';
 
 /** How often a search under way is asked for. */
 const LOOK_MS = 150;
+/** How long after the last key a search begins by itself. */
+const TYPED_MS = 250;
 /** Past every line. */
 const LAST = Number.MAX_SAFE_INTEGER;
 
@@ -35,6 +37,9 @@ export class FindBar {
   /** Counts what was asked for, so that something older is given up. */
   private turn = 0;
   private last = '';
+  private typing: ReturnType<typeof setTimeout> | undefined;
+  /** The line from which a search looks while its text is typed. */
+  private anchor = 1;
 
   constructor(
     private readonly source: Source,
@@ -47,6 +52,10 @@ export class FindBar {
     this.field.placeholder = trans.__('Find');
     this.field.setAttribute('aria-label', trans.__('Find'));
     this.field.addEventListener('keydown', event => this.key(event));
+    this.field.addEventListener('input', () => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => void this.go(1, true), TYPED_MS);
+    });
     this.regex = this.toggle('.*', trans.__('Regular expression'));
     this.matchCase = this.toggle('Aa', trans.__('Match case'));
     const previous = button(trans.__('Previous hit'), '', 'oc-button', () => void this.go(-1));
@@ -65,6 +74,7 @@ export class FindBar {
 
   /** Opens the bar, with `text` in it if there is some. */
   open(text = ''): void {
+    this.anchor = this.host.line();
     show(this.node, true);
     if (text) {
       this.field.value = text;
@@ -95,6 +105,7 @@ export class FindBar {
 
   /** Ends the search on the kernel's side, too. */
   end(): void {
+    clearTimeout(this.typing);
     this.turn++;
     this.last = '';
     const { id } = this;
@@ -104,12 +115,16 @@ export class FindBar {
     }
   }
 
-  /** The next hit, or the one before; begins the search if it is another one than before. */
-  async go(direction: 1 | -1): Promise<void> {
+  /** The next hit, or the one before; begins the search if it is another one than before. `typed`: by typing alone. */
+  async go(direction: 1 | -1, typed = false): Promise<void> {
+    clearTimeout(this.typing);
     const text = this.field.value;
     const sought = { text, regex: pressed(this.regex), case: pressed(this.matchCase) };
     const key = JSON.stringify(sought);
     const fresh = key !== this.last;
+    if (typed && !fresh) {
+      return;
+    }
     if (!text) {
       this.end();
       setText(this.words, '');
@@ -119,13 +134,16 @@ export class FindBar {
       this.end();
       this.last = key;
       this.id = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-      this.here = Math.max(0, this.host.line() - 1);
+      this.here = Math.max(0, (typed ? this.anchor : this.host.line()) - 1);
     }
     const turn = ++this.turn;
     const id = this.id as string;
     try {
       const state = fresh ? await this.source.search(id, sought, this.here) : await this.source.found(id, this.here, direction);
       await this.follow(id, turn, state, direction);
+      if (!typed) {
+        this.anchor = this.host.line();
+      }
     } catch (error) {
       if (turn === this.turn) {
         show(this.cancel, false);

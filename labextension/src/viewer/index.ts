@@ -49,8 +49,13 @@ class SpillTab extends Widget {
   }
 }
 
-function name({ path }: CardSpill): string {
-  return visibleLine(path.split(/[\\/]/).pop() ?? 'output');
+/** Longest name of a tab. */
+const NAME_CHARS = 60;
+
+/** What the viewer is called: the call, else the file. */
+function name({ path, title }: CardSpill): string {
+  const whole = visibleLine(title || (path.split(/[\\/]/).pop() ?? 'output'));
+  return whole.length > NAME_CHARS ? `${whole.slice(0, NAME_CHARS - 1)}…` : whole;
 }
 
 /** Shows `spill` from its line on; one that is still written, from its end. */
