@@ -41,14 +41,17 @@ def test_deny_of_a_persons_call_keeps_the_active_cell(browser: Browser) -> None:
         browser,
         "deny",
         "%tool bash rm -rf build",
+        "print(40 + 2)",
     )
     notebook.run(1, wait=False)
     card = asking(notebook, 1)
     expect(card.get_by_placeholder(WORD)).to_have_count(0)  # nobody to read it: a person called
-    notebook.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2; }")
+    notebook.page.keyboard.press("ArrowDown")  # as Shift+Enter leaves it
     answer(notebook, 1, DENY)
     notebook.wait_text(1, "PermissionRejectedError")
     assert notebook.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2
+    notebook.page.keyboard.press("Shift+Enter")
+    notebook.wait_text(2, "42")
     notebook.close()
 
 
