@@ -166,6 +166,7 @@ class Call(Asking, Arriving):
             part_id,
             {} if extra is None else extra,
             dry_run=dry_run,
+            by=by,
         )
         self._scope: anyio.CancelScope | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -452,7 +453,7 @@ class Call(Asking, Arriving):
             part.outcome = "denied by policy"
         if isinstance(error, QuestionRejectedError) and part.answered and part.answered[-1].by == "policy":
             part.outcome = "unanswered"
-        part.state = Failed(state.input, start, now_ms(), error_text(error), metadata)
+        part.state = Failed(state.input, start, now_ms(), error_text(error, for_person=self._by == "user"), metadata)
         if self.dry_run:
             return
         self._changed()

@@ -92,6 +92,8 @@ class ToolContext:
     """Asks are noted, nothing is asked or done: `proceed` ends the call."""
     proceeded: bool = False
     """Whether every ask is made and the work may have begun, for the tools that call `proceed`."""
+    by: str = "python"
+    """Who made the call: ``user`` (a person in a cell), ``python`` (code) or ``model``."""
     _call: Call | None = None
     """The call while it runs. It lets go of its context when it ends: else every call would be garbage in a circle."""
     _report: Callable[[str | None, dict[str, Any] | None], None] | None = None

@@ -45,12 +45,12 @@ def outcome_of(error: BaseException, reason: str | None = None) -> str:
             return "failed"
 
 
-def error_text(error: BaseException) -> str:
-    """An error as the part keeps it and a model reads it."""
+def error_text(error: BaseException, *, for_person: bool = False) -> str:
+    """An error as the part keeps it: as a model reads it, or as a person does."""
     if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
         return "Tool execution aborted"
     if isinstance(error, ToolError):
-        return full_text(error)
+        return full_text(error, for_person=for_person)
     try:
         text = str(error)
     except Exception as broken:  # an exception of a tool's own may be wrong itself

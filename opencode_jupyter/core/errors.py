@@ -30,16 +30,30 @@ if TYPE_CHECKING:
 
 
 class ToolError(Exception):
-    """Base of every error this package raises for a tool call."""
+    """Base of every error this package raises for a tool call.
+
+    Args:
+        *args: the message, as a model reads it.
+        for_person: the message for a person, where it is another one.
+    """
+
+    def __init__(self, *args: object, for_person: str = "") -> None:
+        super().__init__(*args)
+        self._for_person = for_person
+
+    @property
+    def for_person(self) -> str:
+        """The message for a person in a notebook; the same as a model's if there is no other."""
+        return self._for_person or str(self)
 
 
 NAMED = 40
 """Tools that an `UnknownToolError` names."""
 
 
-def full_text(error: ToolError) -> str:
-    """What `error` says, with its notes: where the sentence is OpenCode's, they say what to do about it."""
-    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+def full_text(error: ToolError, *, for_person: bool = False) -> str:
+    """The message of `error` with its notes: for a model, or for a person."""
+    return "\n".join([error.for_person if for_person else str(error), *getattr(error, "__notes__", ())])
 
 
 class UnknownToolError(ToolError):
@@ -124,7 +138,10 @@ class PermissionDeniedError(ToolError):
         ]
         super().__init__(
             "The user has specified a rule which prevents you from using this specific tool call. "
-            "Here are some of the relevant rules " + json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+            "Here are some of the relevant rules " + json.dumps(shown, separators=(",", ":"), ensure_ascii=False),
+            for_person="A rule denies this call: "
+            + "; ".join(f'{rule.permission} "{rule.pattern}": {rule.action}' for rule in self.rules)
+            + ". %permissions shows all rules and changes them.",
         )
 
 
@@ -132,7 +149,10 @@ class PermissionRejectedError(ToolError):
     """A person refused the call, without a word why."""
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or "The user rejected permission to use this specific tool call.")
+        super().__init__(
+            message or "The user rejected permission to use this specific tool call.",
+            for_person=message or "You denied this call.",
+        )
 
 
 class PermissionCorrectedError(ToolError):
@@ -144,7 +164,8 @@ class PermissionCorrectedError(ToolError):
 
     def __init__(self, feedback: str) -> None:
         super().__init__(
-            "The user rejected permission to use this specific tool call with the following feedback: " + feedback
+            "The user rejected permission to use this specific tool call with the following feedback: " + feedback,
+            for_person=f"You denied this call: {feedback}",
         )
         self.feedback = feedback
 
@@ -165,7 +186,9 @@ class QuestionRejectedError(ToolError):
     """A person dismissed a question, or nobody was there to answer it."""
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or "The user dismissed this question")
+        super().__init__(
+            message or "The user dismissed this question", for_person=message or "You dismissed this question."
+        )
 
 
 REFUSING = ("tool.execute.before", "permission.ask")

@@ -26,7 +26,10 @@ class NotReadError(ToolError):
     """The session has not read the file it wants to overwrite."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"You must read file {path} before overwriting it. Use the Read tool first")
+        super().__init__(
+            f"You must read file {path} before overwriting it. Use the Read tool first",
+            for_person=f"{path} has not been read in this session, so it was not changed. Read it first.",
+        )
         self.path = path
 
 
@@ -42,7 +45,9 @@ class FileChangedError(ToolError):
             f"File {path} has been modified since it was last read.\n"
             f"Last modification: {_iso(modified_ns)}\n"
             f"Last read: {_iso(read_ns)}\n\n"
-            "Please read the file again before modifying it."
+            "Please read the file again before modifying it.",
+            for_person=f"{path} was changed by somebody else after it was read or after this call began. "
+            "Nothing was written. Run the call again to change the file as it is now.",
         )
         self.path = path
 

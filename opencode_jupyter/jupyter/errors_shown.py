@@ -19,7 +19,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ToolError as error:
-        text = f"{type(error).__name__}: {full_text(error)}"
+        text = f"{type(error).__name__}: {full_text(error, for_person=True)}"
         if isinstance(error, ConfigError) and error.path:
             text += f"\n{MEND}"
         error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look

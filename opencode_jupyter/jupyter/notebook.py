@@ -323,7 +323,7 @@ class Notebook:
         """
         if isinstance(error, (ToolError, KeyboardInterrupt)):
             error.__traceback__ = None
-            said = full_text(error) if isinstance(error, ToolError) else str(error)
+            said = full_text(error, for_person=True) if isinstance(error, ToolError) else str(error)
             text = f"{type(error).__name__}: {said}".removesuffix(": ")
             error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
         else:

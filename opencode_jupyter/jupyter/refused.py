@@ -33,7 +33,7 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
         session.message_id or ids.create("message"),
         part_id,
         tool,
-        Failed({"line": rest} if rest else {}, now, now, str(error)),
+        Failed({"line": rest} if rest else {}, now, now, error.for_person),
         outcome=outcome,
     )
     try:

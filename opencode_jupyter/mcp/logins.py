@@ -168,7 +168,7 @@ class Logins:
             AuthError: the server takes no logins, or this one was given up before it began.
         """
         if not spec.url:
-            raise AuthError(f"{spec.name} is a program on this machine; it takes no logins.", server=spec.name)
+            raise AuthError(f"{spec.name} is a program on this machine; it does not use logins.", server=spec.name)
         if spec.oauth is False:
             raise AuthError(f'{spec.name} does not use logins: the config says "oauth": false.', server=spec.name)
         await self.give_up(spec.name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from ..core.context import ToolContext
@@ -97,8 +99,14 @@ def open_regular(path: Path, place: Path) -> int:
     return descriptor
 
 
-def not_found(path: Path) -> ToolError:
-    """The error for a missing file, with up to three names in its folder that look like it."""
+def not_found(path: Path, message: str = "") -> ToolError:
+    """The error for a missing file or folder, with up to three names beside it that look like it.
+
+    Args:
+        path: what is missing.
+        message: the first line; "File not found" and the path if left out.
+    """
+    message = message or f"File not found: {path}"
     wanted = path.name.lower()
     try:
         with os.scandir(path.parent) as entries:
@@ -107,10 +115,29 @@ def not_found(path: Path) -> ToolError:
         names = []
     if path.name in names and path.is_symlink():
         return ToolError(f"File not found: {path} is a symbolic link to {os.readlink(path)}, which does not exist.")
-    near = [str(path.parent / name) for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
-    if not near:
-        return ToolError(f"File not found: {path}")
-    return ToolError(f"File not found: {path}\n\nDid you mean one of these?\n" + "\n".join(near[:SUGGESTIONS]))
+    lowered = {name.lower(): name for name in names}
+    near = [name for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
+    # OpenCode looks no further; a person also mistypes
+    mistyped = [lowered[name] for name in get_close_matches(wanted, lowered, SUGGESTIONS, 0.7)]
+    for_person = _suggesting(message, path.parent, [*near, *(name for name in mistyped if name not in near)])
+    return ToolError(_suggesting(message, path.parent, near), for_person=for_person)
+
+
+class FolderNotFoundError(ToolError, FileNotFoundError):
+    """The folder to look in is missing."""
+
+
+def no_folder(path: Path) -> FolderNotFoundError:
+    """The error for a missing folder, with names beside it that look like it."""
+    error = not_found(path, f"No such file or directory: '{path}'")
+    return FolderNotFoundError(str(error), for_person=error.for_person)
+
+
+def _suggesting(message: str, folder: Path, names: Sequence[str]) -> str:
+    if not names:
+        return message
+    near = "\n".join(str(folder / name) for name in names[:SUGGESTIONS])
+    return f"{message}\n\nDid you mean one of these?\n{near}"
 
 
 def explain(error: OSError, path: Path) -> str:

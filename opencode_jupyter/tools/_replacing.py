@@ -49,14 +49,14 @@ async def in_file(
         ToolError: and what `make`, the asks and the writing raise.
     """
     path = _paths.target(ctx, given)
+    started = await _writing.at_start(ctx, path)
     await assert_external(ctx, path)
 
-    files = ctx.workspace.files
     async with ctx.hold(path):
         place = _paths.real(path)
         before = await anyio.to_thread.run_sync(_writing.load, path)
         if before is not None and first.old_string:
-            await anyio.to_thread.run_sync(files.check, ctx.session_id, path)
+            await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
         old, new, more = await anyio.to_thread.run_sync(make, path, before)
         shown = await anyio.to_thread.run_sync(filediff, path, old, new)
         await _writing.ask(ctx, path, shown["patch"])
@@ -88,7 +88,7 @@ def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, 
             )
         return Text(""), decode(encode(args.new_string))
     if before is None:
-        raise ToolError(f"File {path} not found")
+        raise _paths.not_found(path, f"File {path} not found")
     old = decode(before)
     text = old.text
     # In a file that ends every line with CRLF the search runs over plain line ends, so that they all stay CRLF,

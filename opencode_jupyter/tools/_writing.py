@@ -11,7 +11,7 @@ from ..core import atomic
 from ..core.changes import Change
 from ..core.context import ToolContext
 from ..core.errors import ToolError
-from ..core.filetime import FileChangedError
+from ..core.filetime import FileChangedError, Snapshot
 from ..text.diff import shorten
 from ..text.encoding import printable
 from . import _paths
@@ -39,6 +39,41 @@ def load(path: Path) -> bytes | None:
         )
     with open(_paths.open_regular(path, _paths.real(path)), "rb") as file:
         return file.read()
+
+
+async def at_start(ctx: ToolContext, path: Path) -> Snapshot | None:
+    """The file as a person's call begins, for `check_unchanged`; None if it is missing, or no person calls."""
+    if ctx.by != "user":
+        return None
+    try:
+        return await anyio.to_thread.run_sync(Snapshot.of, path)
+    except OSError:  # missing, or the tool reports soon why it cannot be read
+        return None
+
+
+def check_unchanged(ctx: ToolContext, path: Path, started: Snapshot | None) -> None:
+    """Go on only if the caller may replace what an existing file holds now.
+
+    Code and models must have read it in their session. For a person what counts is the file as the call began, or as
+    another call of the same session left it (one of a batch).
+
+    Args:
+        ctx: the call.
+        path: the file.
+        started: from `at_start`.
+
+    Raises:
+        NotReadError: the session has not read it.
+        FileChangedError: somebody else has changed it since.
+    """
+    files = ctx.workspace.files
+    if ctx.by != "user":
+        files.check(ctx.session_id, path)
+        return
+    now = Snapshot.of(path)
+    known = files.get(ctx.session_id, path)
+    if not any(snapshot is not None and snapshot.same_content(now) for snapshot in (started, known)):
+        raise FileChangedError(str(path), now.modified_ns, started.taken_ns if started else 0)
 
 
 async def ask(ctx: ToolContext, path: Path, patch: str) -> None:

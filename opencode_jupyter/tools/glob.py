@@ -13,6 +13,7 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
 from ._ripgrep import Search, resolve_folder
@@ -44,7 +45,7 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     folder = resolve_folder(ctx.directory, args.path)
     await assert_external(ctx, folder, "directory")
     if not folder.is_dir():
-        raise FileNotFoundError(f"No such file or directory: '{folder}'")
+        raise _paths.no_folder(folder)
     ctx.proceed()
 
     search = Search(

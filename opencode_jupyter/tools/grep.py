@@ -14,6 +14,7 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
 from ._matches import COLUMNS, KEEP, Matches
@@ -50,7 +51,9 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     kind = _kind(place)
     await assert_external(ctx, place, "file" if kind == "file" else "directory")
     ctx.proceed()
-    if kind == "missing":
+    if kind == "missing" and ctx.by == "user":
+        raise _paths.not_found(place)
+    if kind == "missing":  # OpenCode's answer to a model
         return ToolResult(args.pattern, "No files found", {"matches": 0, "truncated": False}, records=[])
     if kind == "other":
         raise ToolError(f"'{place}' is neither a file nor a folder, so it can't be searched")

@@ -14,6 +14,7 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..text.encoding import printable
+from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
 from ._ripgrep import Search, resolve_folder
@@ -64,7 +65,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     await assert_external(ctx, folder, "directory")
     await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)})
     if not folder.is_dir():
-        raise FileNotFoundError(f"No such file or directory: '{folder}'")
+        raise _paths.no_folder(folder)
     ctx.proceed()
 
     globs = [f"--glob=!{name}*" for name in IGNORED] + [

@@ -56,7 +56,7 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     found = await anyio.to_thread.run_sync(_paths.status, path)
     if found is None:
-        raise ToolError(f"File not found: {path}")
+        raise _paths.not_found(path)
     await anyio.to_thread.run_sync(_paths.regular, path, found)
     service = ctx.workspace.service(LanguageServers)
     if missing := await anyio.to_thread.run_sync(service.missing, path):

@@ -30,16 +30,16 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     if not args.file_path:
         raise ToolError("filePath is required")
     path = _paths.target(ctx, args.file_path)
+    started = await _writing.at_start(ctx, path)
     await assert_external(ctx, path)
 
-    files = ctx.workspace.files
     async with ctx.hold(path):
         place = _paths.real(path)
         before = await anyio.to_thread.run_sync(_writing.load, path)
-        if before is not None:
-            await anyio.to_thread.run_sync(files.check, ctx.session_id, path)
         old = decode(before or b"")
         after = encode(args.content, bom=old.bom)
+        if before is not None and after != before:  # what the file holds already can be lost by nobody
+            await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
         await _writing.ask(ctx, path, patch)

@@ -280,3 +280,22 @@ async def test_files_that_make_a_reader_wait_are_refused(workspace: Workspace) -
         await workspace.call("read", {"filePath": "/proc/kmsg"}, timeout=5)
     with pytest.raises(ToolError, match="Can't read /proc/self/mem"):
         await workspace.call("read", {"filePath": "/proc/self/mem"}, timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read", {"filePath": "nots.md"}),
+        ("edit", {"filePath": "nots.md", "oldString": "a", "newString": "b"}),
+        ("multiedit", {"filePath": "nots.md", "edits": [{"oldString": "a", "newString": "b"}]}),
+        ("list", {"path": "nots.md"}),
+        ("glob", {"pattern": "*", "path": "nots.md"}),
+        ("grep", {"pattern": "a", "path": "nots.md"}),
+    ],
+)
+async def test_a_person_is_offered_near_names(workspace: Workspace, tool: str, arguments: dict[str, Any]) -> None:
+    (workspace.directory / "notes.md").write_text("a")
+    with pytest.raises(ToolError) as raised:
+        await workspace.call(tool, arguments, by="user")
+    assert "Did you mean one of these?" in raised.value.for_person
+    assert raised.value.for_person.endswith("/notes.md")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
+from opencode_jupyter.core.filetime import FileChangedError, NotReadError
 from opencode_jupyter.core.workspace import Workspace
 
 from .conftest import Approver
@@ -137,3 +138,53 @@ async def test_a_project_reached_through_a_link(tmp_path: Path, project: Path, a
         await ws.call("write", {"filePath": "f", "content": "x"})
         await ws.call("read", {"filePath": "f"})
     assert [(a.permission, a.patterns) for a in approver.asks] == [("edit", ["f"]), ("read", ["f"])]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"content": "new\n"}),
+        ("edit", {"oldString": "old", "newString": "new"}),
+        ("multiedit", {"edits": [{"oldString": "old", "newString": "new"}]}),
+    ],
+)
+async def test_a_person_needs_no_read_but_overwrites_no_change(
+    workspace: Workspace, approver: Approver, tool: str, arguments: dict[str, Any]
+) -> None:
+    path = workspace.directory / "f.txt"
+    path.write_text("old\n")
+    call = {"filePath": "f.txt", **arguments}
+    await workspace.call(tool, call, by="user")
+    assert path.read_text() == "new\n"
+    path.write_text("old\n")
+    other = workspace.sessions.create("another")
+    with pytest.raises(NotReadError):
+        await workspace.call(tool, call, session=other)
+
+    def change_meanwhile(request: Any) -> str:
+        path.write_text("old by somebody else\n")
+        return "once"
+
+    approver.reply = change_meanwhile
+    with pytest.raises(FileChangedError) as raised:
+        await workspace.call(tool, call, by="user", session=other)
+    assert path.read_text() == "old by somebody else\n"
+    assert "Run the call again" in raised.value.for_person and "read the file again" not in raised.value.for_person
+
+
+async def test_a_person_in_a_batch_edits_one_file_twice(workspace: Workspace) -> None:
+    path = workspace.directory / "f.txt"
+    path.write_text("a b\n")
+    calls = [
+        {"tool": "edit", "parameters": {"filePath": "f.txt", "oldString": old, "newString": old.upper()}}
+        for old in ("a", "b")
+    ]
+    await workspace.call("batch", {"tool_calls": calls}, by="user")
+    assert path.read_text() == "A B\n"
+
+
+async def test_identical_content_may_always_be_written(workspace: Workspace) -> None:
+    path = workspace.directory / "f.txt"
+    path.write_text("same\n")
+    result = await workspace.call("write", {"filePath": "f.txt", "content": "same\n"}, by="python")
+    assert result.output == "Wrote file successfully." and workspace.changes.entries() == []

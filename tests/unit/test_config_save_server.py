@@ -100,7 +100,7 @@ def test_what_another_file_overrules_is_not_written(place: Place) -> None:
             files(place).save("far", ENTRY, whose)
     assert not (place.tree / "opencode.json").exists()
     assert not own(place).exists()
-    with pytest.raises(ToolError, match="last word"):
+    with pytest.raises(ToolError, match="overrides it"):
         files(place, overrides={"mcp": {"near": {"url": "https://other"}}}).save("near", ENTRY)
 
 

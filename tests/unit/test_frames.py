@@ -81,4 +81,4 @@ def test_an_error_that_can_not_be_read_still_ends_the_call(running: Shell) -> No
 def test_the_notes_of_an_error_stand_on_its_card(running: Shell) -> None:
     with pytest.raises(Exception, match=r"^NotFound: FileSystem.access \(/no/such\)\nThis folder does not exist"):
         running.run('%tool bash {"command": "ls", "workdir": "/no/such"}')
-    assert "This folder does not exist. Give one" in running.shown[-1]["text/plain"]
+    assert "This folder does not exist. Pass an" in running.shown[-1]["text/plain"]
