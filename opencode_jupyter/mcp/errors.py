@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from ..core.errors import ToolError
 
 
@@ -15,6 +17,15 @@ class McpError(ToolError):
     def __init__(self, server: str, message: str) -> None:
         super().__init__(message)
         self.server = server
+
+
+def missing_sdk() -> str:
+    """What to install before MCP can be used; "" where the MCP SDK is installed."""
+    try:
+        installed = find_spec("mcp_types") is not None  # version 1 of the SDK has no such module
+    except (ImportError, ValueError):
+        installed = False
+    return "" if installed else 'MCP needs the MCP SDK 2, which is not installed: pip install "opencode-jupyter[mcp]"'
 
 
 def innermost(error: BaseException) -> BaseException:

@@ -17,7 +17,7 @@ from ..core.trust import Subject
 from ..tools.language.background import Background
 from . import servers
 from .connection import Connection, Status, fingerprints
-from .errors import McpError, words_of
+from .errors import McpError, missing_sdk, words_of
 from .servers import CALL, ServerSpec
 from .tools import prefix, sanitise, tools_of
 
@@ -110,6 +110,8 @@ class McpServers:
                 known.until = now + FRESH
             else:
                 found = servers.configured(workspace.config, workspace.directory, workspace.worktree)
+                if found and (reason := missing_sdk()):
+                    found = {name: replace(spec, problem=spec.problem or reason) for name, spec in found.items()}
                 known = self._read = _Read(workspace.config, workspace.directory, state, found, now + FRESH)
         return {**known.specs, **self._added} if self._added else known.specs
 
@@ -163,6 +165,8 @@ class McpServers:
         Raises:
             McpError: the entry is wrong.
         """
+        if reason := missing_sdk():
+            raise McpError(name, reason)
         given = spec if isinstance(spec, ServerSpec) else servers.spec_of(name, spec, source="added in this session")
         if given.problem:
             raise McpError(name, given.problem)

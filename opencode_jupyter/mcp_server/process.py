@@ -32,6 +32,11 @@ def run(options: Options, *, verbose: bool = False) -> int:
     Returns:
         The exit status: 0, or 2 if it could not be started.
     """
+    from ..mcp.errors import missing_sdk
+
+    if reason := missing_sdk():
+        sys.stderr.write(f"opencode_jupyter mcp: {reason}\n")
+        return 2
     if os.isatty(0):
         sys.stderr.write("A client's messages are awaited on standard input; Ctrl-C ends this.\n")
     descriptors = claim()

@@ -40,8 +40,8 @@ SERVER_DOCUMENTS = ("jupyterlab>=4.4", "jupyter-server-documents", "ipykernel")
 
 
 def requirements(version: str) -> list[str]:
-    """What an environment holds: the package's own dependencies, the pinned ipykernel, jupyter_client."""
-    return [*_own_dependencies(), PINS[version], "jupyter_client"]
+    """What an environment holds: the package's own dependencies, the MCP SDK, the pinned ipykernel, jupyter_client."""
+    return [*_own_dependencies("mcp"), PINS[version], "jupyter_client"]
 
 
 def environment(version: str) -> Path:
@@ -81,8 +81,11 @@ def make_environment(name: str, packages: list[str]) -> Path:
     return python
 
 
-def _own_dependencies() -> list[str]:
-    return list(tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["dependencies"])
+def _own_dependencies(*extras: str) -> list[str]:
+    """The package's own dependencies, and those of some of its extras."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    return [*project["dependencies"], *(name for extra in extras for name in optional[extra])]
 
 
 def _uv(*arguments: str) -> None:

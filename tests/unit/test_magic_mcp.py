@@ -181,7 +181,7 @@ def test_names_that_are_nearly_right(ip: Shell) -> None:
     assert rows["tracker"]["source"] == "opencode.json"
     assert rows["off"]["status"] == "disabled"
     ip.notebook.workspace.trust.grant(ip.notebook.workspace.service(McpServers).specs()["tracker"].subject())
-    with pytest.raises(ToolError, match="takes no logins"):
+    with pytest.raises(ToolError, match="does not use logins"):
         ip.run("%mcp auth tracker")
     with pytest.raises(ToolError, match="remove tracker --save"):
         ip.run("%mcp remove tracker")
