@@ -19,6 +19,8 @@ import anyio.to_thread
 from ..core.errors import ToolError
 from . import _paths
 
+CHECKPOINTS = ".ipynb_checkpoints"
+"""Jupyter's copies of notebooks: left out of every search whose pattern or path does not name them."""
 _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _ERRORS = 16_384
@@ -35,6 +37,11 @@ def find_rg() -> str | None:
         if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             return candidate
     return shutil.which(name)
+
+
+def without_checkpoints(*asked: str | None) -> list[str]:
+    """The argument that leaves Jupyter's checkpoints out; none where what was asked for names them."""
+    return [] if any(CHECKPOINTS in (text or "") for text in asked) else [f"--glob=!{CHECKPOINTS}"]
 
 
 class Search:

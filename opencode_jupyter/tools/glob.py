@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..core.schema import Arguments
 from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
-from ._ripgrep import Search, resolve_folder
+from ._ripgrep import Search, resolve_folder, without_checkpoints
 
 LIMIT = 100
 """Files shown."""
@@ -50,7 +51,10 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     search = Search(
         # .git comes last: of two globs that fit, ripgrep goes by the later
-        ["--files", "--null", "--hidden", f"--glob={args.pattern}", "--glob=!.git", "--", "./"],
+        [
+            *("--files", "--null", "--hidden", f"--glob={args.pattern}"),
+            *(*without_checkpoints(args.pattern, args.path), "--glob=!.git", "--", "./"),
+        ],
         folder,
     )
     newest = Newest(folder, LIMIT)
@@ -117,5 +121,5 @@ def _result(ctx: ToolContext, folder: Path, newest: Newest, search: Search) -> T
         ctx.workspace.relative(folder),
         "\n".join(lines),
         metadata,
-        records=[{"path": path, "mtime": changed / 1e9} for path, changed in files],
+        records=[{"path": path, "mtime": datetime.fromtimestamp(changed / 1e9, UTC)} for path, changed in files],
     )

@@ -18,7 +18,7 @@ from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
 from ._matches import COLUMNS, KEEP, Matches
-from ._ripgrep import Search, resolve_folder
+from ._ripgrep import Search, resolve_folder, without_checkpoints
 
 LIMIT = 100
 """Matches shown."""
@@ -62,6 +62,7 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     arguments = ["--heading", "--with-filename", "--null", "--line-number", "--color=never", "--hidden"]
     arguments += ["--no-messages", f"--max-columns={COLUMNS}", "--max-columns-preview", f"--regexp={args.pattern}"]
     arguments += [f"--glob={args.include}"] if args.include else []
+    arguments += without_checkpoints(args.include, args.path)
     # .git comes last: of two globs that fit, ripgrep goes by the later
     arguments += ["--glob=!.git", "--", "./" if kind == "folder" else f"./{place.name}"]
     search = Search(arguments, folder)

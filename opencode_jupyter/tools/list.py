@@ -17,7 +17,7 @@ from ..text.encoding import printable
 from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
-from ._ripgrep import Search, resolve_folder
+from ._ripgrep import Search, resolve_folder, without_checkpoints
 
 LIMIT = 100
 """Files shown."""
@@ -71,6 +71,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     globs = [f"--glob=!{name}*" for name in IGNORED] + [
         f"--glob=!{pattern}" for pattern in args.ignore or () if pattern
     ]
+    globs += without_checkpoints(args.path)
     # .git comes last: of two globs that fit, ripgrep goes by the later
     arguments = ["--files", "--null", "--hidden", "--sort=path", *globs, "--glob=!.git", "--", "./"]
     search = Search(arguments, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ async def test_newest_first(workspace: Workspace, project: Path, engine: str) ->
     assert (result.metadata["count"], result.metadata["truncated"]) == (3, False)
     assert ("engine" in result.metadata) == (engine == "python")
     assert result.records == [
-        {"path": str(project / n), "mtime": 1_700_000_000.0 - i}
+        {"path": str(project / n), "mtime": datetime.fromtimestamp(1_700_000_000 - i, UTC)}
         for i, n in enumerate(("b.py", "src/a.py", ".hidden/c.py"))
     ]
     inside = await workspace.call("glob", {"pattern": "*.py", "path": "src"})
