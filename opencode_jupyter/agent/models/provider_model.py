@@ -71,6 +71,7 @@ class ProviderModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See `agent.model.Model.stream`."""
+        request = self._wire.with_noop(request)
         key = await self._key()
         provider = self._wire.provider
         url = self._wire.url()

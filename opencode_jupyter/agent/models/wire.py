@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..events import Finish, FinishReason, Usage
-from ..model import ModelInfo, Request
+from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, Turn
 from .keys import Key
 from .parts import Parts
@@ -17,6 +18,15 @@ from .settings import ModelSettings, Provider
 ATTACHED = "Attached image(s) from tool result:"
 """Heads a message with what a tool's result held, for models that take no pictures there (reference: core.md 9.2)."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+NOOP = ToolSpec(
+    "_noop",
+    "Placeholder for LiteLLM/Anthropic proxy compatibility - required when message history contains tool calls but no "
+    "active tools are needed",
+    {"type": "object", "properties": {}},
+)
+"""Sent to a LiteLLM proxy, which refuses a history with calls and no tools (reference: core.md 7.1)."""
 
 
 class BlockedError(Exception):
@@ -89,7 +99,17 @@ class Wire(ABC):
 
     def options(self, request: Request) -> dict[str, Any]:
         """Options of the provider's entry, the model's and the request's, the later over the earlier."""
-        return {**self.provider.options, **self.settings.options, **request.options}
+        options = {**self.provider.options, **self.settings.options, **request.options}
+        options.pop("litellmProxy", None)
+        return options
+
+    def with_noop(self, request: Request) -> Request:
+        """The request as a LiteLLM proxy accepts it: with a placeholder tool where only its history has calls."""
+        names = (self.provider.id, self.info.api_id or self.info.model)
+        proxy = self.provider.options.get("litellmProxy") is True or any("litellm" in name.lower() for name in names)
+        if not proxy or request.tools or next(call_ids(request.turns), None) is None:
+            return request
+        return replace(request, tools=(NOOP,))
 
     def takes(self, media: MediaPiece) -> bool:
         """Whether the model can be shown this."""
