@@ -146,6 +146,8 @@ class Keys:
 
 
 def _without_nulls(check: Check, value: Any) -> Any:
-    if (isinstance(check, Keys) and isinstance(value, dict)) or (isinstance(check, Each) and isinstance(value, list)):
+    if isinstance(check, Keys) and isinstance(value, dict):
+        return check.without_nulls(value)
+    if isinstance(check, Each) and isinstance(value, list):
         return check.without_nulls(value)
     return value
