@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, UnknownToolError
 from ..core.repair import correct_name
-from .arguments_schema import Field, Spec, spec_of
+from .arguments_schema import Field, Spec, kinds, spec_of
 from .arguments_values import checked, from_text
-from .arguments_variables import evaluate, fill, lookup, mapping_of, value_of
+from .arguments_variables import calculate, evaluate, fill, fill_command, lookup, mapping_of, value_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ OPTIONS = {
 """The magic's own options, for help and completion."""
 _LONG = {"--output": "-o", "--quiet": "-q", "-h": "--help", "--background": "--bg"}
 _VALUED = frozenset({"-o", "--timeout", "--agent", "--from"})
+_NO_TEXT = frozenset({"integer", "number", "boolean", "null"})
+"""JSON types of which none can hold braces."""
 _META = re.compile(r"[;|&<>()$`]")
 """In a word in front of a command these mean that the command has begun."""
 DESCRIPTION = 60
@@ -235,6 +237,8 @@ class _Parser:
         if rest.startswith("{") and self._whole_json(rest, body):
             return
         if rest:
+            if not self.spec.code:
+                rest = fill_command(rest, self.user_ns)
             self._put(body, rest, "the rest of the line")
 
     def _whole_json(self, rest: str, body: Field) -> bool:
@@ -260,6 +264,8 @@ class _Parser:
             word = next_word(self.line, self.at)
             if word is None:
                 break
+            if self._is_comment(word, loose):
+                break
             self.at = word.end
             word = self._without_semicolon(word)
             if word is None:
@@ -273,9 +279,18 @@ class _Parser:
         places = {one.name: place for place, one in enumerate(self.spec.fields)}
         self.request.arguments = dict(sorted(given.items(), key=lambda item: places.get(item[0], len(places))))
 
+    def _is_comment(self, word: Word, loose: list[Word]) -> bool:
+        """Whether a comment begins here: ``# `` after an argument, or any ``#`` once all that is required is there."""
+        if word.key is not None or word.quoted or not word.raw.startswith("#"):
+            return False
+        body = self._body_field() if self.cell is not None and self.cell.strip() else None
+        missing = [f for f in self.spec.fields if f.required and f.name not in self.shown and f is not body]
+        return len(loose) >= len(missing) or (word.raw == "#" and bool(loose or self.shown))
+
     def _without_semicolon(self, word: Word) -> Word | None:
         """A notebook's habit: a ``;`` at the end of the line says "no echo" and is no part of the last word."""
-        if word.kind != "plain" or not word.raw.endswith(";") or self.line[word.end :].strip():
+        behind = self.line[word.end :].strip()
+        if word.kind != "plain" or not word.raw.endswith(";") or (behind and not behind.startswith("#")):
             return word
         text, raw = word.text.removesuffix(";"), word.raw[:-1]
         return replace(word, text=text, raw=raw) if raw or word.key else None
@@ -291,7 +306,19 @@ class _Parser:
                 said = self._unknown(word.key) + " Text with = in it goes in quotes."
                 raise line_error(said, self.line, word.start, self.spec.tool.id)
             found = Field(word.key, {}, False)
-        self._give(found, word, f"{word.key}=")
+        self._give(found, self._with_blanks(found, word), f"{word.key}=")
+
+    def _with_blanks(self, found: Field, word: Word) -> Word:
+        """``limit={n + 1}``, which was cut at its blanks, as one word; other words as they are."""
+        if not _calculated(found, word) or word.raw.endswith("}"):
+            return word
+        start = word.end - len(word.raw)
+        end = self.line.find("}", start) + 1
+        if end == 0:
+            return word
+        self.at = end
+        raw = self.line[start:end]
+        return replace(word, text=raw, raw=raw, end=end)
 
     def _positional(self, loose: list[Word]) -> None:
         body = self.spec.body if self.cell is not None and self.cell.strip() else None
@@ -319,6 +346,8 @@ class _Parser:
             return
         if word.kind == "fstring":
             text = evaluate(word, self.line, self.user_ns)
+        elif _calculated(found, word) and word.raw.endswith("}"):
+            text = calculate(word.raw[1:-1], found.name, self.line, word.start, self.user_ns)
         else:
             text = fill(word.text, self.user_ns) if word.raw == word.text else word.text
         value = from_text(found, text, word.raw)
@@ -432,6 +461,12 @@ class _Parser:
         if "description" not in arguments and self.spec.find("description") and isinstance(command, str):
             first = next((line.strip() for line in command.splitlines() if line.strip()), "")
             arguments["description"] = first if len(first) <= DESCRIPTION else first[: DESCRIPTION - 3] + "..."
+
+
+def _calculated(found: Field, word: Word) -> bool:
+    """Whether a word is an expression in braces for a field that holds no text."""
+    wanted = kinds(found.schema)
+    return word.kind == "plain" and word.raw.startswith("{") and bool(wanted) and wanted <= _NO_TEXT
 
 
 def _seconds(text: str) -> float | None:

@@ -102,13 +102,14 @@ class Spec:
         return self.tool.body in ("command", "code") or (self.tool.id == "bash" and self.find("command") is not None)
 
     @property
+    def code(self) -> bool:
+        """Whether the rest of the line is Python code, where it is `raw`; else it is a shell command."""
+        return self.tool.body == "code"
+
+    @property
     def rest_of_line(self) -> str:
-        """What the line is behind the options, where it is `raw`."""
-        return (
-            "the rest of the line, as Python code"
-            if self.tool.body == "code"
-            else "the rest of the line, as in a shell"
-        )
+        """What the line is after the options, where it is `raw`."""
+        return f"the rest of the line, {'as Python code' if self.code else 'as in a shell'}"
 
     @cached_property
     def positional(self) -> list[Field]:

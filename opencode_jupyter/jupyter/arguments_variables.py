@@ -1,16 +1,25 @@
-"""The user's variables in a magic's line: ``--from VAR`` ``f"..."`` words, and ``{name}`` in unquoted ones."""
+"""The user's variables in a magic's line: ``--from VAR``, ``f"..."`` words, and ``{name}`` in words and commands."""
 
 from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from ..core.errors import InvalidArgumentsError
-from .arguments_words import VARIABLE, Word, line_error
+from ..tools.shell.tree import Place, parse, places
+from .arguments_words import EXPRESSION, VARIABLE, Word, line_error
+
+_BRACED = re.compile(rf"(?<![${{])(?P<open>{{+){EXPRESSION}(?P<raw>!s)?(?P<close>}}+)")
+"""A variable in a command, in one pair of braces or several; ``${name}`` is the shell's."""
+_LITERAL = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_body"})
+"""Where a shell fills in nothing; here documents count too, as a `%%tool` cell's text."""
+_UNQUOTABLE = frozenset({"expansion", "arithmetic_expansion", "subscript"})
+"""Where quotes do not make a text one harmless word."""
 
 
 def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
@@ -45,8 +54,8 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
         return text
 
     def value(match: re.Match[str]) -> str:
-        expression = match.group(1)
-        if match.group(2) not in user_ns:
+        expression = match["expression"]
+        if match["head"] not in user_ns:
             return match.group()
         try:
             # A name the user has, in the user's own cell: the same as in an f-string.
@@ -55,6 +64,110 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
             return match.group()
 
     return VARIABLE.sub(value, text)
+
+
+def calculate(expression: str, key: str, line: str, position: int, user_ns: Mapping[str, Any]) -> str:
+    """The text of ``{expression}`` where a number or a truth value belongs: ``limit={n+1}``.
+
+    Raises:
+        InvalidArgumentsError: it cannot be evaluated; the message names the f-string that does the same.
+    """
+    try:
+        # It is the user's own expression, typed in the user's own cell: the same as an f-string in Python.
+        return str(eval(expression.strip(), dict(user_ns)))  # noqa: S307
+    except Exception as error:
+        message = f"{{{expression}}} cannot be evaluated ({type(error).__name__}: {error})."
+    raise line_error(f'{message} As an f-string: {key}=f"{{{expression}}}"', line, position)
+
+
+def fill_command(text: str, user_ns: Mapping[str, Any]) -> str:
+    """A shell command with the user's variables in it: ``echo {name}``.
+
+    ``{name}``, ``{a.b}``, ``{a[0]}`` and ``{a["k"]}`` become the value, quoted for the shell so that it is one word
+    (a list or tuple: one word for each item); ``{name!s}`` becomes the value as it is, ``{{name}}`` gives ``{name}``.
+    Braces with anything else in them, single quotes, comments and here documents stay as they are.
+
+    Raises:
+        InvalidArgumentsError: the attribute or item is missing, or the value cannot be quoted in this position.
+    """
+    matches = [match for match in _BRACED.finditer(text) if match["head"] in user_ns]
+    if not matches:
+        return text
+    mark = "variable"
+    while mark in text:
+        mark += "e"
+    out, masked, at = [], "", 0
+    spans: list[int] = []
+    for match in matches:
+        masked += text[at : match.start()]
+        spans.append(len(masked.encode()))
+        masked += mark
+        at = match.end()
+    contexts = _contexts(masked + text[at:], spans)
+    at = 0
+    for match, context in zip(matches, contexts, strict=True):
+        out += [text[at : match.start()], _in_command(match, context, user_ns)]
+        at = match.end()
+    return "".join([*out, text[at:]])
+
+
+def _contexts(command: str, positions: list[int]) -> list[str]:
+    """What a shell reads at each byte position: ``word``, ``string``, ``literal`` or ``unknown``."""
+    root = parse(command.encode())
+    out = ["unknown"] * len(positions)
+    if root is None:
+        return out
+    for leaf in places(root):
+        if leaf.node.children:
+            continue
+        for i, position in enumerate(positions):
+            if leaf.node.start_byte <= position < leaf.node.end_byte:
+                out[i] = _context(leaf, broken=root.has_error)
+    return out
+
+
+def _context(leaf: Place, *, broken: bool) -> str:
+    if leaf.node.type in _LITERAL:
+        return "literal"
+    if broken or leaf.up is None:
+        return "unknown"
+    if leaf.node.type == "string_content":
+        return "string"
+    above = leaf.up
+    while above.node.type == "concatenation" and above.up is not None:
+        above = above.up
+    return "word" if leaf.node.type == "word" and above.node.type not in _UNQUOTABLE else "unknown"
+
+
+def _in_command(match: re.Match[str], context: str, user_ns: Mapping[str, Any]) -> str:
+    if context == "literal":
+        return match.group()
+    pairs = min(len(match["open"]), len(match["close"]))
+    head = match["open"][pairs:] + "{" * (pairs // 2)
+    tail = "}" * (pairs // 2) + match["close"][pairs:]
+    expression = match["expression"]
+    if pairs % 2 == 0:
+        return f"{head}{expression}{match['raw'] or ''}{tail}"
+    try:
+        # A name the user has, in the user's own cell: the same as in an f-string.
+        value = eval(expression, dict(user_ns))  # noqa: S307
+    except Exception as error:
+        raise InvalidArgumentsError(
+            f"{{{expression}}} cannot be filled in ({type(error).__name__}: {error}). "
+            f"To pass the braces to the shell, double them: {{{{{expression}}}}}"
+        ) from error
+    if match["raw"]:
+        return f"{head}{value!s}{tail}"
+    items = [str(item) for item in value] if isinstance(value, (list, tuple)) else [str(value)]
+    if context == "string":
+        return head + re.sub(r'([\\$`"])', r"\\\1", " ".join(items)) + tail
+    quoted = shlex.join(items)
+    if context == "unknown" and quoted != items[0]:
+        raise InvalidArgumentsError(
+            f"The value of {{{expression}}} cannot be quoted safely at this position. Give it to the shell in a "
+            f'variable first (x={{{expression}}}; then "$x"), or insert it unquoted with {{{expression}!s}}.'
+        )
+    return head + quoted + tail
 
 
 def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:

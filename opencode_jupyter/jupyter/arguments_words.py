@@ -19,8 +19,13 @@ BLANK = " \t\r\n"
 _SHOWN = 100
 """Characters of a line that an error shows around the place it speaks of."""
 
-VARIABLE = re.compile(r"\{(([A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[(?:-?\d+|[A-Za-z_]\w*)\])*)\}")
-"""A variable in braces, or attributes and items of one."""
+EXPRESSION = (
+    r"(?P<expression>(?P<head>[A-Za-z_]\w*)"
+    r"(?:\.[A-Za-z_]\w*|\[(?:-?\d+|[A-Za-z_]\w*|\"[^\"\\{}\n]*\"|'[^'\\{}\n]*')\])*)"
+)
+"""A variable, or attributes and items of one: ``name``, ``a.b``, ``a[0]``, ``a["k"]``."""
+VARIABLE = re.compile(rf"\{{{EXPRESSION}\}}")
+"""The same in braces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,11 @@ def _value(line: str, start: int, position: int, key: str | None) -> Word:
     at = position
     while at < len(line) and line[at] not in BLANK:
         char = line[at]
-        if char in "'\"":
+        variable = VARIABLE.match(line, at)
+        if variable is not None:  # whole, with the quotes in {a["k"]}
+            pieces.append(variable.group())
+            at = variable.end()
+        elif char in "'\"":
             end = _end_of_quote(line, at)
             inner = line[at + 1 : end - 1]
             pieces.append(inner if char == "'" else re.sub(r'\\(["\\])', r"\1", inner))
@@ -164,7 +173,7 @@ def _json(line: str, start: int, position: int, key: str) -> Word:
         variable = VARIABLE.match(line, position)
         if variable is not None and line[variable.end() : variable.end() + 1] in ("", *BLANK):
             end = variable.end()  # {name} is no JSON: the user's variable
-            return Word(variable[1], line[position:end], start, end, key, None, "variable", quoted=True)
+            return Word(variable["expression"], line[position:end], start, end, key, None, "variable", quoted=True)
         value, end = _decode(line, position)
         if end < len(line) and line[end] not in BLANK:
             raise line_error("The JSON value ends before this.", line, end)
