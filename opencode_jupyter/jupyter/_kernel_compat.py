@@ -72,6 +72,15 @@ def allows_stdin(kernel: Any) -> bool:
     return bool(getattr(kernel, "_allow_stdin", False))
 
 
+def has_no_cell(kernel: Any) -> bool:
+    """Whether this code came from no notebook's cell, as in jupyter console and qtconsole.
+
+    JupyterLab, Notebook and VS Code send the cell's id in the request's metadata.
+    """
+    parent = kernel.get_parent("shell") if hasattr(kernel, "get_parent") else None
+    return bool(parent) and "cellId" not in (parent.get("metadata") or {})
+
+
 def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
     """See widget messages when they are read off the shell socket, before they queue behind the running cell.
 

@@ -31,7 +31,7 @@ def await_magics(lines: list[str]) -> list[str]:
         return lines
     finder = _Finder()
     finder.visit(tree)
-    return _rewrite(source, finder.found) if finder.found else lines
+    return _rewrite(source, finder) if finder.found else lines
 
 
 def _nested() -> bool:
@@ -52,6 +52,8 @@ class _Finder(ast.NodeVisitor):
 
     def __init__(self) -> None:
         self.found: list[tuple[ast.Call, str]] = []
+        self.awaited: set[ast.expr] = set()
+        """Calls that stand after an ``await`` of the user's."""
         self._allowed = [True]
 
     def _inside(self, nodes: Iterable[ast.AST], allowed: bool) -> None:
@@ -75,6 +77,11 @@ class _Finder(ast.NodeVisitor):
     def visit_Lambda(self, node: ast.Lambda) -> None:
         """A lambda can't."""
         self._inside([node.body], False)
+
+    def visit_Await(self, node: ast.Await) -> None:
+        """Note what is awaited already."""
+        self.awaited.add(node.value)
+        self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         """Note a call of one of our magics."""
@@ -101,10 +108,10 @@ def _empty_body(node: ast.Call) -> bool:
     return isinstance(body, ast.Constant) and body.value == ""
 
 
-def _rewrite(source: str, found: list[tuple[ast.Call, str]]) -> list[str]:
+def _rewrite(source: str, finder: _Finder) -> list[str]:
     # Lines as Python counts them (str.splitlines knows more ends); ast counts columns in bytes.
     rows = [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", source)]
-    for node, magic in sorted(found, key=lambda f: (f[0].lineno, f[0].col_offset), reverse=True):
+    for node, magic in sorted(finder.found, key=lambda f: (f[0].lineno, f[0].col_offset), reverse=True):
         row = rows[node.lineno - 1]
         head, rest = row[: node.col_offset], row[node.col_offset :]
         name = node.args[0]
@@ -113,5 +120,5 @@ def _rewrite(source: str, found: list[tuple[ast.Call, str]]) -> list[str]:
         start = name.col_offset - node.col_offset
         end = (name.end_col_offset or 0) - node.col_offset
         rest = rest[:start] + repr(AWAITED[magic]).encode() + rest[end:]
-        rows[node.lineno - 1] = head + b"await " + rest
+        rows[node.lineno - 1] = head + (b"" if node in finder.awaited else b"await ") + rest
     return [row.decode() for row in rows]

@@ -210,7 +210,7 @@ def question(request: PermissionRequest) -> str:
         lines.append(f"(rule {request.rule.permission} {request.rule.pattern}: {request.rule.action}{origin})")
     session = f" [2] for this session ({', '.join(visible(p) for p in request.always)})" if request.always else ""
     once = "trust it, until it changes" if request.permission == TRUST else "once"
-    lines.append(f"[1] {once}{session} [n] deny [n: a word why] > ")
+    lines.append(f"[1] {once}{session} [n] deny [n REASON: deny and say why] > ")
     return "\n".join(lines)
 
 
@@ -224,7 +224,7 @@ def parse_answer(text: str) -> Parsed | None:
         return "always", None
     if low in ("3", "n", "no", "d", "deny", "reject"):
         return "reject", None
-    reason = re.match(r"(?is)(?:3|n|no|d|deny|reject)\s*[:,;]\s*(.+)", word)
+    reason = re.match(r"(?is)(?:3|n|no|d|deny|reject)(?:\s*[:,;.]\s*|\s+)(.+)", word)
     return ("reject", reason.group(1).strip()) if reason else None
 
 

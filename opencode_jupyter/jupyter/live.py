@@ -66,6 +66,8 @@ class LiveDisplay:
         self.heard: float | None = None
         """Seconds until a front end first said that it shows the display; None while none has."""
         self.can_live = live
+        self.is_unseen: Callable[[], bool] = lambda: False
+        """Whether the front end may be one without widgets, which passes over what replaces a display."""
         self._live_after = live_after
         self._on_message = on_message
         self._kernel_id = kernel_id
@@ -184,6 +186,8 @@ class LiveDisplay:
             return
         try:
             show_bundle(self.bundle(), display_id=self.display_id, update=widget is not None)
+            if widget is not None and self.heard is None and self.is_unseen():
+                show_bundle(({"text/plain": self.bundle()[0]["text/plain"]}, {}))
         finally:
             if widget is not None:
                 layout = widget.layout  # a widget of its own, which nobody else would close

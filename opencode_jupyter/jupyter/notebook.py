@@ -284,6 +284,8 @@ class Notebook:
         self._stdin[card.key] = self._stdin_now()
         shows_cards = self.kernel is not None and self.settings.cards and self._card_attended(card)
         card.can_live = shows_cards and widgets_possible()
+        in_console = self._stdin[card.key] and _kernel_compat.has_no_cell(self.kernel)
+        card.is_unseen = lambda: in_console and not self.broker.heard_ever
         self._cards[card.key] = card
         self.broker.attach(card)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,11 @@ class CellResult(ToolResult):
     tool: str = ""
     cell: int = -1
     bundle: tuple[dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}))
+
+    def __await__(self) -> Generator[Any, None, CellResult]:
+        """Give the result itself, so that ``await run_line_magic("tool", ...)`` works where the magic has blocked."""
+        return self
+        yield
 
     def __repr__(self) -> str:
         size = f"{self.output.count(chr(10)) + 1} lines" if self.output else "no output"

@@ -66,7 +66,7 @@ def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -
     with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
         child.sendline("r = %tool read .env")
         child.expect(r"Allow read of [^\n]*\.env\?")
-        child.expect(r"\[1\] once \[2\] for this session .* \[n\] deny \[n: a word why\] > ")
+        child.expect(r"\[1\] once \[2\] for this session .* \[n\] deny \[n REASON: deny and say why\] > ")
         child.sendline("1")
         child.expect(r"In \[3\]: ")
         child.sendline("print('count', r.output.count('A=1'))")
@@ -74,7 +74,7 @@ def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -
         child.expect(r"In \[4\]: ")
         child.sendline("%tool read .env")
         child.expect("why] > ")
-        child.sendline("n: use the sample")
+        child.sendline("n use the sample")
         child.expect("PermissionCorrectedError: .*use the sample")
         child.expect(r"In \[5\]: ")
         child.sendline("def f(): return get_ipython().run_line_magic('tool', 'read .env').output.count('A=1')\n")
@@ -86,6 +86,20 @@ def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -
         child.expect(r"In \[7\]: ")
         child.sendline("print('inner', f() + 1)")
         child.expect("inner 2")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_result_of_a_slow_call_is_shown(program: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """A front end without widgets passes over what replaces a display."""
+    with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
+        child.sendline("%tool bash sleep 0.6; echo $((40 + 2))x")
+        child.expect(r"completed, [0-9.]+ s\)\r?\n42x")
+        child.expect(r"In \[3\]: ")
+        child.sendline("%tool read .env")
+        child.expect("why] > ")
+        child.sendline("1")
+        child.expect("A=1")
+        child.expect(r"In \[4\]: ")
 
 
 def test_interrupt_at_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:

@@ -106,3 +106,22 @@ def test_any_argument_survives(text: str, indent: int) -> None:
 def test_lines_are_counted_as_python_counts_them(odd: str) -> None:
     source = f"x = '''a{odd}b'''\nr = get_ipython().run_line_magic('tool', 'read a')\ny = 2\n"
     assert transform(source) == source.replace("get_ipython", "await get_ipython").replace("'tool'", "'tool_awaited'")
+
+
+def test_a_call_that_is_awaited_already_gets_no_second_await() -> None:
+    from opencode_jupyter.jupyter.awaiting import _Finder, _rewrite
+
+    source = "r = await get_ipython().run_line_magic('tool', 'read a')\n"
+    finder = _Finder()
+    finder.visit(ast.parse(source))
+    assert _rewrite(source, finder) == ["r = await get_ipython().run_line_magic('tool_awaited', 'read a')\n"]
+
+
+@pytest.mark.parametrize(
+    "text", ["n use mv instead", "no, use mv instead", "3: use mv instead", "deny  use mv instead"]
+)
+def test_a_denial_at_the_prompt_takes_a_reason(text: str) -> None:
+    from opencode_jupyter.jupyter.channels import parse_answer
+
+    assert parse_answer(text) == ("reject", "use mv instead")
+    assert parse_answer("nothing") is None
