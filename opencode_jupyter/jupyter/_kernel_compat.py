@@ -77,7 +77,7 @@ def has_no_cell(kernel: Any) -> bool:
 
     JupyterLab, Notebook and VS Code send the cell's id in the request's metadata.
     """
-    parent = kernel.get_parent("shell") if hasattr(kernel, "get_parent") else None
+    parent: dict[str, Any] = (kernel.get_parent("shell") if hasattr(kernel, "get_parent") else None) or {}
     return bool(parent) and "cellId" not in (parent.get("metadata") or {})
 
 

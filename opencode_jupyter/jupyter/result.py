@@ -23,8 +23,8 @@ class CellResult(ToolResult):
 
     def __await__(self) -> Generator[Any, None, CellResult]:
         """Give the result itself, so that ``await run_line_magic("tool", ...)`` works where the magic has blocked."""
+        yield from ()
         return self
-        yield
 
     def __repr__(self) -> str:
         size = f"{self.output.count(chr(10)) + 1} lines" if self.output else "no output"
