@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ToolAbortedError,
         ToolError,
         ToolTimeoutError,
+        UnknownSessionError,
         UnknownToolError,
     )
     from .core.permission import PermissionRequest, Reply, Rule
@@ -48,6 +49,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             "ToolError",
+            "UnknownSessionError",
             "UnknownToolError",
             "InvalidArgumentsError",
             "InvalidResultError",
@@ -83,6 +85,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolTimeoutError",
+    "UnknownSessionError",
     "UnknownToolError",
     "Workspace",
     "__version__",

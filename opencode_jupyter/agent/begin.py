@@ -89,10 +89,7 @@ async def _session(run: Run) -> Session:
     sessions = run.workspace.sessions
     if run.wanted_session is None:
         return sessions.create(run.title or "")
-    try:
-        return await sessions.open(run.wanted_session)
-    except KeyError as error:
-        raise ToolError(str(error.args[0])) from None
+    return await sessions.open(run.wanted_session)
 
 
 async def _model(run: Run) -> Model:

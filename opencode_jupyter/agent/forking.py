@@ -32,7 +32,7 @@ async def fork(workspace: Workspace, session: str | Session, at: str | int | Mes
             last); None copies all.
 
     Raises:
-        KeyError: there is no such session.
+        UnknownSessionError: there is no such session.
         InvalidArgumentsError: there is no such message in it.
     """
     source = await workspace.sessions.open(session)

@@ -2,6 +2,7 @@
 
 ToolError
 ├── UnknownToolError            no tool of that name
+├── UnknownSessionError         no session of that id (a KeyError as well)
 ├── InvalidArgumentsError       the arguments do not fit the tool's schema (``.cause`` is pydantic's error)
 ├── InvalidResultError          what a tool returned is no result (a TypeError as well)
 ├── ToolAbortedError            stopped: the Stop button, a closing workspace, a cancelled caller
@@ -24,6 +25,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
     from .permission import Rule
@@ -66,23 +69,25 @@ class UnknownToolError(ToolError):
     """
 
     def __init__(self, name: str, known: Sequence[str] = (), reason: str = "") -> None:
-        from difflib import get_close_matches
-
-        lowered = {k.lower(): k for k in known}
-        near = get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
         self.name = name
-        self.suggestions = [lowered[n] for n in near]
+        self.suggestions = near_names(name, known)
         self.reason = reason
         if reason:
             super().__init__(f"The tool {name} can't be called: {reason}")
             return
         text = f"Unknown tool: {name}."
         if self.suggestions:
-            text += " Did you mean " + " or ".join(self.suggestions) + "?"
+            text += suggestion(self.suggestions)
         elif known:
             text += " Tools: " + ", ".join(known[:NAMED])
             text += f" and {len(known) - NAMED} more (%tool lists them)" if len(known) > NAMED else ""
         super().__init__(text)
+
+
+class UnknownSessionError(ToolError, KeyError):
+    """No session has this id."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
 class InvalidResultError(ToolError, TypeError):

@@ -11,7 +11,37 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from .option_checks import check_dotted_name
+
 log = logging.getLogger(__name__)
+
+EVENTS = (
+    "permission.asked",
+    "permission.replied",
+    "question.asked",
+    "question.replied",
+    "question.rejected",
+    "todo.updated",
+    "message.updated",
+    "message.removed",
+    "message.part.updated",
+    "message.part.delta",
+    "message.part.removed",
+    "session.created",
+    "session.updated",
+    "session.deleted",
+    "session.status",
+    "session.idle",
+    "session.compacted",
+    "session.error",
+    "file.edited",
+    "file.watcher.updated",
+    "tools.changed",
+    "mcp.tools.changed",
+    "mcp.status.changed",
+    "server.instance.disposed",
+)
+"""Events that this package publishes."""
 
 Subscriber = Callable[[dict[str, Any]], Any]
 
@@ -28,7 +58,17 @@ class Bus:
         self._tasks: set[asyncio.Future[Any]] = set()
 
     def subscribe(self, event: str, fn: Subscriber) -> Callable[[], None]:
-        """Call `fn` for every `event` from now on; the returned function ends that."""
+        """Call `fn` for every `event` from now on; the returned function ends that.
+
+        Args:
+            event: one of `EVENTS`, ``*`` for all, or a plugin's, in a namespace of its own (``house.opened``).
+            fn: sync or async; called with the event.
+
+        Raises:
+            InvalidArgumentsError: there is no such event.
+        """
+        if event != "*":
+            check_dotted_name(event, EVENTS, "event")
         subscribers = self._subscribers.setdefault(event, [])
         subscribers.append(fn)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import HookRefusedError
+from .option_checks import check_dotted_name
 
 Hook = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -14,6 +15,22 @@ BEFORE = "tool.execute.before"
 AFTER = "tool.execute.after"
 DEFINITION = "tool.definition"
 PERMISSION = "permission.ask"
+HOOKS = (
+    BEFORE,
+    AFTER,
+    DEFINITION,
+    PERMISSION,
+    "shell.env",
+    "chat.message",
+    "chat.params",
+    "chat.headers",
+    "command.execute.before",
+    "experimental.chat.messages.transform",
+    "experimental.chat.system.transform",
+    "experimental.session.compacting",
+    "experimental.text.complete",
+)
+"""Hooks of OpenCode that get ``(input, output)``. Which of them fire depends on what of this package is in use."""
 
 
 class Hooks:
@@ -30,11 +47,15 @@ class Hooks:
         """Run `fn` at every `name` from now on; the returned function ends that.
 
         Args:
-            name: such as ``tool.execute.before``.
+            name: one of `HOOKS`, or one that a plugin triggers, in a namespace of its own (``house.opened``).
             fn: sync or async.
             owner: the plugin it belongs to. What `fn` raises then becomes a `HookRefusedError` that names the plugin;
                 without an owner it reaches the caller as it is.
+
+        Raises:
+            InvalidArgumentsError: there is no such hook.
         """
+        check_dotted_name(name, HOOKS, "hook")
         hooks = self._hooks.setdefault(name, [])
         entry = (fn, owner)
         hooks.append(entry)

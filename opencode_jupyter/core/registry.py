@@ -260,6 +260,9 @@ class Registry:
         Args:
             model: ``provider:model``, ``provider/model``, or ``{"providerID": ..., "modelID": ...}``.
             agent: an agent or its name; tools may describe themselves differently to each.
+
+        Raises:
+            ToolError: there is no agent of that name.
         """
         await self.prepare()
         return await self._initialised(self._chosen(*split_model(model)), agent)
@@ -280,7 +283,7 @@ class Registry:
         return await self._initialised(chosen, agent)
 
     async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
-        who = self._workspace.agents.get(agent) if isinstance(agent, str) else agent
+        who = self._workspace.agent(agent) if isinstance(agent, str) else agent
         hooked = self._workspace.hooks.wanted(DEFINITION)
         # Most tools say the same to everyone. Of hundreds of them no task is made, nor a schema anew (`core.schema`).
         bound: list[Bound | None] = [None if hooked else one.static for one in chosen]

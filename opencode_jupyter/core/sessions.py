@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import ids
 from ._store_sessions import DIRECT
 from .doom_loop import Key
-from .errors import InvalidArgumentsError
+from .errors import InvalidArgumentsError, UnknownSessionError
 from .messages import Message, part_from_wire
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
@@ -223,22 +223,25 @@ class Sessions:
         """The session of this id; the default one for None.
 
         Raises:
-            KeyError: there is none of that id.
+            UnknownSessionError: there is none of that id.
         """
         if session is None:
             return self.default
         if isinstance(session, Session):
             return session
-        try:
-            return self._sessions[session]
-        except KeyError:
-            raise KeyError(f"no session {session}; there are {', '.join(self._sessions) or 'none'}") from None
+        known = self._sessions.get(session) if isinstance(session, str) else None
+        if known is None:
+            raise UnknownSessionError(
+                f"There is no session {session!r} in this workspace. Load a stored one with "
+                "`await ws.sessions.open(id)`, make one with `ws.sessions.create()`, or leave session out."
+            )
+        return known
 
     async def open(self, session: str | Session) -> Session:
         """A session with its messages, out of the store if this workspace does not have it yet.
 
         Raises:
-            KeyError: there is none of that id.
+            UnknownSessionError: there is none of that id.
         """
         if isinstance(session, Session):
             return session
@@ -248,7 +251,7 @@ class Sessions:
         store = self._workspace.store
         info = await store.session(session) if store is not None else None
         if store is None or info is None:
-            raise KeyError(f"no session {session}; %sessions lists those there are")
+            raise UnknownSessionError(f"There is no session {session!r}. %sessions lists the stored ones.")
         found = Session.from_wire(info)
         found.workspace = self._workspace
         by_id = {one["id"]: Message(one) for one in await store.messages(session)}
@@ -324,7 +327,7 @@ class Sessions:
         """Remove a session, and those begun by it, with all that belongs to them.
 
         Raises:
-            KeyError: there is none of that id.
+            UnknownSessionError: there is none of that id.
         """
         found = await self.open(session)
         if found.run is not None:

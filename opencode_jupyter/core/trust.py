@@ -19,6 +19,7 @@ from . import atomic
 
 if TYPE_CHECKING:
     from .call import Call
+    from .workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +137,33 @@ class Trust:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write(self._path, json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True).encode())
         self._known, self._stamp = known, None
+
+
+def untrusted(workspace: Workspace) -> list[Subject]:
+    """What the project brings and nobody trusted yet: tool files, plugins, MCP servers, model providers.
+
+    Blocks for as long as reading the files takes.
+    """
+    from ..agent.models import untrusted as untrusted_providers  # here, as in `Workspace.map`
+
+    subjects = {(subject.kind, subject.name): subject for subject in untrusted_providers(workspace)}
+    for source in workspace.registry.sources:
+        list_untrusted = getattr(source, "untrusted", None)
+        for subject in list_untrusted() if list_untrusted is not None else ():
+            subjects[subject.kind, subject.name] = subject
+    return list(subjects.values())
+
+
+def trust_project(workspace: Workspace) -> list[Subject]:
+    """Trust all that `untrusted` lists, as it is now.
+
+    Returns:
+        What was trusted.
+    """
+    subjects = untrusted(workspace)
+    workspace.trust.grant(*subjects)
+    workspace.registry.person_asks()  # so that the next call looks again
+    return subjects
 
 
 def _key(subject: Subject) -> str:

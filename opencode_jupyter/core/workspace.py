@@ -27,6 +27,7 @@ from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
 from .loops import go_home, in_thread, runs_here
+from .option_checks import check_call_options
 from .paths import find_worktree
 from .permission import Decision, PermissionService, Rule
 from .project_rules import SavedRules
@@ -36,8 +37,9 @@ from .result import ToolResult
 from .sessions import Session, Sessions
 from .state import ToolPart
 from .store import Store
+from .suggestions import near_names, suggestion
 from .truncation import Truncation
-from .trust import Trust
+from .trust import Subject, Trust, trust_project
 
 if TYPE_CHECKING:
     from ..adapters.exports import Exports
@@ -108,7 +110,9 @@ class Workspace:
         self._load_config()
         self.store = Store(self.data_dir / "opencode.db") if store else None
         self.sessions = Sessions(self)
-        self.registry = Registry(self, _builtins())
+        from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
+
+        self.registry = Registry(self, builtin_tools())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._services: dict[Callable[[Workspace], Any], Any] = {}
@@ -198,6 +202,10 @@ class Workspace:
         """
         return project_rules.forget(self, rule)
 
+    def trust_project(self) -> list[Subject]:
+        """Trust the project's code as it is now, like ``%tools trust --all``; returns what was not trusted before."""
+        return trust_project(self)
+
     # ------------------------------------------------------------------ calls
 
     def start(
@@ -215,12 +223,13 @@ class Workspace:
         """A call that has not begun: await its `run` once. See `call` for the arguments.
 
         Raises:
-            ToolError: no such agent, the name is no text, or the workspace is closed.
+            ToolError: no such agent or session, an option is wrong, or the workspace is closed.
         """
         if self._closed:
             raise ToolError("this Workspace is closed; make a new one")
         if not isinstance(name, str):
             raise ToolError(f"a tool is called by its name, a text, not by {name!r}")
+        check_call_options(by, timeout)
         who = self.agent(agent)
         where = self.sessions.get(session)
         message = message_id or self.sessions.open_message(where, who.name)
@@ -316,10 +325,11 @@ class Workspace:
         """
         if name is None:
             name = default_agent(self.agents, self.config.data)
-        try:
-            return self.agents[name]
-        except KeyError:
-            raise ToolError(f"no agent {name!r}; there are {', '.join(self.agents)}") from None
+        agent = self.agents.get(name) if isinstance(name, str) else None
+        if agent is None:
+            hint = suggestion(near_names(str(name), self.agents)) or f" The agents are {', '.join(self.agents)}."
+            raise ToolError(f"There is no agent {name!r}.{hint}")
+        return agent
 
     def map(self, requests: Iterable[Any], **options: Any) -> Many:
         """Many prompts or tool calls side by side: await it for a list of results, or iterate for them as they come.
@@ -484,12 +494,6 @@ async def _ended(service: Any) -> None:
             await asyncio.wait_for(outcome, SERVICE_END)
     except Exception:
         log.exception("%s did not close", type(service).__name__)
-
-
-def _builtins() -> list[Any]:
-    from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
-
-    return builtin_tools()
 
 
 __all__ = ["ToolPart", "Workspace", "find_worktree"]

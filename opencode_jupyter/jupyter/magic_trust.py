@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.discovery.watch import label_of
 from ..core.errors import InvalidArgumentsError
-from ..core.trust import Subject
+from ..core.trust import Subject, untrusted
 from ..text.visible import visible
 from . import preparing
 from .tables import Table
@@ -63,7 +63,7 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
         _none(words, "--list")
         return _listed(notebook)
     preparing.ready_all(notebook)
-    waiting = _waiting(notebook)
+    waiting = untrusted(notebook.workspace)
     if option == "--all":
         _none(words, "--all")
         chosen = waiting
@@ -82,18 +82,6 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
     missing = [one for one in notebook.workspace.registry.unavailable() if one.source in places]
     notes = [f"{one.id} of {one.source}: {one.reason}" for one in missing]
     return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing waited for your trust.")
-
-
-def _waiting(notebook: Notebook) -> list[Subject]:
-    """What waits, of every place that tools come from; and the project's model providers."""
-    from ..agent.models import untrusted
-
-    found: dict[tuple[str, str], Subject] = {(one.kind, one.name): one for one in untrusted(notebook.workspace)}
-    for source in notebook.workspace.registry.sources:
-        ask = getattr(source, "untrusted", None)
-        for subject in ask() if ask is not None else ():
-            found[subject.kind, subject.name] = subject
-    return list(found.values())
 
 
 def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:

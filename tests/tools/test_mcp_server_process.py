@@ -95,7 +95,7 @@ def test_a_client_that_is_gone(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "config", "said"),
     [
-        (("--agent", "nobody"), "{}", "no agent 'nobody'; there are build"),
+        (("--agent", "nobody"), "{}", "no agent 'nobody'. The agents are build"),
         ((), "{ rubbish", "opencode.json"),
     ],
 )

@@ -33,6 +33,7 @@ LAZY = {
     ("core.workspace", "agent"),
     ("core.registry", "adapters"),
     ("core.sessions", "agent"),
+    ("core.trust", "agent"),
     ("mcp.sampling", "agent"),
 }
 """Allowed inside a function only: which tools there are, and places that give some, when a workspace opens;

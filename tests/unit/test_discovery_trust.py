@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, Tool, UnknownToolError
+from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, Tool, UnknownToolError, Workspace
 from opencode_jupyter.core.discovery.content import read_content
 from opencode_jupyter.core.sources import Unavailable
 from opencode_jupyter.core.tool import Definition
@@ -354,3 +354,31 @@ async def test_a_batch_says_what_to_do_about_a_file_that_is_not_trusted(place: P
         ws.trust.grant(*files_of(ws).untrusted())
         again = await ws.call("batch", {"tool_calls": calls[:1]})
         assert (again.records or [])[0]["success"]
+
+
+async def test_a_project_is_trusted_from_python(place: Place) -> None:
+    tool_file = place.theirs("tool/t.py", plain("one"))
+    plugin = place.theirs("plugin/house.py", "def house(input):\n    return {'tool': {'door': lambda: 'open'}}\n")
+    async with place.open() as ws:
+        trusted = ws.trust_project()
+        assert {(subject.kind, subject.name) for subject in trusted} == {
+            ("tool file", str(tool_file)),
+            ("plugin", str(plugin)),
+        }
+        assert await said(ws, "t_say") == "one"
+        assert (await ws.call("door", {})).output == "open"
+        assert ws.trust_project() == [], "all is trusted"
+        place.theirs("tool/t.py", plain("changed"))
+        (changed,) = ws.trust_project()
+        assert changed.name == str(tool_file)
+        assert await said(ws, "t_say") == "changed"
+    assert place.asked == []
+
+
+def test_a_project_is_trusted_without_a_loop(place: Place) -> None:
+    place.theirs("tool/t.py", plain("one"))
+    place.theirs("tool/broken.py", "def broken(:\n")
+    with Workspace(place.project, data_dir=place.root / "data", store=False) as ws:
+        assert "t.py" in [Path(subject.name).name for subject in ws.trust_project()]
+        assert ws.call_sync("t_say").output == "one"
+    assert place.asked == []

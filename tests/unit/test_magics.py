@@ -263,7 +263,7 @@ def test_a_mode_for_one_session(ip: Shell) -> None:
     assert mode_of(ip.notebook.workspace, session) == "plan"
     assert decides(ip, "edit", "a") == "allow"
     assert "Mode default" in repr(ip.run("%permissions mode"))
-    with pytest.raises(ToolError, match="no session ses_gone"):
+    with pytest.raises(ToolError, match="no session 'ses_gone'"):
         ip.run("%permissions mode plan --session ses_gone")
     with pytest.raises(InvalidArgumentsError, match="wants a session's id"):
         ip.run("%permissions mode plan --session")

@@ -260,7 +260,7 @@ async def test_failing_plugins_are_kept_apart(plugin_place: PluginPlace) -> None
         "event must be a function",
         "no hook surprise",
         "auth is not used",
-        "nothing calls its hook tool.execute.befor; did you mean tool.execute.before?",
+        "There is no hook 'tool.execute.befor'. Did you mean tool.execute.before",
     ):
         assert word in advice["odd"]
 

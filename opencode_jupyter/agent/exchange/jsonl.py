@@ -27,7 +27,7 @@ async def export_jsonl(workspace: Workspace, session: str | Session, path: str |
     """Write a session's events into a file; one that is there is replaced as a whole.
 
     Raises:
-        KeyError: there is no such session.
+        UnknownSessionError: there is no such session.
         ToolError: the file can't be written.
     """
     data = await export(workspace, session)

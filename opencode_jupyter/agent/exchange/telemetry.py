@@ -30,7 +30,7 @@ async def session_spans(workspace: Workspace, session: str | Session, *, content
     """The spans of a session and of those that it began (`spans.spans_of`).
 
     Raises:
-        KeyError: there is no such session.
+        UnknownSessionError: there is no such session.
     """
     told = await _told(workspace, session if isinstance(session, str) else session.id, DEEPEST)
     return await asyncio.to_thread(lambda: spans_of(told, content=content))
@@ -48,7 +48,7 @@ async def export_otlp(
         content: also what was said, called and answered.
 
     Raises:
-        KeyError: there is no such session.
+        UnknownSessionError: there is no such session.
         ToolError: the file can't be written.
     """
     spans = await session_spans(workspace, session, content=content)
@@ -70,7 +70,7 @@ async def send(
         How many spans were sent.
 
     Raises:
-        KeyError: there is no such session.
+        UnknownSessionError: there is no such session.
         ToolError: OpenTelemetry is not installed, or the exporter could not send them.
     """
     spans = await session_spans(workspace, session, content=content)

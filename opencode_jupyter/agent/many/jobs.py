@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...core.option_checks import check_timeout
+
 PROMPT = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
 """What a prompt can be given besides its text, as in ``sessions.prompt``."""
 CALL = ("agent", "session")
@@ -87,6 +89,7 @@ def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float |
     if odd:
         raise TypeError(f"{where} has {', '.join(odd)}; it takes {', '.join(sorted(allowed))}")
     job = Job(index, request, timeout=own.get("timeout", timeout))
+    check_timeout(job.timeout, f"{where}: timeout")
     if own.get("directory") is not None:
         job.directory = str(own["directory"])
     job.options = {name: value for name, value in defaults.items() if name in known}

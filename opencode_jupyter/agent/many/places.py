@@ -60,7 +60,7 @@ class Places:
         Raises:
             ToolError: its folder can't be made.
             NotADirectoryError: its folder is none.
-            KeyError: there is no session of the id it names.
+            UnknownSessionError: there is no session of the id it names.
             ConfigError: another folder's configuration can't be read.
         """
         workspace = self.workspace

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ...core.suggestions import near_names, suggestion
 from ..errors import ModelError
 from ..model import Model, ModelInfo
 from . import catalogue, entries, keys
@@ -17,7 +18,7 @@ from .anthropic_body import AnthropicWire
 from .connection import Connection
 from .google_body import GoogleWire
 from .keys import Key
-from .naming import near, split, suggestion
+from .naming import split
 from .openai_body import OpenAIWire
 from .provider_model import ProviderModel
 from .providers import ALIASES, BUILT_IN, UNSPOKEN
@@ -96,7 +97,7 @@ class Models:
         found = entries.provider(id, entry if isinstance(entry, Mapping) else None)
         if found is None:
             everyone = [*named, *BUILT_IN, "scripted"]
-            words = f"there is no model provider {name!r}.{suggestion(near(name, everyone))}"
+            words = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
             own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
             raise ModelError(f"{words} There are {', '.join(everyone)}; {own}", "setup", provider=name)
         waits = subject(self._workspace, id)
@@ -122,7 +123,7 @@ class Models:
             example = f" Some: {', '.join(f'{provider.id}:{one}' for one in some)}" if some else ""
             raise ModelError(f"{name!r} names no model.{example}", "not_found", provider=provider.id)
         if provider.listed and model not in provider.models:
-            found = suggestion([f"{id}:{one}" for one in near(model, provider.models)])
+            found = suggestion([f"{id}:{one}" for one in near_names(model, provider.models)])
             words = f"provider.{id} of the configuration lists no model {model!r}.{found}"
             raise ModelError(f"{words} It lists {', '.join(provider.models)}", "not_found", provider=id)
         info, settings = entries.model(provider, model)
@@ -130,7 +131,10 @@ class Models:
         names = [*provider.models, *catalogue.models(provider.id)]
         wire = WIRES[provider.format](provider, info, settings)
         return ProviderModel(
-            wire, _Keys(provider).key, connection, lambda wanted: [one for one in near(wanted, names) if one != wanted]
+            wire,
+            _Keys(provider).key,
+            connection,
+            lambda wanted: [one for one in near_names(wanted, names) if one != wanted],
         )
 
     def _half(self, model: str) -> ModelError:
@@ -142,7 +146,7 @@ class Models:
             found = [f"{model}:{one}" for one in some]
         if not found:
             everything = {one: provider for provider in catalogue.table() for one in catalogue.models(provider)}
-            found = [f"{everything[one]}:{one}" for one in near(model, everything)]
+            found = [f"{everything[one]}:{one}" for one in near_names(model, everything)]
         return ModelError(f"{model!r} names no provider; write provider:model.{suggestion(found)}", "setup")
 
     def known(self) -> list[ModelInfo]:

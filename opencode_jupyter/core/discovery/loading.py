@@ -34,9 +34,13 @@ class Loading:
         self._python = PythonFiles()
 
     async def read(self, entry: Entry) -> bool:
-        """Read a file and what it imports from beside it; False if that can't be done. Nothing of it runs."""
+        """`read_now`, on a worker thread."""
+        return await anyio.to_thread.run_sync(self.read_now, entry)
+
+    def read_now(self, entry: Entry) -> bool:
+        """Read a file and what it imports from beside it; False if that fails. Nothing of it runs."""
         try:
-            entry.guess, entry.content = await anyio.to_thread.run_sync(_read, entry.file)
+            entry.guess, entry.content = _read(entry.file)
         except ContentError as error:
             _failed(entry, ToolFileError(str(error), error.path))
             return False

@@ -128,8 +128,17 @@ class FileTools:
         return [*(problem for entry in self._watch.entries for problem in entry.problems), *self._hidden]
 
     def untrusted(self) -> list[Subject]:
-        """The files that wait for a person's trust, as far as they were read (`prepare`)."""
-        return [entry.subject for entry in self._watch.entries if entry.state == "untrusted" and entry.content]
+        """The project's files that need a person's trust. Blocks for as long as reading them takes."""
+        self._look()
+        subjects = []
+        for entry in self._watch.entries:
+            if entry.file.own or entry.state not in WAITING:
+                continue
+            if entry.content is None and self._loading.read_now(entry):
+                self._watch.add(entry)
+            if entry.content is not None and not self._workspace.trust.known(entry.subject):
+                subjects.append(entry.subject)
+        return subjects
 
     # ------------------------------------------------------------------ which files may give a tool
 

@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
+from ..errors import InvalidArgumentsError
+from ..hooks import HOOKS
+from ..option_checks import check_dotted_name
 from ..tool import Tool
 from .contents import PluginError, described
 from .plugin_tool import made_tool
 
 Fn = Callable[..., Any]
-
-HOOKS = (
-    "tool.execute.before",
-    "tool.execute.after",
-    "tool.definition",
-    "permission.ask",
-    "shell.env",
-    "chat.message",
-    "chat.params",
-    "chat.headers",
-    "command.execute.before",
-    "experimental.chat.messages.transform",
-    "experimental.chat.system.transform",
-    "experimental.session.compacting",
-    "experimental.text.complete",
-)
-"""Hooks of OpenCode that get ``(input, output)``. Which of them fire depends on what of this package is in use."""
 
 UNUSED = ("auth", "provider")
 """Entries of OpenCode's plugins that mean nothing here."""
@@ -99,11 +84,14 @@ def take(returned: Any, fn: Fn, plugin: str, offer: Offer) -> None:
         elif name == "config":
             offer.configs.append(value)
         elif "." in name:
-            offer.hooks.append((name, value))
-            if name not in HOOKS:
-                near = get_close_matches(name, HOOKS, n=1, cutoff=0.7)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                offer.problems.append(f"nothing calls its hook {name}{hint}")
+            try:
+                check_dotted_name(name, HOOKS, "hook")
+            except InvalidArgumentsError as error:
+                offer.problems.append(str(error))
+            else:
+                offer.hooks.append((name, value))
+                if name not in HOOKS:
+                    offer.problems.append(f"only plugins could call its hook {name}")
         else:
             offer.problems.append(f"there is no hook {name}")
 

@@ -1,0 +1,21 @@
+"""Names that resemble a misspelled one, for error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+MOST = 3
+"""Names that are suggested."""
+
+
+def near_names(name: str, names: Iterable[str]) -> list[str]:
+    """The names that resemble one, the best first."""
+    from difflib import get_close_matches  # here: only errors need it
+
+    by_lower = {known.lower(): known for known in names}
+    return [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), MOST, 0.6)]
+
+
+def suggestion(names: Sequence[str]) -> str:
+    """`` Did you mean a or b?``, or nothing."""
+    return f" Did you mean {' or '.join(names)}?" if names else ""
