@@ -33,6 +33,7 @@ FormatValidationError = Callable[[ValidationError], str]
 
 
 Completions = Callable[["Workspace", str], Iterable[str]]
+ToolGroup = Literal["", "files", "search", "run", "web", "agent", "notebook", "internal"]
 
 
 @dataclass(slots=True)
@@ -139,6 +140,7 @@ class Tool:
         completions: gives the values that Tab offers for a parameter: called with the workspace and the parameter's
             name as on the wire. It must be quick, and safe on any thread.
         source: where it came from, for listings.
+        group: the heading under which lists show a built-in tool; they leave out ``internal`` ones.
         static: its bound form, if its definition depends on nothing; None for the others.
     """
 
@@ -153,6 +155,7 @@ class Tool:
         external: bool = False,
         completions: Completions | None = None,
         source: str = "",
+        group: ToolGroup = "",
     ) -> None:
         self.id = id
         self.runs_in = runs_in
@@ -161,6 +164,7 @@ class Tool:
         self.external = external
         self.completions = completions
         self.source = source
+        self.group = group
         self._init = init
         self.static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
 

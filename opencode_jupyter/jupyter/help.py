@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
+from itertools import groupby
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, get_args
 
 from ..core.asking import rules_for
 from ..core.permission import EDIT_TOOLS
+from ..core.tool import ToolGroup
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
 from .tables import Table, cell
@@ -38,6 +42,14 @@ EXAMPLES = {
     "todowrite": '%tool todowrite todos:=[{"content": "Read the data", "status": "pending", "priority": "high"}]',
 }
 """Lines that work as they stand; other tools' are made from their schema."""
+EFFECTS = {"allow": "runs", "ask": "asks", "deny": "denied"}
+"""What a rule does with a call."""
+UNAVAILABLE = "unavailable"
+OWN, MCP = "your own", "MCP servers"
+TEXT_COLUMNS = 80
+NAME_CHARS = 24
+"""A longer name of a tool is cut in the text form."""
+HINT = "%tool NAME ... calls a tool, %tool NAME? shows its arguments. See also %tools and %permissions."
 _WORDS = {"integer": "3", "number": "0.5", "boolean": "true", "array": ":=[]", "object": ":={}"}
 
 
@@ -111,34 +123,102 @@ class ToolHelp:
             f"<pre>{escape(self.usage)}\n{escape(self.example)}</pre>"
             f"<div>{escape(self.body)}</div>{self.table()._repr_html_()}"
             f"<details><summary>Options of the magic</summary><ul>{options}</ul></details>"
-            "<details><summary>What a model is told</summary>"
+            "<details><summary>Description for a model</summary>"
             f'<pre style="white-space:pre-wrap">{description}</pre></details>'
         )
 
 
-def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
-    """Every tool with what it is for, where it comes from, and whether it would ask now."""
+class ToolTable(Table):
+    """The tools under the headings of their groups; the text form fits 80 columns."""
+
+    def __repr__(self) -> str:
+        names = max((len(row["tool"]) for row in self.records), default=0)
+        calls = max((len(row["calls"]) for row in self.records), default=0)
+        names = min(names, NAME_CHARS)
+        room = TEXT_COLUMNS - names - calls - 6
+        lines = [] if self.records else [self.empty]
+        for group, rows in self._groups():
+            lines += ["", group] if lines else [group]
+            for row in rows:
+                start = f"  {cell(row['tool'], names):<{names}}  "
+                if row["now"] == UNAVAILABLE:
+                    reason = f"{UNAVAILABLE}: {row['by']}"
+                    lines += wrap(reason, TEXT_COLUMNS, initial_indent=start, subsequent_indent=" " * len(start))
+                else:
+                    lines.append(f"{start}{cell(row['description'], room):<{room}}  {row['calls']}".rstrip())
+        notes = [line for note in self.notes for line in wrap(note, TEXT_COLUMNS, replace_whitespace=False) or [""]]
+        return "\n".join([*lines, "", *notes])
+
+    def _repr_html_(self) -> str:
+        if not self.records:
+            return super()._repr_html_()
+        left = 'style="text-align:left"'
+        body = ""
+        for group, rows in self._groups():
+            body += f'<tr><th colspan="4" {left}>{escape(group)}</th></tr>'
+            for row in rows:
+                shown = (row["tool"], row["description"] or row["by"], row["source"], row["calls"])
+                body += "<tr>" + "".join(f"<td {left}>{escape(cell(value))}</td>" for value in shown) + "</tr>"
+        head = "".join(f"<th {left}>{name}</th>" for name in self.columns)
+        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def _groups(self) -> Iterable[tuple[str, Iterable[dict[str, Any]]]]:
+        return groupby(self.records, lambda row: str(row["group"]))
+
+
+def tool_list(workspace: Workspace, agent: str | None = None) -> ToolTable:
+    """Every tool but internal ones, by group, with what the rules do with a person's call and with a model's.
+
+    Args:
+        workspace: whose tools.
+        agent: whose rules.
+
+    Returns:
+        Rows with ``group``, ``tool``, ``description``, ``source``, ``calls`` ("you: runs · a model: asks"); ``now``
+        and ``by``: the action for a person's call and the origin of its rule (for a missing tool the reason).
+    """
+    person, model = rules_in_force(workspace, agent), rules_in_force(workspace, agent, "model")
     rows = []
     for name in workspace.registry.names():
         tool = workspace.registry.get(name)
-        if tool is None:
+        if tool is None or tool.group == "internal":
             continue
-        rule = rule_now(workspace, permission_of(name), "*", agent)
+        permission = permission_of(name)
+        (rule,) = workspace.permissions.check(permission, ["*"], person)
+        (model_rule,) = workspace.permissions.check(permission, ["*"], model)
         rows.append(
             {
+                "group": group_of(tool.group, tool.source),
                 "tool": name,
                 "description": summary(tool),
                 "source": source_of(tool),
+                "calls": f"you: {EFFECTS[rule.action]} · a model: {EFFECTS[model_rule.action]}",
                 "now": rule.action,
                 "by": rule.origin,
             }
         )
     rows += [
-        {"tool": one.id, "description": "", "source": one.source, "now": "not there", "by": one.reason}
-        for one in workspace.registry.unavailable()
+        {
+            "group": group_of("", missing.source),
+            "tool": missing.id,
+            "description": "",
+            "source": missing.source,
+            "calls": UNAVAILABLE,
+            "now": UNAVAILABLE,
+            "by": missing.reason,
+        }
+        for missing in workspace.registry.unavailable()
     ]
-    notes = ["%tool NAME ... calls one, %tool NAME? says what it takes; %tools and %permissions say more."]
-    return Table(rows, ("tool", "description", "source", "now", "by"), notes=notes, empty="There are no tools.")
+    headings = (*get_args(ToolGroup), OWN, MCP)
+    rows.sort(key=lambda row: headings.index(row["group"]))
+    columns = ("tool", "description", "source", "calls")
+    return ToolTable(rows, columns, notes=[HINT], empty="There are no tools.")
+
+
+def group_of(group: str, source: str) -> str:
+    """The heading under which a list shows a tool."""
+    return group or (MCP if source == "mcp" or source.startswith("mcp:") else OWN)
 
 
 def rules_in_force(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
@@ -164,8 +244,14 @@ def source_of(tool: Tool) -> str:
 
 
 def summary(tool: Tool) -> str:
-    """The first sentence of a tool's description."""
-    text = tool.static.description if tool.static is not None else vars(tool).get("__doc__") or ""
+    """The first sentence of a tool's description; a built-in tool's own is for a person, not for a model."""
+    text = (
+        tool.__doc__ or ""
+        if tool.builtin
+        else tool.static.description
+        if tool.static is not None
+        else vars(tool).get("__doc__") or ""
+    )
     for line in text.splitlines():
         if line.strip(" #-*"):
             sentence, dot, _ = line.strip(" #-*").partition(". ")

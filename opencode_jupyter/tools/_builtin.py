@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..core.context import ToolContext
 from ..core.result import ToolResult
-from ..core.tool import Definition, FormatValidationError, Tool
+from ..core.tool import Definition, FormatValidationError, Tool, ToolGroup
 
 P = TypeVar("P", bound=BaseModel)
 Body = Callable[[P, ToolContext], Awaitable[ToolResult]]
@@ -22,6 +22,7 @@ def builtin(
     id: str,
     parameters: type[P],
     *,
+    group: ToolGroup,
     body: str | None = None,
     format_validation_error: FormatValidationError | None = None,
 ) -> Callable[[Body[P]], Tool]:
@@ -30,6 +31,7 @@ def builtin(
     Args:
         id: the tool's id; its description stands in ``{id}.md`` beside the function's module.
         parameters: the model of its arguments.
+        group: the heading under which lists show it; ``internal`` hides it there.
         body: the parameter that a ``%%tool`` cell's body fills, as on the wire.
         format_validation_error: makes the message for arguments that do not fit.
     """
@@ -39,6 +41,7 @@ def builtin(
         made = Tool(
             id,
             Definition(text, parameters, fn, format_validation_error),
+            group=group,
             body=body,
             builtin=True,
             source=fn.__module__,

@@ -32,9 +32,9 @@ class Parameters(Arguments):
     patch_text: str = Field(description="The full patch text that describes all changes to be made")
 
 
-@builtin("apply_patch", Parameters, body="patchText")
+@builtin("apply_patch", Parameters, group="files", body="patchText")
 async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Add, update, move and delete files by one patch."""
+    """Edit files with a patch."""
     if not args.patch_text:
         raise ToolError("patchText is required")
     hunks = await anyio.to_thread.run_sync(_parsed, args.patch_text)

@@ -47,7 +47,7 @@ class Parameters(Arguments):
     )
 
 
-@builtin("bash", Parameters, body="command")
+@builtin("bash", Parameters, group="run", body="command")
 async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run a shell command."""
     limit = _limit(args.timeout)

@@ -56,9 +56,9 @@ class Parameters(Arguments):
     )
 
 
-@builtin("codesearch", Parameters)
+@builtin("codesearch", Parameters, group="search")
 async def codesearch(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Code found by what it does, on the web or in this project."""
+    """Find code by what it does."""
     if not args.query.strip():
         raise ToolError("query is required: describe what the code does")
     await ctx.ask("codesearch", [args.query], ["*"], {"query": args.query, "tokensNum": args.tokens_num})

@@ -23,7 +23,7 @@ class Parameters(Arguments):
     replace_all: bool | None = Field(None, description="Replace all occurrences of oldString (default false)")
 
 
-@builtin("edit", Parameters, body="newString")
+@builtin("edit", Parameters, group="files", body="newString")
 async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace text in a file."""
     if not args.file_path:

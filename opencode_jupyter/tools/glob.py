@@ -34,9 +34,9 @@ class Parameters(Arguments):
     path: str | None = Field(default=None, description="The directory to search in. " + NOT_SET)
 
 
-@builtin("glob", Parameters)
+@builtin("glob", Parameters, group="search")
 async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Files whose path fits a pattern, newest first."""
+    """Find files by a path pattern."""
     if not args.pattern:
         raise ToolError("pattern is required")
     if "\0" in args.pattern:

@@ -36,9 +36,9 @@ class Parameters(Arguments):
     )
 
 
-@builtin("grep", Parameters)
+@builtin("grep", Parameters, group="search")
 async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Lines that fit a regular expression, newest files first."""
+    """Search the text of files."""
     if not args.pattern:
         raise ToolError("pattern is required")
     if "\0" in args.pattern:

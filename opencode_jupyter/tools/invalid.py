@@ -18,7 +18,7 @@ class Parameters(Arguments):
     error: str = Field(description="Why the call could not be made")
 
 
-@builtin("invalid", Parameters)
+@builtin("invalid", Parameters, group="internal")
 async def invalid(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Tell a model what was wrong with its call."""
     ctx.proceed()

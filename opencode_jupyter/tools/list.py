@@ -58,9 +58,9 @@ class Parameters(Arguments):
     ignore: Sequence[str] | None = Field(None, description="List of glob patterns to ignore")
 
 
-@builtin("list", Parameters)
+@builtin("list", Parameters, group="files")
 async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """List a directory's files as a tree."""
+    """List a directory as a tree."""
     folder = resolve_folder(ctx.directory, args.path)
     await assert_external(ctx, folder, "directory")
     await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)})

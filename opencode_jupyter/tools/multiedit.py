@@ -44,9 +44,9 @@ class Parameters(Arguments):
         return given
 
 
-@builtin("multiedit", Parameters, body="edits")
+@builtin("multiedit", Parameters, group="files", body="edits")
 async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Make several replacements in one file."""
+    """Make several edits to a file."""
     if not args.file_path:
         raise ToolError("filePath is required")
     if not args.edits:

@@ -71,7 +71,7 @@ class _Where:
     before: bytes | None = None
 
 
-@builtin("notebook_edit", Parameters, body="newSource")
+@builtin("notebook_edit", Parameters, group="notebook", body="newSource")
 async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Change one cell of a notebook."""
     if not args.file_path:

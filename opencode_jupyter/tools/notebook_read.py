@@ -58,7 +58,7 @@ class _Found:
     snapshot: Snapshot | None = None
 
 
-@builtin("notebook_read", Parameters)
+@builtin("notebook_read", Parameters, group="notebook")
 async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a notebook as cells."""
     if not args.file_path:

@@ -15,9 +15,9 @@ class Parameters(Arguments):
     """Nothing."""
 
 
-@builtin("plan_enter", Parameters)
+@builtin("plan_enter", Parameters, group="agent")
 async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Ask whether a plan is to be made first, and let the plan agent go on."""
+    """Ask to switch to the plan agent."""
     ctx.proceed()
     session = ctx.workspace.sessions.get(ctx.session_id)
     path = _plan.shown(ctx.workspace, session)

@@ -15,9 +15,9 @@ class Parameters(Arguments):
     """Nothing."""
 
 
-@builtin("plan_exit", Parameters)
+@builtin("plan_exit", Parameters, group="agent")
 async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Ask whether the plan is to be carried out, and let the build agent go on."""
+    """Ask to carry out the plan."""
     ctx.proceed()
     session = ctx.workspace.sessions.get(ctx.session_id)
     path = _plan.shown(ctx.workspace, session)

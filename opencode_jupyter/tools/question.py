@@ -38,9 +38,9 @@ class Parameters(Arguments):
     questions: list[Asked] = Field(description="The questions to ask")
 
 
-@builtin("question", Parameters, body="questions")
+@builtin("question", Parameters, group="agent", body="questions")
 async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Ask the person at the notebook, with answers to choose from."""
+    """Ask the person a question."""
     ctx.proceed()
     try:
         answers = await ctx.question([_asked(one) for one in args.questions])

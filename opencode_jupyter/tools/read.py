@@ -67,7 +67,7 @@ class Parameters(Arguments):
     limit: Number | None = Field(None, description="The maximum number of lines to read (defaults to 2000)")
 
 
-@builtin("read", Parameters)
+@builtin("read", Parameters, group="files")
 async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a file or directory."""
     if args.offset is not None and args.offset < 0:

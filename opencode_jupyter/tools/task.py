@@ -55,7 +55,7 @@ class Parameters(Arguments):
 
 
 async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Let another agent work on something and report."""
+    """Hand a task to another agent."""
     workspace = ctx.workspace
     if not ctx.extra.get("bypassAgentCheck"):
         about = {"description": args.description, "subagent_type": args.subagent_type}
@@ -276,5 +276,5 @@ def names(workspace: Workspace, parameter: str) -> Iterable[str]:
     return _names(workspace) if parameter == "subagent_type" else ()
 
 
-task = Tool("task", init, body="prompt", builtin=True, completions=names, source=__name__)
+task = Tool("task", init, body="prompt", builtin=True, group="agent", completions=names, source=__name__)
 task.__doc__ = run.__doc__

@@ -14,9 +14,9 @@ class Parameters(Arguments):
     """Nothing."""
 
 
-@builtin("todoread", Parameters)
+@builtin("todoread", Parameters, group="agent")
 async def todoread(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """The session's task list."""
+    """Show the session's task list."""
     await ctx.ask("todoread", ["*"], ["*"], {})
     ctx.proceed()
     return listed(await ctx.workspace.service(Todos).get(ctx.session_id))

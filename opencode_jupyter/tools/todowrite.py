@@ -49,7 +49,7 @@ class Parameters(Arguments):
     todos: list[Todo] = Field(description="The whole list as it is from now on")
 
 
-@builtin("todowrite", Parameters, body="todos")
+@builtin("todowrite", Parameters, group="agent", body="todos")
 async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace the session's task list."""
     await ctx.ask("todowrite", ["*"], ["*"], {})

@@ -46,9 +46,9 @@ class Parameters(Arguments):
     timeout: float | None = Field(None, description="Optional timeout in seconds (max 120)", allow_inf_nan=False)
 
 
-@builtin("webfetch", Parameters)
+@builtin("webfetch", Parameters, group="web")
 async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Fetch a page."""
+    """Fetch a web page."""
     where = target.parse(args.url)
     visit = Visit(ctx, _given(args))
     await visit.ask(where)

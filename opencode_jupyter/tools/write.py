@@ -24,9 +24,9 @@ class Parameters(Arguments):
     file_path: str = Field(description="The absolute path to the file to write (must be absolute, not relative)")
 
 
-@builtin("write", Parameters, body="content")
+@builtin("write", Parameters, group="files", body="content")
 async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
-    """Make or overwrite a file."""
+    """Create or overwrite a file."""
     if not args.file_path:
         raise ToolError("filePath is required")
     path = _paths.target(ctx, args.file_path)

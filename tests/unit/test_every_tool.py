@@ -41,9 +41,12 @@ def test_opencodes_tools_are_there(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_list_and_help(workspace: Workspace, name: str) -> None:
-    row = next(row for row in tool_list(workspace).records if row["tool"] == name)
-    assert row["now"] == ("deny" if name == "plan_exit" else "allow")  # the build agent has no plan to leave
-    assert row["description"]
+    rows = [row for row in tool_list(workspace).records if row["tool"] == name]
+    if name == "invalid":  # it answers malformed calls of a model; nobody calls it
+        assert rows == []
+    else:
+        assert rows[0]["now"] == ("deny" if name == "plan_exit" else "allow")  # the build agent has no plan to leave
+        assert rows[0]["description"] and rows[0]["group"] in ("files", "search", "run", "web", "agent", "notebook")
     tool = workspace.registry.get(name)
     assert tool is not None
     text = repr(ToolHelp(Spec(tool)))

@@ -111,6 +111,27 @@ def test_the_list_says_where_tools_come_from_and_whether_they_would_ask(workspac
     assert rows["mine"]["description"] == "Do my thing."
     assert rows["read"]["source"] == "built in"
     assert rows["read"]["now"] == "allow"
+    assert rows["read"]["calls"] == "you: runs · a model: runs"
+    assert rows["bash"]["calls"] == "you: runs · a model: asks"
+    assert rows["write"]["calls"] == "you: denied · a model: denied"
+
+
+def test_the_list_groups_tools_and_fits_80_columns(workspace: Workspace) -> None:
+    @tool("a_tool_with_a_name_of_more_than_thirty_characters")
+    def mine() -> str:
+        """Do something that takes a description of more than the columns that are left for it."""
+        return ""
+
+    workspace.registry.register(mine)
+    listed = tool_list(workspace)
+    lines = repr(listed).splitlines()
+    assert max(map(len, lines)) <= 80
+    headings = [line for line in lines if line and not line.startswith((" ", "%"))]
+    assert headings[:7] == ["files", "search", "run", "web", "agent", "notebook", "your own"]
+    assert "  invalid" not in repr(listed) and "<td>invalid" not in listed._repr_html_()
+    below = lines[lines.index("web") : lines.index("agent")]
+    assert [line.split()[0] for line in below[1:-1]] == ["webfetch", "websearch"]
+    assert "your own" in Closed(listed._repr_html_()).text
 
 
 def test_tables_align_cut_and_escape() -> None:

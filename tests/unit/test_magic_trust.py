@@ -86,7 +86,7 @@ def test_nobody_is_there_to_trust(ip: Shell) -> None:
         with pytest.raises(UnknownToolError, match="not trusted yet; run %tools trust"):
             ip.run(line)
     rows = {row["tool"]: row for row in ip.run("%tools list").records}
-    assert rows["weather"]["now"] == "not there"
+    assert rows["weather"]["now"] == "unavailable"
     assert rows["weather"]["by"] == "not trusted yet; run %tools trust"
     assert "%tool weather" in ip.complete("%tool wea")
     assert "not trusted yet" in repr(ip.run("%tools doctor"))

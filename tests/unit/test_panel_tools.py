@@ -45,7 +45,7 @@ def test_tools_are_told_as_the_magic_lists_them(ip: Shell) -> None:
     ip.run("%permissions deny shapes")
     told = {one["name"]: one for one in ask(ip, "tools")["tools"]}
     listed = {row["tool"]: row for row in ip.run("%tools list").records}
-    assert set(told) == set(listed) - {"invalid"}
+    assert set(told) == set(listed)
     for name, one in told.items():
         assert (one["user"]["action"], one["source"]) == (listed[name]["now"], listed[name]["source"])
     assert (told["read"]["kind"], told["shapes"]["kind"]) == ("builtin", "cell")

@@ -60,7 +60,7 @@ export class ToolForm {
       return [el('p', 'oc-tool-about', text)];
     }
     const fold = el('details', 'oc-tool-about');
-    fold.append(el('summary', '', trans.__('What a model is told of it')), el('pre', 'oc-tool-text', text));
+    fold.append(el('summary', '', trans.__('Description for a model')), el('pre', 'oc-tool-text', text));
     return [fold];
   }
 

@@ -48,7 +48,7 @@ def tools(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     found = []
     for name in workspace.registry.names():
         tool = workspace.registry.get(name)
-        if tool is not None and name != "invalid":
+        if tool is not None and tool.group != "internal":
             told: dict[str, Any] = {"name": name, "source": source_of(tool), "kind": kind_of(tool)}
             told["summary"] = summary(tool)[:WORDS]
             for by in BY:

@@ -41,7 +41,7 @@ def inspect_tool(notebook: Notebook) -> Tool:
     """The tool, for one notebook."""
     shell = notebook.shell
 
-    @builtin("inspect", Parameters)
+    @builtin("inspect", Parameters, group="notebook")
     async def inspect(args: Parameters, ctx: ToolContext) -> ToolResult:
         """Describe a variable, or list them."""
         name = (args.name or "").strip()

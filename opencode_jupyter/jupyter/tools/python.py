@@ -61,9 +61,9 @@ def python_tool(notebook: Notebook) -> Tool:
     """The tool, for one notebook."""
     turn = asyncio.Lock()
 
-    @builtin("python", Parameters, body="code")
+    @builtin("python", Parameters, group="run", body="code")
     async def python(args: Parameters, ctx: ToolContext) -> ToolResult:
-        """Run code in the notebook's namespace."""
+        """Run Python code in the kernel."""
         if "\0" in args.code:
             raise ToolError("The code has a NUL character, which Python source can't have; write \\0 in a string.")
         # A pattern over code would promise more than it could hold: the permission is for all code or for none.
