@@ -1,4 +1,7 @@
-"""Every notebook runs from top to bottom with nobody there, and what is saved reads without a kernel."""
+"""Every notebook runs from top to bottom with nobody there, and what is saved reads without a kernel.
+
+The kernels have what ``pip install "opencode-jupyter[lab]"`` installs, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,20 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
+from tests.support.kernels import install_kernelspec, lab
+
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 SCRIPTS = NOTEBOOKS[0].parent / "scripts"
 CARD = "application/vnd.opencode.toolpart.v1+json"
 RUN = "application/vnd.opencode.run.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
+KERNEL = "opencode-lab"
 TIMEOUT = 120
 
 
 @pytest.fixture(scope="module", autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Data, config and temporary files of the kernels stay out of the user's."""
+    """Data, config and temporary files of the kernels stay out of the user's; their kernelspec is found."""
     folder = tmp_path_factory.mktemp("user")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("DATA", "CONFIG"):
@@ -36,6 +42,8 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (folder / "tmp").mkdir()
         patch.setenv("TMPDIR", str(folder / "tmp"))
         patch.setenv("IPYTHONDIR", str(folder / "ipython"))
+        install_kernelspec(folder / "jupyter", KERNEL, lab())
+        patch.setenv("JUPYTER_PATH", str(folder / "jupyter"))
         yield folder
 
 
@@ -51,7 +59,7 @@ def executed(notebook: Path, own_folders: Path) -> Any:
     before = set((own_folders / "tmp").iterdir())
     content = nbformat.read(notebook, as_version=4)
     where = {"metadata": {"path": str(own_folders)}}
-    done = NotebookClient(content, timeout=TIMEOUT, kernel_name="python3", resources=where).execute()
+    done = NotebookClient(content, timeout=TIMEOUT, kernel_name=KERNEL, resources=where).execute()
     done.metadata["left"] = [str(one) for one in set((own_folders / "tmp").iterdir()) - before]
     return done
 
@@ -62,6 +70,16 @@ def outputs(content: Any) -> list[Any]:
 
 def cards(content: Any) -> list[Any]:
     return [output["data"] for output in outputs(content) if CARD in output.get("data", {})]
+
+
+def test_the_kernel_has_what_the_extra_lab_installs_and_nothing_else(own_folders: Path) -> None:
+    code = (
+        "import importlib.util as u, opencode_jupyter\n"
+        "print([bool(u.find_spec(n)) for n in ('pandas', 'matplotlib', 'mcp', 'pytest', 'pydantic_ai', 'distributed')])"
+    )
+    content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    done = NotebookClient(content, timeout=TIMEOUT, kernel_name=KERNEL).execute()
+    assert said(done) == "[True, True, True, False, False, False]\n"
 
 
 def test_there_is_a_quickstart() -> None:
@@ -198,7 +216,7 @@ def test_papermill_runs_the_quickstart(tmp_path: Path) -> None:
     out = tmp_path / "out.ipynb"
     shutil.copytree(SCRIPTS, tmp_path / "scripts")
     papermill.execute_notebook(
-        notebook, out, cwd=tmp_path, kernel_name="python3", progress_bar=False, execution_timeout=TIMEOUT
+        notebook, out, cwd=tmp_path, kernel_name=KERNEL, progress_bar=False, execution_timeout=TIMEOUT
     )
     content = nbformat.read(out, as_version=4)
     assert cards(content)
@@ -211,9 +229,9 @@ def test_nbval_runs_them(tmp_path: Path) -> None:
         (tmp_path / notebook.name).write_bytes(notebook.read_bytes())
     shutil.copytree(SCRIPTS, tmp_path / "scripts")
     # one pytest for all, with no plugin but this: each takes seconds to load
-    command = [sys.executable, "-m", "pytest", "--nbval-lax", "-v", "-p", "nbval.plugin", "-p", "no:cacheprovider"]
+    options = ["--nbval-lax", f"--nbval-kernel-name={KERNEL}", "-v", "-p", "nbval.plugin", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, *(notebook.name for notebook in NOTEBOOKS)],
+        [sys.executable, "-m", "pytest", *options, *(notebook.name for notebook in NOTEBOOKS)],
         cwd=tmp_path,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,

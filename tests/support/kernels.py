@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import queue
 import shutil
@@ -25,6 +26,7 @@ import zmq
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
+from packaging.requirements import Requirement
 
 CHECKOUT = Path(__file__).parents[2]
 ENVIRONMENTS = CHECKOUT / ".venvs"
@@ -58,6 +60,24 @@ def server_documents() -> Path:
     return make_environment("server-documents", [*_own_dependencies(), *SERVER_DOCUMENTS])
 
 
+def lab() -> Path:
+    """The Python of an environment that `pip install "opencode-jupyter[lab]"` makes, without the package itself."""
+    return make_environment("lab", _own_dependencies("lab"))
+
+
+def install_kernelspec(folder: Path, name: str, python: Path) -> None:
+    """Register `python`, with the checkout on its path, as the kernel `name` in a folder for ``JUPYTER_PATH``."""
+    spec = {
+        "argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": name,
+        "language": "python",
+        "env": {"PYTHONPATH": str(CHECKOUT)},
+    }
+    kernel = folder / "kernels" / name / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(json.dumps(spec))
+
+
 def make_environment(name: str, packages: list[str]) -> Path:
     """The Python of an environment that holds `packages`, made anew only when they change.
 
@@ -82,10 +102,18 @@ def make_environment(name: str, packages: list[str]) -> Path:
 
 
 def _own_dependencies(*extras: str) -> list[str]:
-    """The package's own dependencies, and those of some of its extras."""
+    """The package's own dependencies, and those of some of its extras with the extras that they name."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    optional = project["optional-dependencies"]
-    return [*project["dependencies"], *(name for extra in extras for name in optional[extra])]
+    packages = list(project["dependencies"])
+    pending = list(extras)
+    for extra in pending:
+        for package in project["optional-dependencies"][extra]:
+            requirement = Requirement(package)
+            if requirement.name != project["name"]:
+                packages.append(package)
+            elif requirement.marker is None or requirement.marker.evaluate():
+                pending += sorted(requirement.extras.difference(pending))
+    return packages
 
 
 def _uv(*arguments: str) -> None:
@@ -422,17 +450,25 @@ def _card_state(part: dict[str, Any]) -> str:
 
 @contextmanager
 def start(
-    version: str | None = None, *, cwd: Path | None = None, env: dict[str, str] | None = None
+    version: str | None = None,
+    *,
+    python: Path | None = None,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
 ) -> Iterator[Kernel]:
     """A fresh kernel; shut down, and killed if need be, at the end.
 
     Args:
         version: a key of `PINS`; None takes the ipykernel of the tests' own environment.
+        python: the Python of another environment, such as `lab()`.
         cwd: its working folder.
         env: added to the environment; the checkout is on its path.
     """
     manager = _Manager()
-    manager.python = sys.executable if version is None else str(environment(version))
+    if python is not None:
+        manager.python = str(python)
+    elif version is not None:
+        manager.python = str(environment(version))
     paths = [str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]
     manager.start_kernel(
         cwd=str(cwd or Path.cwd()),
@@ -454,3 +490,4 @@ if __name__ == "__main__":  # `make kernels`: make all environments beforehand, 
     for pinned in PINS:
         print(environment(pinned))
     print(server_documents())
+    print(lab())
