@@ -8,11 +8,13 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError
-from ..tools.shell.tree import Place, parse, places
 from .arguments_words import EXPRESSION, VARIABLE, Word, line_error
+
+if TYPE_CHECKING:
+    from ..tools.shell.tree import Place
 
 _BRACED = re.compile(rf"(?<![${{])(?P<open>{{+){EXPRESSION}(?P<raw>!s)?(?P<close>}}+)")
 """A variable in a command, in one pair of braces or several; ``${name}`` is the shell's."""
@@ -113,6 +115,8 @@ def fill_command(text: str, user_ns: Mapping[str, Any]) -> str:
 
 def _contexts(command: str, positions: list[int]) -> list[str]:
     """What a shell reads at each byte position: ``word``, ``string``, ``literal`` or ``unknown``."""
+    from ..tools.shell.tree import parse, places
+
     root = parse(command.encode())
     out = ["unknown"] * len(positions)
     if root is None:

@@ -21,7 +21,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "agent": ("agent", "core", "tools", "text"),
     "mcp": ("mcp", "core", "tools", "text"),
     "javascript": ("javascript", "core", "tools"),
-    "mcp_server": ("mcp_server", "core", "text", "mcp.servers", "__version__"),
+    "mcp_server": ("mcp_server", "core", "text", "mcp.servers", "mcp.errors", "__version__"),
     "adapters": ("adapters", "core", "mcp"),
     "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp"),
 }

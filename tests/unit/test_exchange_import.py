@@ -225,9 +225,9 @@ async def test_what_is_wrong_is_named_with_its_place(
     [
         (b"", "is empty"),
         (b"\0" * 40, "is empty"),
-        (b"Exporting session: ses_1\n{}", "no JSON at line 1, column 1"),
-        (b"[1, 2]", "This is no session of OpenCode"),
-        (b'{"cells": [], "metadata": {}, "nbformat": 4}', "this has keys cells, metadata, nbformat"),
+        (b"Exporting session: ses_1\n{}", "invalid JSON at line 1, column 1"),
+        (b"[1, 2]", "This is not an OpenCode session"),
+        (b'{"cells": [], "metadata": {}, "nbformat": 4}', "it has keys cells, metadata, nbformat"),
         (b"\x89PNG\r\n\x1a\n\0\0", "no text at byte 0"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"info": ' + b"9" * 5000 + b"}", "no JSON"),

@@ -78,11 +78,11 @@ def path(tmp_path: Path) -> Path:
 
 
 async def read(workspace: Workspace, path: Path, **more: Any) -> Any:
-    return await workspace.call("notebook_read", {"filePath": str(path), **more}, by="user")
+    return await workspace.call("notebook_read", {"filePath": str(path), **more})
 
 
 async def edit(workspace: Workspace, path: Path, **more: Any) -> Any:
-    return await workspace.call("notebook_edit", {"filePath": str(path), **more}, by="user")
+    return await workspace.call("notebook_edit", {"filePath": str(path), **more})
 
 
 def sources(page: Page) -> list[str]:

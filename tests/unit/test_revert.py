@@ -86,7 +86,7 @@ async def test_the_last_prompt_with_changes_and_back(ws: Workspace, project: Pat
     assert files(project) == after
     assert shown.messages == 6 and len(shown.files) == 3
     assert "revert" not in session.to_wire() and len(visible(session)) == 6
-    with pytest.raises(ToolError, match="Nothing was taken back"):
+    with pytest.raises(ToolError, match="Nothing was reverted"):
         await session.unrevert()
 
 

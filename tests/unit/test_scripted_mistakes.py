@@ -31,7 +31,7 @@ from tests.support.script_player import Talk
         ("prompts: [{match: '(', turns: [b]}]", "line 1, column 19", "is no regular expression"),
         ("prompts: [{number: one, turns: [b]}]", "line 1, column 20", "number: must be a whole number, not a text"),
         ("turns:\n  - txt: a", "line 2, column 5", "txt: is not known in a turn (did you mean text?)"),
-        ("turns:\n  - label: a", "line 2, column 5", "the turn says nothing"),
+        ("turns:\n  - label: a", "line 2, column 5", "the turn is empty"),
         ("turns:\n  - {label: 1a, text: b}", "line 2, column 13", "must be a name"),
         ("turns: [{label: a, calls: [b]}, {label: a, text: c}]", "line 1, column 41", "'a' is there twice"),
         ("turns: [{text: a, goto: b}]", "line 1, column 25", "no label 'b'"),

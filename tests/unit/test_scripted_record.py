@@ -230,7 +230,7 @@ async def test_a_recording_is_gone_on_with_and_nothing_else_is_overwritten(tmp_p
     for text in ("turns: [by hand]", "no: [yaml", "just text", "recording: {version: 99}\nprompts: []"):
         path = tmp_path / f"other{len(text)}.yaml"
         path.write_text(text)
-        with pytest.raises(ModelError, match="is no recording that can be gone on with") as error:
+        with pytest.raises(ModelError, match="is not a recording that can be continued") as error:
             await Talk(Recorder(ScriptedModel(["c"]), path)).prompt("three")
         assert error.value.kind == "setup" and path.read_text() == text
 
