@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .core.errors import (
         ConfigError,
         InvalidArgumentsError,
+        InvalidDefinitionError,
         InvalidResultError,
         PermissionCorrectedError,
         PermissionDeniedError,
@@ -52,6 +53,7 @@ _HOMES = {
             "UnknownSessionError",
             "UnknownToolError",
             "InvalidArgumentsError",
+            "InvalidDefinitionError",
             "InvalidResultError",
             "ToolAbortedError",
             "ToolTimeoutError",
@@ -71,6 +73,7 @@ __all__ = [
     "Definition",
     "InitContext",
     "InvalidArgumentsError",
+    "InvalidDefinitionError",
     "InvalidResultError",
     "PermissionCorrectedError",
     "PermissionDeniedError",

@@ -16,7 +16,6 @@ from ..core.signature import context_of
 from ..core.streaming import join, join_async
 from ..core.tool import as_result
 from ._foreign import foreign, rows_of, text_of
-from ._schema_check import checker
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
@@ -37,7 +36,7 @@ def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> To
         call: does the work: gets the arguments by name, and the context if it wants it. May be async.
 
     Raises:
-        TypeError: the dict has another form, or `call` is missing.
+        TypeError: the dict has another form, its schema is wrong, or `call` is missing.
     """
     inner = given.get("function")
     form = inner if isinstance(inner, dict) else given
@@ -67,7 +66,10 @@ def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> To
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     source = getattr(call, "__module__", "") or ""
-    return foreign(name, str(form.get("description") or ""), schema, run, source=source, check=checker(schema))
+    made = foreign(name, str(form.get("description") or ""), schema, run, source=source)
+    if made.static is not None:
+        made.static.check_definition()
+    return made
 
 
 def result_of(name: str, outcome: Any) -> ToolResult:

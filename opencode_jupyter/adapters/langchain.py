@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.issues import issues
 from ..core.result import Attachment, ToolResult
+from ..core.schema_check import checker
 from ._foreign import foreign, plain, rows_of, text_of
-from ._schema_check import checker
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
@@ -40,7 +40,7 @@ def _tool(given: BaseTool) -> Tool:
     check: Any = None
     if isinstance(form, dict):
         form = {"properties": {}, **form, "type": "object"}
-        check = checker(form)
+        check = checker(form, given.name)
     elif isinstance(form, type) and issubclass(form, BaseModel):
         check = _checked_by(form)
     else:  # pydantic 1: the tool checks by itself

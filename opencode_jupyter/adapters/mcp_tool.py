@@ -10,8 +10,8 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ToolError
+from ..core.schema_check import checker
 from ._foreign import foreign
-from ._schema_check import checker
 
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
@@ -54,7 +54,7 @@ def tool_of(given: Listed, session: Client | ClientSession | None = None) -> Too
         return result_of(found)
 
     text = given.description or given.title or ""
-    return foreign(given.name, text, schema, run, source="mcp", check=checker(schema), external=True)
+    return foreign(given.name, text, schema, run, source="mcp", check=checker(schema, given.name), external=True)
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

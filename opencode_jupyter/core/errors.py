@@ -4,6 +4,7 @@ ToolError
 ├── UnknownToolError            no tool of that name
 ├── UnknownSessionError         no session of that id (a KeyError as well)
 ├── InvalidArgumentsError       the arguments do not fit the tool's schema (``.cause`` is pydantic's error)
+├── InvalidDefinitionError      a tool is defined wrongly (a TypeError as well)
 ├── InvalidResultError          what a tool returned is no result (a TypeError as well)
 ├── ToolAbortedError            stopped: the Stop button, a closing workspace, a cancelled caller
 │   └── ToolTimeoutError        the call's own time limit
@@ -88,6 +89,10 @@ class UnknownSessionError(ToolError, KeyError):
     """No session has this id."""
 
     __str__ = Exception.__str__  # a KeyError shows its message in quotes
+
+
+class InvalidDefinitionError(ToolError, TypeError):
+    """A tool is defined wrongly: a field is missing or of the wrong kind, or its JSON schema is no valid one."""
 
 
 class InvalidResultError(ToolError, TypeError):

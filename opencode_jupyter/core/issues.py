@@ -48,11 +48,18 @@ def issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> s
     found = []
     for item in error.errors(include_url=False):
         path, node = _place(schema, item["loc"])
-        found.append(_issue(item, path, node))
+        found.append(issue(item, path, node))
     return json.dumps(found, indent=2, ensure_ascii=False, default=str)
 
 
-def _issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> dict[str, Any]:
+def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One issue.
+
+    Args:
+        item: an error as pydantic lists it: ``type``, ``ctx``, ``input``, ``msg``.
+        path: where the value is among the arguments.
+        node: the JSON schema of the value, if known.
+    """
     kind, context = item["type"], item.get("ctx") or {}
     values = _values(node)
     if values and kind in ("missing", "literal_error", "enum"):
@@ -61,11 +68,11 @@ def _issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, An
         expected = _type(node)
         if not expected:
             return {"code": "invalid_type", "path": path, "message": "Required"}
-        return _wrong_type(expected, "undefined", path)
+        return wrong_type(expected, "undefined", path)
     if kind in EXPECTED:
-        return _wrong_type(EXPECTED[kind], received(item["input"]), path)
+        return wrong_type(EXPECTED[kind], received(item["input"]), path)
     if kind == "int_from_float":
-        return {"expected": "int", "format": "safeint", **_wrong_type("int", "number", path)}
+        return {"expected": "int", "format": "safeint", **wrong_type("int", "number", path)}
     if kind in BOUNDS:
         of, bound, name, sign = BOUNDS[kind]
         limit = _number(context.get(name))
@@ -88,7 +95,8 @@ def _issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, An
     return {"code": kind, "path": path, "message": item["msg"], "received": _short(item.get("input"))}
 
 
-def _wrong_type(expected: str, given: str, path: list[Any]) -> dict[str, Any]:
+def wrong_type(expected: str, given: str, path: list[Any]) -> dict[str, Any]:
+    """The issue of a value of another type than the expected one."""
     said = f"Invalid input: expected {expected}, received {given}"
     return {"expected": expected, "code": "invalid_type", "path": path, "message": said}
 

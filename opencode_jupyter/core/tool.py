@@ -14,22 +14,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import anyio.to_thread
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from .context import InitContext, ToolContext
 from .defining import listeners
-from .errors import InvalidArgumentsError, InvalidResultError, ToolError
+from .errors import InvalidArgumentsError, InvalidDefinitionError, InvalidResultError, ToolError
 from .function import Schema, described, execute_of
 from .issues import issues
 from .result import ToolResult, attachments_of
 from .schema import json_schema
+from .schema_check import SchemaMismatchError, checker, validator_of
 from .streaming import RESULT_KEYS, joined
+from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
     from .workspace import Workspace
 
 Execute = Callable[[Any, ToolContext], Any]
-FormatValidationError = Callable[[ValidationError], str]
+FormatValidationError = Callable[[Any], str]
+"""Makes the message for a model of an error with a method ``errors()``: pydantic's, or a `SchemaMismatchError`."""
 
 
 Completions = Callable[["Workspace", str], Iterable[str]]
@@ -42,13 +45,13 @@ class Definition:
 
     description: str
     parameters: Schema
-    """A pydantic model, or a JSON schema that something else checks (MCP)."""
+    """A pydantic model or a JSON schema; `check` goes before both."""
     execute: Execute
     """``(arguments, context)`` to a result. Sync functions run in a worker thread; generators stream."""
     format_validation_error: FormatValidationError | None = None
     check: Callable[[dict[str, Any]], Any] | None = None
     """Checks the arguments in the place of `parameters` and gives what `execute` gets; raises pydantic's
-    ``ValidationError``, or ``ValueError`` with words for the model."""
+    ``ValidationError``, or ``ValueError`` with a message for the model. `checked_elsewhere` leaves it to others."""
 
     def __post_init__(self) -> None:
         self.execute = joined(self.execute)
@@ -65,6 +68,7 @@ class Bound:
     description: str
     definition: Definition
     is_async: bool = field(init=False)
+    _check_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.is_async = inspect.iscoroutinefunction(self.definition.execute)
@@ -84,13 +88,16 @@ class Bound:
         model, check = self.definition.parameters, self.definition.check
         if check is None:
             if isinstance(model, dict):
-                return arguments
-            check = model.__pydantic_validator__.validate_python
+                if self._check_schema is None:
+                    self._check_schema = checker(model, self.id, fill_defaults=True)
+                check = self._check_schema
+            else:
+                check = model.__pydantic_validator__.validate_python
         try:
             return check(arguments)
         except ValueError as error:  # pydantic's is one
             formatter = self.definition.format_validation_error
-            if formatter is not None and isinstance(error, ValidationError):
+            if formatter is not None and isinstance(error, ValidationError | SchemaMismatchError):
                 message = formatter(error)
             else:
                 said = issues(error, self.parameters) if isinstance(error, ValidationError) else error
@@ -99,6 +106,31 @@ class Bound:
                     "Please rewrite the input so it satisfies the expected schema."
                 )
             raise InvalidArgumentsError(message, tool=self.id, cause=error) from error
+
+    def check_definition(self) -> Bound:
+        """Itself, if it is defined well enough to be called.
+
+        Raises:
+            InvalidDefinitionError: a field is of the wrong kind, or `parameters` is no valid JSON schema.
+        """
+        definition, parameters = self.definition, self.definition.parameters
+        if not isinstance(definition.description, str):
+            raise InvalidDefinitionError(
+                f"The description of the tool {self.id} must be a string, not {definition.description!r}"
+            )
+        if not callable(definition.execute):
+            raise InvalidDefinitionError(
+                f"execute of the tool {self.id} must be a function (arguments, ctx), not {definition.execute!r}"
+            )
+        if isinstance(parameters, dict):
+            if definition.check is None:
+                validator_of(parameters, self.id)
+        elif not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
+            raise InvalidDefinitionError(
+                f"The parameters of the tool {self.id} must be a JSON schema (a dict) or a pydantic model (the class), "
+                f"not {parameters!r}"
+            )
+        return self
 
     async def execute(self, arguments: Any, ctx: ToolContext) -> ToolResult:
         """Run the tool on validated arguments.
@@ -179,10 +211,19 @@ class Tool:
 
         Returns:
             A `Tool`; a notebook's cells register theirs by defining them.
+
+        Raises:
+            InvalidDefinitionError: a field is missing or wrong; the message names it and the tool.
         """
+        if not isinstance(id, str) or not id:
+            raise InvalidDefinitionError(f"The id of a tool must be a string that is not empty, not {id!r}")
+        if not isinstance(init, dict | Definition) and not callable(init):
+            raise InvalidDefinitionError(f"The tool {id} must be a definition, a dict or a function, not {init!r}")
         options.setdefault("source", sys._getframe(1).f_globals.get("__name__", ""))
-        made = cls(id, _definition(init) if isinstance(init, dict) else init, **options)
-        if made.static is None:
+        made = cls(id, _definition(id, init) if isinstance(init, dict) else init, **options)
+        if made.static is not None:
+            made.static.check_definition()
+        else:
             made.__doc__ = inspect.getdoc(init)
         for listener in listeners:
             listener(made)
@@ -195,27 +236,40 @@ class Tool:
         made: Any = self._init(ctx or InitContext())  # type: ignore[operator]  # a Definition is always static
         if inspect.isawaitable(made):
             made = await made
-        definition = _definition(made) if isinstance(made, dict) else made
+        definition = _definition(self.id, made) if isinstance(made, dict) else made
         if not isinstance(definition, Definition):
-            raise TypeError(f"init of the tool {self.id} must give a Definition, not {type(definition).__name__}")
-        return Bound(self.id, definition.description, definition)
+            raise InvalidDefinitionError(
+                f"The function that defines the tool {self.id} must return a Definition or a dict, not {made!r:.80}"
+            )
+        return Bound(self.id, definition.description, definition).check_definition()
 
     def __repr__(self) -> str:
         return f"Tool({self.id!r})"
 
 
-def _definition(given: dict[str, Any]) -> Definition:
-    known = {"description", "parameters", "execute", "format_validation_error", "formatValidationError"}
-    unknown = set(given) - known
-    if unknown:
-        wrong, right = ", ".join(sorted(unknown)), ", ".join(sorted(known))
-        raise TypeError(f"a tool definition has no field {wrong}; it has {right}")
-    return Definition(
-        given["description"],
-        given["parameters"],
-        given["execute"],
-        given.get("format_validation_error") or given.get("formatValidationError"),
-    )
+REQUIRED = ("description", "parameters", "execute")
+"""Fields that a definition in the form of a dict must have."""
+FIELDS = (*REQUIRED, "format_validation_error", "formatValidationError")
+
+
+def checked_elsewhere(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A `Definition.check` for a tool of another program, which checks the arguments by itself."""
+    return arguments
+
+
+def _definition(id: str, fields: dict[str, Any]) -> Definition:
+    for name in fields:
+        if name not in FIELDS:
+            hint = suggestion(near_names(str(name), FIELDS)) or f" It has {', '.join(FIELDS)}."
+            raise InvalidDefinitionError(f"The definition of the tool {id} has no field {name!r}.{hint}")
+    missing = [name for name in REQUIRED if name not in fields]
+    if missing:
+        hint = ""
+        if "parameters" in missing:
+            hint = '. A tool without parameters has "parameters": {"type": "object", "properties": {}}'
+        raise InvalidDefinitionError(f"The definition of the tool {id} lacks {' and '.join(missing)}{hint}")
+    formatter = fields.get("format_validation_error") or fields.get("formatValidationError")
+    return Definition(fields["description"], fields["parameters"], fields["execute"], formatter)
 
 
 @overload
@@ -280,6 +334,8 @@ def tool(
         text = description if description is not None else given.description
         definition = Definition(text, model, execute, format_validation_error)
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
+        if made.static is not None:
+            made.static.check_definition()
         made.__doc__ = text
         for listener in listeners:
             listener(made)

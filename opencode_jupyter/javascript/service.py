@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
-from ..core.tool import Definition, Tool
+from ..core.tool import Definition, Tool, checked_elsewhere
 from ..core.tool_files import ToolFileError
 from . import calls, runtime
 from .errors import WorkerEndedError, unloadable
@@ -117,7 +117,8 @@ class JavaScriptTools:
         async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
             return await self._background.run(self._call(path, listed["id"], listed["export"], arguments, ctx))
 
-        return Tool(listed["id"], Definition(listed["description"], listed["schema"], execute), source=str(path))
+        definition = Definition(listed["description"], listed["schema"], execute, check=checked_elsewhere)
+        return Tool(listed["id"], definition, source=str(path))
 
     # ------------------------------------------------------------------ on the background loop: files
 

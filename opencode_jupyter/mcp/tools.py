@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.tool import Definition, Tool
+from ..core.tool import Definition, Tool, checked_elsewhere
 
 if TYPE_CHECKING:
     from mcp_types import Tool as Listed
@@ -69,5 +69,5 @@ def _tool(id: str, server: str, one: Listed, call: CallTool) -> Tool:
         ctx.proceed()
         return await call(server, name, arguments, ctx)
 
-    definition = Definition(one.description or "", schema_of(one.input_schema), execute)
+    definition = Definition(one.description or "", schema_of(one.input_schema), execute, check=checked_elsewhere)
     return Tool(id, definition, external=True, source=f"mcp: {server}")

@@ -105,7 +105,7 @@ def test_define_takes_opencodes_dict() -> None:
     given = {"description": "d", "parameters": Args, "execute": lambda a, c: "", "formatValidationError": str}
     made = Tool.define("t", given)
     assert made.static is not None and made.static.definition.format_validation_error is str
-    with pytest.raises(TypeError, match="no field excute"):
+    with pytest.raises(TypeError, match="no field 'excute'"):
         Tool.define("t", {"description": "d", "parameters": Args, "excute": None})
 
 

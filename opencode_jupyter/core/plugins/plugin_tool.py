@@ -41,7 +41,10 @@ def made_tool(id: str, given: Any, source: str) -> Tool:
     if isinstance(given, Mapping):
         if "parameters" in given:
             return Tool.define(id, dict(given), source=source)
-        return Tool(id, _definition(id, given), source=source)
+        made = Tool(id, _definition(id, given), source=source)
+        if made.static is not None:
+            made.static.check_definition()
+        return made
     if callable(given) and not isinstance(given, type):
         made = tool(id)(given)
         made.source = source
@@ -69,7 +72,7 @@ def _definition(id: str, given: Mapping[str, Any]) -> Definition:
             "properties": {str(name): dict(value) for name, value in args.items()},
             "required": [str(name) for name in args],
         }
-        return Definition(description, schema, run, check=_checker(schema))
+        return Definition(description, schema, run)
     config = ConfigDict(extra="ignore")
     fields: dict[str, Any] = {str(name): _field(value) for name, value in args.items()}
     model = create_model(id, __config__=config, **fields)
@@ -90,19 +93,5 @@ def _as_dict(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
         valid = model.model_validate(arguments)
         return {name: getattr(valid, name) for name in model.model_fields}
-
-    return check
-
-
-def _checker(schema: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
-    """A check of arguments against a JSON schema, compiled at its first use."""
-    compiled: list[Callable[[Any], Any]] = []
-
-    def check(arguments: dict[str, Any]) -> Any:
-        import fastjsonschema  # its errors are ValueErrors
-
-        if not compiled:
-            compiled.append(fastjsonschema.compile(schema))
-        return compiled[0](arguments)
 
     return check

@@ -1,0 +1,205 @@
+"""Checks arguments by a JSON schema, with the messages that errors of a pydantic model have (`core.issues`)."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from .errors import InvalidDefinitionError
+from .issues import issue, received, wrong_type
+
+MOST = 10
+"""Issues that are listed."""
+LONGEST = 300
+"""Characters of a message of the checking library: it quotes the whole value."""
+KINDS = {
+    "minimum": ("greater_than_equal", "ge"),
+    "exclusiveMinimum": ("greater_than", "gt"),
+    "maximum": ("less_than_equal", "le"),
+    "exclusiveMaximum": ("less_than", "lt"),
+    "minLength": ("string_too_short", "min_length"),
+    "maxLength": ("string_too_long", "max_length"),
+    "minItems": ("too_short", "min_length"),
+    "maxItems": ("too_long", "max_length"),
+    "pattern": ("string_pattern_mismatch", "pattern"),
+}
+"""Keyword of a JSON schema to pydantic's kind of the same error, and the keyword's name in pydantic's context."""
+
+
+class SchemaMismatchError(ValueError):
+    """Arguments do not fit a JSON schema; the message is the issues as JSON."""
+
+    def __init__(self, issues: list[dict[str, Any]]) -> None:
+        super().__init__(json.dumps(issues, indent=2, ensure_ascii=False, default=str))
+        self._issues = issues
+
+    def errors(self) -> list[dict[str, Any]]:
+        """The issues, as a ``format_validation_error`` gets them: each with ``code``, ``path`` and ``message``."""
+        return self._issues
+
+
+def checker(
+    schema: dict[str, Any], tool: str, *, fill_defaults: bool = False
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function that returns the arguments if they fit, and raises `SchemaMismatchError` if not.
+
+    The validator is made at the first call.
+
+    Args:
+        schema: of the arguments.
+        tool: the tool's id, for errors.
+        fill_defaults: return the arguments with the defaults that properties of the schema have.
+    """
+    validator: Any = None
+
+    def check(arguments: dict[str, Any]) -> dict[str, Any]:
+        nonlocal validator
+        if validator is None:
+            validator = validator_of(schema, tool)
+        issues = [issue for error in _in_order(validator, arguments) for issue in _issues(error)]
+        if issues:
+            raise SchemaMismatchError(issues[:MOST])
+        return _with_defaults(schema, arguments) if fill_defaults else arguments
+
+    return check
+
+
+def validator_of(schema: dict[str, Any], tool: str) -> Any:
+    """The validator for a JSON schema; one for all equal schemas.
+
+    Raises:
+        InvalidDefinitionError: it is no JSON schema of an object; the message names the tool.
+    """
+    try:
+        return _validator(json.dumps(schema))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidDefinitionError(f"The parameters of the tool {tool} are no valid JSON schema: {error}") from None
+
+
+@lru_cache(maxsize=256)
+def _validator(text: str) -> Any:
+    from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
+    from jsonschema.validators import validator_for  # type: ignore[import-untyped]
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012, specification_with
+
+    schema = json.loads(text)
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise TypeError(f"{_where(error.absolute_path)}{_cut(error.message)}") from None
+    if schema.get("type", "object") != "object":
+        raise TypeError(f"its type must be 'object', not {schema['type']!r}")
+    unknown = [key for key, value in schema.items() if isinstance(value, dict) and not key.startswith("$")]
+    if unknown and not schema.keys() & kind.VALIDATORS.keys() - {"$ref"} and "$ref" not in schema:
+        example = '{"type": "object", "properties": {' + json.dumps(unknown[0]) + ": ...}}"
+        raise TypeError(f"it has no 'properties'; write {example}")
+    specification = specification_with(kind.META_SCHEMA["$schema"], default=DRAFT202012)
+    # A schema that points elsewhere is never fetched: what its references mean must be in itself.
+    resolver = Registry().with_resource("", specification.create_resource(schema)).crawl().resolver()
+    for reference in _references(schema):
+        try:
+            resolver.lookup(reference)
+        except Unresolvable:
+            raise TypeError(f"it has no {reference!r}, which a $ref names") from None
+    return _accepting_tuples(kind)(schema, registry=Registry())
+
+
+@cache
+def _accepting_tuples(kind: Any) -> Any:
+    """The class of validators, with a tuple taken for an array: code that calls a tool may pass one."""
+    from jsonschema.validators import extend
+
+    return extend(
+        kind, type_checker=kind.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple))
+    )
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from _references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _references(value)
+
+
+def _where(path: Any) -> str:
+    return "".join(f"[{step!r}]" for step in path) + ": " if path else ""
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= LONGEST else message[: LONGEST - 1] + "…"
+
+
+def _in_order(validator: Any, arguments: dict[str, Any]) -> list[Any]:
+    """The library's errors, by the arguments' names."""
+    return sorted(validator.iter_errors(arguments), key=lambda error: [str(step) for step in error.absolute_path])
+
+
+def _issues(error: Any) -> Iterator[dict[str, Any]]:
+    """An error of the checking library as issues."""
+    keyword, value, path = error.validator, error.validator_value, list(error.absolute_path)
+    properties = error.schema.get("properties") or {} if isinstance(error.schema, dict) else {}
+    if keyword == "required":
+        name = next((name for name in value if error.message.startswith(f"{name!r} ")), "")
+        yield issue({"type": "missing"}, [*path, name], properties.get(name))
+    elif keyword == "type":
+        yield _wrong_types([value] if isinstance(value, str) else value, error)
+    elif keyword in ("enum", "const"):
+        yield issue({"type": "enum"}, path, error.schema)
+    elif keyword in KINDS:
+        kind, name = KINDS[keyword]
+        yield issue({"type": kind, "ctx": {name: value}}, path, error.schema)
+    elif keyword == "additionalProperties" and value is False:
+        patterns = error.schema.get("patternProperties") or {}
+        for name in error.instance:
+            if name not in properties and not any(re.search(pattern, name) for pattern in patterns):
+                yield issue({"type": "extra_forbidden"}, [*path, name], None)
+    elif keyword in ("anyOf", "oneOf") and error.context:
+        yield from _none_of(error)
+    else:
+        yield issue({"type": keyword, "msg": _cut(error.message), "input": error.instance}, path, None)
+
+
+def _none_of(error: Any) -> Iterator[dict[str, Any]]:
+    """Issues of a value that fits none of several schemas: the types it may have, else the likeliest of them."""
+    from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
+
+    if all(inner.validator == "type" and not inner.relative_path for inner in error.context):
+        yield _wrong_types([inner.validator_value for inner in error.context], error)
+        return
+    inner = best_match([error])
+    if inner is error:
+        inner = error.context[0]
+    yield from _issues(inner)
+
+
+def _wrong_types(types: list[Any], error: Any) -> dict[str, Any]:
+    path = list(error.absolute_path)
+    if types == ["integer"] and isinstance(error.instance, float):
+        return issue({"type": "int_from_float"}, path, None)
+    flat = [name for one in types for name in ([one] if isinstance(one, str) else one)]
+    names = dict.fromkeys("number" if name == "integer" else str(name) for name in flat)
+    return wrong_type(" | ".join(names), received(error.instance), path)
+
+
+def _with_defaults(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, and the defaults of properties that are missing; nested objects too."""
+    filled = dict(arguments)
+    for name, part in (schema.get("properties") or {}).items():
+        if not isinstance(part, dict):
+            continue
+        if isinstance(filled.get(name), dict):
+            filled[name] = _with_defaults(part, filled[name])
+        elif name not in filled and "default" in part:
+            filled[name] = copy.deepcopy(part["default"])
+    return filled
