@@ -184,7 +184,7 @@ class Step:
                     if child.session is call.session:
                         self._run.conversation.put(self._message, child.part)
         except (PermissionRejectedError, QuestionRejectedError) as error:
-            if call.part.decisions and call.part.decisions[-1].permission == "doom_loop":
+            if error.decision is not None and error.decision.permission == "doom_loop":
                 self._break_off(call, error)
                 return
             goes_on = self._run.workspace.config.get("experimental", "continue_loop_on_deny") is True

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 from .context import DryRunEnd, InitContext
 from .errors import (
     ArgumentsRevisedError,
-    PermissionCorrectedError,
-    PermissionDeniedError,
-    PermissionRejectedError,
     ToolError,
 )
 from .permission import Action, Decision, Rule
@@ -131,11 +128,9 @@ class Asking:
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 agent=part.agent,
             )
-        except (PermissionDeniedError, PermissionRejectedError, PermissionCorrectedError, ArgumentsRevisedError):
-            history = self._workspace.permissions.history
-            last = history[-1] if history else None
-            if last is not None and (last.permission, last.session_id) == (permission, part.session_id):
-                self._decided(last)
+        except ToolError as error:
+            if error.decision is not None:
+                self._decided(error.decision)
             raise
         finally:
             self.asked -= 1

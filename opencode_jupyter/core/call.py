@@ -449,9 +449,10 @@ class Call(Asking, Arriving):
         start = state.start if isinstance(state, Running) else now_ms()
         metadata = state.metadata if isinstance(state, Running) else None
         part.outcome = outcome_of(error, self.signal.reason)
-        if part.outcome == "denied by you" and part.decisions and part.decisions[-1].by == "policy":
+        decision = error.decision if isinstance(error, ToolError) else None
+        if part.outcome == "denied by you" and decision is not None and decision.by == "policy":
             part.outcome = "denied by policy"
-        if isinstance(error, QuestionRejectedError) and part.answered and part.answered[-1].by == "policy":
+        if isinstance(error, QuestionRejectedError) and error.answered and error.answered.by == "policy":
             part.outcome = "unanswered"
         part.state = Failed(state.input, start, now_ms(), error_text(error, for_person=self._by == "user"), metadata)
         if self.dry_run:

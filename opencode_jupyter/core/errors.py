@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
-    from .permission import Rule
+    from .permission import Decision, Rule
+    from .question_request import Answered
 
 
 class ToolError(Exception):
@@ -39,7 +40,12 @@ class ToolError(Exception):
     Args:
         *args: the message, as a model reads it.
         for_person: the message for a person, where it is another one.
+
+    Attributes:
+        decision: the permission decision that the error stands for; None if it stands for none.
     """
+
+    decision: Decision | None = None
 
     def __init__(self, *args: object, for_person: str = "") -> None:
         super().__init__(*args)
@@ -193,7 +199,13 @@ class ArgumentsRevisedError(ToolError):
 
 
 class QuestionRejectedError(ToolError):
-    """A person dismissed a question, or nobody was there to answer it."""
+    """A person dismissed a question, or nobody was there to answer it.
+
+    Attributes:
+        answered: how the request ended; None if nothing was asked.
+    """
+
+    answered: Answered | None = None
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(

@@ -177,4 +177,7 @@ class QuestionService:
             if answers is not None:
                 payload["answers"] = answers
             self.bus.publish(event, payload)
-        entry.end(Answered(request.questions, answers, by, entry.waited), error)
+        answered = Answered(request.questions, answers, by, entry.waited)
+        if isinstance(error, QuestionRejectedError):
+            error.answered = answered
+        entry.end(answered, error)

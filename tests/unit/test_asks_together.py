@@ -13,7 +13,8 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.call import Call
-from opencode_jupyter.core.errors import ToolAbortedError
+from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError
+from opencode_jupyter.core.permission.request import TOGETHER
 from opencode_jupyter.jupyter.approvals import Broker
 from opencode_jupyter.jupyter.mime import state_words
 from opencode_jupyter.jupyter.view import card_part
@@ -199,3 +200,18 @@ def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
     assert (time.monotonic() - began > 0.4) is told
     notebook.broker.resolve(notebook.broker.pending()[0].id, "once", by="card")
     future.result(SOON)
+
+
+async def test_requests_of_one_permission_each_record_their_own_decision(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, {"permission": {"bash": "ask"}}, tmp_path / "data", store=False) as ws:
+        ws.bus.subscribe("permission.asked", lambda event: None)
+        calls = [ws.start("bash", {"command": f"echo {name}", "description": "d"}) for name in ("one", "two")]
+        tasks = [asyncio.create_task(call.run()) for call in calls]
+        await until(lambda: len(ws.permissions.pending()) == 2)
+        by_call = {(request.tool or {})["callID"]: request for request in ws.permissions.pending()}
+        first, second = (by_call[call.part.call_id] for call in calls)
+        ws.permissions.reply(first.id, ("reject", "use printf"), by="card")
+        errors = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(errors[0], PermissionCorrectedError) and errors[0].decision is calls[0].part.decisions[0]
+        decided = [[(d.request_id, d.reply, d.by, d.message) for d in call.part.decisions] for call in calls]
+        assert decided == [[(first.id, "reject", "card", "use printf")], [(second.id, "reject", "card", TOGETHER)]]

@@ -175,7 +175,7 @@ class PermissionService:
         )
         self.history.append(decision)
         if status == "deny":
-            raise PermissionHookError(PERMISSION, plugin or "this workspace")
+            raise _deciding(PermissionHookError(PERMISSION, plugin or "this workspace"), decision)
         return decision
 
     def judge(
@@ -233,20 +233,12 @@ class PermissionService:
         ruleset: Sequence[Rule],
         decider: Rule,
     ) -> NoReturn:
-        self.history.append(
-            Decision(
-                permission,
-                list(patterns),
-                "deny",
-                rules,
-                time=_now(),
-                session_id=session_id,
-            )
-        )
+        decision = Decision(permission, list(patterns), "deny", rules, time=_now(), session_id=session_id)
+        self.history.append(decision)
         shown = relevant(permission, ruleset)
         if not any(rule is decider for rule in shown):  # denied by a rule of this session
             shown.append(decider)
-        raise PermissionDeniedError(shown)
+        raise _deciding(PermissionDeniedError(shown), decision)
 
     async def _wait(self, request: PermissionRequest) -> Decision:
         entry = _Waiting(request)
@@ -266,7 +258,8 @@ class PermissionService:
         def withdraw(error: BaseException) -> None:
             stopped = isinstance(error, asyncio.CancelledError)
             reason = "The call was stopped" if stopped else f"approve failed: {error}"
-            self._withdraw(entry, _Outcome("reject", "cancelled", reason))
+            refusal = error if isinstance(error, ToolError) else None
+            self._withdraw(entry, _Outcome("reject", "cancelled", reason, refusal))
 
         decision, error = await entry.outcome(
             announce,
@@ -444,6 +437,8 @@ class PermissionService:
             )
         decision = _decision(entry, outcome)
         self.history.append(decision)
+        if outcome.error is not None:
+            outcome.error.decision = decision
         entry.end(decision, outcome.error)
 
 
@@ -468,6 +463,12 @@ def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:
         request_id=request.id,
         revised=isinstance(outcome.error, ArgumentsRevisedError),
     )
+
+
+def _deciding(error: ToolError, decision: Decision) -> ToolError:
+    """The error with the decision that it stands for."""
+    error.decision = decision
+    return error
 
 
 def _parse(reply: Any, message: str | None) -> tuple[Answer, str | None]:
