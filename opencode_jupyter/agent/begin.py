@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
 from ..core.messages import Message, new_part, user_message
+from ..core.permission import Rule
 from ..core.sessions import Session
 from ..core.wildcard import match
 from ..tools._plan import plan_file, shown
@@ -135,6 +136,10 @@ def _plan(run: Run) -> str | None:
     return shown(run.workspace, run.session)
 
 
+SWITCHES = "the prompt's tools"
+"""Origin of the rules that a prompt's ``tools`` makes."""
+
+
 def _only(run: Run) -> None:
     """Turn a list of wanted tools into switches (all others are off), and patterns (``mcp_*``) into what they mean.
 
@@ -150,6 +155,8 @@ def _only(run: Run) -> None:
     for name, wanted in given.items():
         switches |= dict.fromkeys((one for one in known if match(one, name)) if "*" in name else (name,), wanted)
     run.switches = switches
+    rules = [Rule(name, "*", "allow" if wanted else "deny", SWITCHES) for name, wanted in switches.items()]
+    run.session.tool_rules = rules if run.only is None else [Rule("*", "*", "deny", SWITCHES), *rules]
 
 
 def _message(run: Run) -> Message:

@@ -13,11 +13,12 @@ from .errors import (
     ToolError,
 )
 from .permission import Action, Decision, Rule
-from .permission.modes import rules_of
+from .permission.modes import rules_of, tool_denied
 from .permission.service import TRUST
 from .question_request import Answers
 from .schema import wire_names
 from .state import Pending, Running, now_ms
+from .wildcard import match
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 NOT_OF_ARGUMENTS = frozenset({TRUST, "doom_loop"})
 """Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more."""
+OTHER_PERMISSION = frozenset({"write", "patch", "multiedit", "apply_patch", "notebook_edit", "notebook_read", "batch"})
+"""Built-in tools that ask under the permission of another tool, or not at all."""
 WAITING_FOR = "waitingFor"
 """Metadata of a running call: the file that another call changes first."""
 REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
@@ -139,6 +142,32 @@ class Asking:
         if decision.waited:
             self._changed()
         return decision
+
+    async def _permit(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        """Apply the rules on the tool's own id, whoever calls it.
+
+        Built-in tools ask under their permission themselves; of those that use another tool's, or none, a rule that
+        names their id can deny them.
+
+        Raises:
+            ToolError: a rule or a person denies the tool.
+        """
+        name = tool.id
+        denying = tool_denied(self._workspace, self.session, name)
+        if denying is None and tool.builtin:
+            if name not in OTHER_PERMISSION:
+                return
+            named = (rule for rule in reversed(self.ruleset) if rule.permission != "*" and match(name, rule.permission))
+            last = next(named, None)
+            denying = last if last is not None and (last.pattern, last.action) == ("*", "deny") else None
+        if denying is not None:
+            await self._ask(name, ["*"], [], {}, [denying])
+            return
+        if tool.builtin or self._workspace.registry.get(name) is not tool:
+            return
+        action = self._workspace.permissions.check(name, ["*"], self.ruleset)[0].action
+        if action == "deny" or (action == "ask" and not tool.asks_itself):
+            await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
 
     async def _question(self, questions: Sequence[Any]) -> Answers:
         part = self.part

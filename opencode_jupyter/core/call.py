@@ -252,6 +252,7 @@ class Call(Asking, Arriving):
         workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
         tool, bound, arguments, validated = await self._prepare(hook_input)
+        await self._permit(tool, arguments)
         if not self.dry_run and self._by != "user" and not self._nested:
             # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
             # what is in it was asked for at once, without having seen a result in between.

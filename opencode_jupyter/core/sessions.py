@@ -32,6 +32,7 @@ class Session:
 
     Attributes:
         permission: rules for this session only; they come after the agent's.
+        tool_rules: rules by a tool's id, from the last prompt's ``tools``; they hold for the sessions it begins too.
         recent: the last calls in canonical form, for the doom-loop guard.
         message_id: the message that direct calls (no model) are added to.
         agent: the key of the agent that the last prompt went to; "" before the first.
@@ -47,6 +48,7 @@ class Session:
     directory: str
     parent_id: str | None = None
     permission: list[Rule] = field(default_factory=list)
+    tool_rules: list[Rule] = field(default_factory=list)
     created: int = field(default_factory=now_ms)
     updated: int = field(default_factory=now_ms)
     recent: deque[Key] = field(default_factory=lambda: deque(maxlen=RECENT_CALLS))

@@ -24,6 +24,7 @@ from .issues import issues
 from .result import ToolResult, attachments_of
 from .schema import json_schema
 from .schema_check import SchemaMismatchError, checker, validator_of
+from .signature import parameters_of
 from .streaming import RESULT_KEYS, joined
 from .suggestions import near_names, suggestion
 
@@ -194,6 +195,8 @@ class Tool:
         self.body = body
         self.builtin = builtin
         self.external = external
+        self.asks_itself = True
+        """Whether it gets a `ToolContext`, with which it can ask under its own id; else the pipeline asks for it."""
         self.completions = completions
         self.source = source
         self.group = group
@@ -336,6 +339,7 @@ def tool(
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         if made.static is not None:
             made.static.check_definition()
+        made.asks_itself = (parameters or given.parameters) is not None or bool(parameters_of(given.fn).context)
         made.__doc__ = text
         for listener in listeners:
             listener(made)

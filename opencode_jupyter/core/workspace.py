@@ -64,8 +64,8 @@ class Workspace:
         config: laid over what the config files say.
         data_dir: spill files, the store, undo images; the user's data folder if left out.
         approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
-            ask waits for ``permissions.reply``, with no limit; if nobody listens to ``permission.asked`` either, the
-            log says that it waits.
+            request waits for ``permissions.reply``. If nobody subscribes to ``permission.asked`` either, the log says
+            that it waits, and a doom-loop request fails at once.
         answer: answers questions: called with the `QuestionRequest`, returns for each question its list of labels (None
             dismisses them), may be async. Without it a question waits for ``questions.reply``.
         store: keep sessions and parts in SQLite; False keeps nothing.

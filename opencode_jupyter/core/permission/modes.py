@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentsError, ToolError
+from ..repair import INVALID
+from ..wildcard import match
 from .rules import Action, Rule
 
 if TYPE_CHECKING:
@@ -128,6 +130,23 @@ def rules_of(workspace: Workspace, session: Session) -> list[Rule]:
     if holder is None or holder is session:
         return session.permission
     return [*session.permission, *(rule for rule in holder.permission if of_mode(rule))]
+
+
+def tool_denied(workspace: Workspace, session: Session, name: str) -> Rule | None:
+    """The rule of a prompt's ``tools`` that denies a tool, in this session or one that began it; None if none does."""
+    seen: set[str] = set()
+    while session.id not in seen:
+        seen.add(session.id)
+        rule = next((rule for rule in reversed(session.tool_rules) if match(name, rule.permission)), None)
+        if rule is not None and rule.action == "deny" and workspace.registry.get(name) is not None and name != INVALID:
+            return rule
+        if session.parent_id is None:
+            break
+        try:
+            session = workspace.sessions.get(session.parent_id)
+        except KeyError:  # it was deleted, or is not open
+            break
+    return None
 
 
 def replace_rules(session: Session, rules: list[Rule]) -> None:

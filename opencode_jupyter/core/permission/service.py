@@ -32,6 +32,13 @@ Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
 TRUST = "trust"
 """Permission of the ask for code that a project brings (`core.trust`)."""
+DOOM_LOOP = "doom_loop"
+"""Permission of the request for a call that repeats itself."""
+NOBODY_TO_STOP_A_LOOP = (
+    "The same calls were made again and again, and nobody can be asked whether they should go on: the workspace has no "
+    'approve function and nothing listens to permission.asked. To allow repeated calls, add {"permission": '
+    '{"doom_loop": "allow"}} to the configuration.'
+)
 REVISED = "asked again with other arguments"
 """The word of a decision that ended because a person changed the arguments."""
 HISTORY = 10_000
@@ -76,6 +83,11 @@ class PermissionService:
         self._pending: dict[str, _Waiting] = {}
         self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
         self._closed: str | None = None
+
+    @property
+    def answerable(self) -> bool:
+        """Whether anybody learns of a request: `approve`, or a subscriber to ``permission.asked``."""
+        return self.approve is not None or self.bus.wanted("permission.asked")
 
     # ---- asking
 
@@ -241,6 +253,10 @@ class PermissionService:
         raise _deciding(PermissionDeniedError(shown), decision)
 
     async def _wait(self, request: PermissionRequest) -> Decision:
+        if request.permission == DOOM_LOOP and not self.answerable:
+            decision = _decision(_Waiting(request), _Outcome("reject", "policy", NOBODY_TO_STOP_A_LOOP))
+            self.history.append(decision)
+            raise _deciding(PermissionRejectedError(NOBODY_TO_STOP_A_LOOP), decision)
         entry = _Waiting(request)
         with self._lock:
             if self._closed is not None:
