@@ -280,16 +280,13 @@ class PermissionService:
         decision, error = await entry.outcome(
             announce,
             self.approve,
-            lambda answer: self._answer(entry, answer),
+            lambda answer: self.reply(request.id, answer, by="approve"),
             lambda: PermissionRejectedError("Nobody could be asked: the approver was stopped."),
             withdraw,
         )
         if error is not None:
             raise error
         return decision
-
-    def _answer(self, entry: _Waiting, answer: Any) -> None:
-        self.reply(entry.request.id, answer, by="approve")
 
     # ---- answering
 
