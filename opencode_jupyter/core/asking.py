@@ -61,9 +61,11 @@ def rules_for(workspace: Workspace, agent: Agent, session: Session, by: By) -> l
 class Asking:
     """The part of a `Call` that asks."""
 
-    __slots__ = ("_asked_at", "_remaining", "asked", "revised")
+    __slots__ = ("_asked_at", "_permitted", "_remaining", "asked", "revised")
 
     _asked_at: float
+    _permitted: Decision | None
+    """The approval of the call as a whole, under the tool's own id."""
     _remaining: float | None
     asked: int
     revised: bool
@@ -117,6 +119,11 @@ class Asking:
         rules = self.ruleset if ruleset is None else ruleset
         if self.dry_run:
             return self._note(permission, patterns, rules, also)
+        permitted = self._permitted
+        if permitted is not None and permitted.permission == permission:  # the person has approved this call as a whole
+            judged = self._workspace.permissions.judge(permission, patterns, also, rules)[1]
+            if all(rule.action != "deny" for rule in judged):
+                return permitted
         self._pause()
         self.asked += 1
         try:
@@ -163,11 +170,19 @@ class Asking:
         if denying is not None:
             await self._ask(name, ["*"], [], {}, [denying])
             return
-        if tool.builtin or self._workspace.registry.get(name) is not tool:
+        if tool.builtin or tool.asks_itself is True or self._workspace.registry.get(name) is not tool:
             return
-        action = self._workspace.permissions.check(name, ["*"], self.ruleset)[0].action
-        if action == "deny" or (action == "ask" and not tool.asks_itself):
-            await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
+        permissions, rules = self._workspace.permissions, self.ruleset
+        rule = permissions.check(name, ["*"], rules)[0]
+        if tool.asks_itself is None and rule.action != "allow":
+            # It may ask by itself, for other permissions or with patterns: only a rule for all its calls asks here.
+            naming = [r for r in (*rules, *permissions.approved) if r.permission != "*" and match(name, r.permission)]
+            if naming and naming[-1].pattern != "*":
+                return
+            if rule.action == "ask" and not any(r is rule for r in naming):
+                return
+        if rule.action != "allow":
+            self._permitted = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
 
     async def _question(self, questions: Sequence[Any]) -> Answers:
         part = self.part
@@ -237,6 +252,7 @@ class Asking:
 
     def _begin_again(self, revised: ArgumentsRevisedError) -> None:
         self.revised = True
+        self._permitted = None
         self.part.state = Pending(revised.arguments)
         self._changed()
 

@@ -195,8 +195,8 @@ class Tool:
         self.body = body
         self.builtin = builtin
         self.external = external
-        self.asks_itself = True
-        """Whether it gets a `ToolContext`, with which it can ask under its own id; else the pipeline asks for it."""
+        self.asks_itself: bool | None = None
+        """Whether it asks under its own id before it does anything; None: it may. The pipeline asks for the others."""
         self.completions = completions
         self.source = source
         self.group = group
@@ -339,7 +339,8 @@ def tool(
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         if made.static is not None:
             made.static.check_definition()
-        made.asks_itself = (parameters or given.parameters) is not None or bool(parameters_of(given.fn).context)
+        if (parameters or given.parameters) is None and not parameters_of(given.fn).context:
+            made.asks_itself = False
         made.__doc__ = text
         for listener in listeners:
             listener(made)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter import Workspace, tool
+from opencode_jupyter import Tool, ToolContext, Workspace, tool
+from opencode_jupyter.agent.scripted import ScriptedModel, call
 from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError
 from opencode_jupyter.core.permission import Rule
 
@@ -41,6 +42,68 @@ async def test_a_rule_that_asks_for_an_own_tool_asks_once(tmp_path: Path) -> Non
         ws.registry.register(mine)
         assert (await ws.call("mine")).output == "x"
     assert asked == [("mine", ["*"])]
+
+
+@tool
+def silent(text: str = "x", *, ctx: ToolContext) -> str:
+    """Take the context and never ask."""
+    return text
+
+
+@tool
+async def careful(text: str = "x", *, ctx: ToolContext) -> str:
+    """Ask under its own id."""
+    await ctx.ask("careful", [text], ["*"])
+    return text
+
+
+defined = Tool.define("defined", {"description": "d", "parameters": {}, "execute": lambda args, ctx: "x"})
+
+
+@pytest.mark.parametrize("made", [silent, careful, defined], ids=lambda made: made.id)
+async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(tmp_path: Path, made: Tool) -> None:
+    replies = ["once", "reject"]
+    config = {"permission": {made.id: "ask"}}
+    async with Workspace(tmp_path, config, tmp_path / "data", approve=lambda request: replies.pop(0)) as ws:
+        ws.registry.register(made)
+        assert [d.action for d in await ws.dry_run(made.id)] == ["ask"]
+        assert (await ws.call(made.id)).output == "x"
+        assert replies == ["reject"]
+        with pytest.raises(PermissionRejectedError):
+            await ws.call(made.id)
+
+
+async def test_a_tool_that_asks_with_patterns_is_judged_by_them(tmp_path: Path) -> None:
+    rules = {"careful": {"*": "deny", "good": "allow"}}
+    async with Workspace(tmp_path, {"permission": rules}, tmp_path / "data") as ws:
+        ws.registry.register(careful)
+        assert (await ws.call("careful", {"text": "good"})).output == "good"
+        with pytest.raises(PermissionDeniedError):
+            await ws.call("careful", {"text": "bad"})
+
+
+async def test_a_model_reaches_no_switched_off_tool_by_batch_or_subagent(tmp_path: Path) -> None:
+    def bash(name: str) -> dict[str, Any]:
+        return {"tool": "bash", "parameters": {"command": f"touch '{name}'", "description": "d"}}
+
+    batches: list[Any] = []
+
+    def script(prompt: Any) -> Any:
+        if prompt.text == "Touch it":
+            batches.extend((yield call("batch", tool_calls=[bash("by subagent")])))
+        else:
+            batches.extend((yield call("batch", tool_calls=[bash("by batch")])))
+            yield call("task", description="Touch a file", prompt="Touch it", subagent_type="general")
+        yield "The end."
+
+    config = {"permission": "allow", "experimental": {"batch_tool": True}}
+    async with Workspace(tmp_path, config, tmp_path / "data") as ws:
+        answer = await ws.sessions.prompt("Go", tools={"bash": False}, model=ScriptedModel(script, speed=0))
+        assert answer.text == "The end."
+    assert {result.tool for result in batches} == {"batch", "bash"}
+    for result in batches:  # the batch's, and that of the call in it
+        assert result.output.startswith(("Executed 0/1", "The user has specified a rule which prevents"))
+    assert not list(tmp_path.glob("by*"))
 
 
 async def test_the_tools_of_a_prompt_hold_in_a_batch_and_in_subagents(tmp_path: Path) -> None:
