@@ -114,14 +114,15 @@ class Asking:
         metadata: dict[str, Any],
         ruleset: list[Rule] | None = None,
         also: Sequence[str] = (),
+        path: str | None = None,
     ) -> Decision:
         part = self.part
         rules = self.ruleset if ruleset is None else ruleset
         if self.dry_run:
-            return self._note(permission, patterns, rules, also)
+            return self._note(permission, patterns, rules, also, path)
         permitted = self._permitted
         if permitted is not None and permitted.permission == permission:  # the person has approved this call as a whole
-            judged = self._workspace.permissions.judge(permission, patterns, also, rules)[1]
+            judged = self._workspace.permissions.judge(permission, patterns, also, rules, path)[1]
             if all(rule.action != "deny" for rule in judged):
                 return permitted
         self._pause()
@@ -134,6 +135,7 @@ class Asking:
                 always=always,
                 metadata=metadata,
                 also=also,
+                path=path,
                 ruleset=rules,
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 agent=part.agent,
@@ -261,8 +263,15 @@ class Asking:
         if self._workspace.store is not None and decision.by != "rule":  # what rules allow stands in the part
             self._workspace.store.put_decision(decision)
 
-    def _note(self, permission: str, patterns: list[str], ruleset: list[Rule], also: Sequence[str] = ()) -> Decision:
-        patterns, rules, _ = self._workspace.permissions.judge(permission, patterns, also, ruleset)
+    def _note(
+        self,
+        permission: str,
+        patterns: list[str],
+        ruleset: list[Rule],
+        also: Sequence[str] = (),
+        path: str | None = None,
+    ) -> Decision:
+        patterns, rules, _ = self._workspace.permissions.judge(permission, patterns, also, ruleset, path)
         actions = {rule.action for rule in rules}
         action: Action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
         decision = Decision(permission, patterns, action, rules, None, "dry run", None, 0.0, now_ms())

@@ -107,6 +107,7 @@ class ToolContext:
         always: Sequence[str] = (),
         metadata: dict[str, Any] | None = None,
         also: Sequence[str] = (),
+        path: str | os.PathLike[str] | None = None,
     ) -> Decision:
         """Go on only if the rules or a person allow it. Works on any thread's event loop.
 
@@ -117,6 +118,8 @@ class ToolContext:
             metadata: for the card: ``diff``, ``filepath``, ``command``.
             also: judged too, but named in the ask only where a rule is stricter with it than with `patterns`: what
                 the person sees by other means, such as the place in a diff that a file is moved to.
+            path: the absolute path of the file or folder that the patterns are looked for in; rules are matched
+                against it too.
 
         Returns:
             What decided, and how long a person took.
@@ -127,7 +130,8 @@ class ToolContext:
             PermissionCorrectedError: a person refused and said why.
         """
         given = list(patterns), list(always), dict(metadata or {})
-        return await self._on_loop(self._its._ask(permission, *given, also=list(also)))
+        within = None if path is None else os.fspath(path)
+        return await self._on_loop(self._its._ask(permission, *given, also=list(also), path=within))
 
     def ask_sync(
         self,

@@ -26,6 +26,13 @@ def folders(directory: str | os.PathLike[str]) -> tuple[Path, Path]:
     return folder, find_worktree(folder)
 
 
+def other_spelling(path: str, directory: Path, worktree: Path) -> str:
+    """A path as rules judge it (`relative`) as an absolute one, an absolute one as rules judge it."""
+    if os.path.isabs(path):
+        return relative(os.path.normpath(path), directory, worktree)
+    return os.path.normpath(os.path.join(directory if str(worktree) == worktree.anchor else worktree, path))
+
+
 def contains(path: str | os.PathLike[str], directory: Path, worktree: Path) -> bool:
     """Whether a path is inside the folder or its worktree: as written and with its links followed."""
     written = os.path.normpath(os.path.join(directory, path))

@@ -100,6 +100,7 @@ class Workspace:
         """Shows the calls of other libraries' agents: a notebook gives them cards."""
         self.calls: dict[str, Call] = {}
         self.permissions = PermissionService(self.bus, approve, self.hooks)
+        self.permissions.other_spelling = lambda path: paths.other_spelling(path, self.directory, self.worktree)
         self.questions = QuestionService(self.bus, answer)
         self.files = FileTimes()
         self.changes = Changes(self.data_dir, self.files)

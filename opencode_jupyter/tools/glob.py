@@ -42,8 +42,9 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character, which no file name can have.")
     asked = {"pattern": args.pattern, "path": args.path}
-    await ctx.ask("glob", [args.pattern], ["*"], {k: v for k, v in asked.items() if v is not None})
     folder = resolve_folder(ctx.directory, args.path)
+    about = {k: v for k, v in asked.items() if v is not None}
+    await ctx.ask("glob", [args.pattern], ["*"], about, path=folder)
     await assert_external(ctx, folder, "directory")
     if not folder.is_dir():
         raise _paths.no_folder(folder)

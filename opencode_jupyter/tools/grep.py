@@ -46,8 +46,9 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     if "\0" in (args.include or ""):
         raise ToolError("include has a NUL character, which no file name can have.")
     asked = {"pattern": args.pattern, "path": args.path, "include": args.include}
-    await ctx.ask("grep", [args.pattern], ["*"], {k: v for k, v in asked.items() if v is not None})
     place = resolve_folder(ctx.directory, args.path, files=True)
+    about = {k: v for k, v in asked.items() if v is not None}
+    await ctx.ask("grep", [args.pattern], ["*"], about, path=place)
     kind = _kind(place)
     await assert_external(ctx, place, "file" if kind == "file" else "directory")
     ctx.proceed()

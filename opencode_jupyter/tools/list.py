@@ -63,7 +63,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     """List a directory as a tree."""
     folder = resolve_folder(ctx.directory, args.path)
     await assert_external(ctx, folder, "directory")
-    await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)})
+    await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)}, path=folder)
     if not folder.is_dir():
         raise _paths.no_folder(folder)
     ctx.proceed()

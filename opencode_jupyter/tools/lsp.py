@@ -51,7 +51,7 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     path = _paths.target(ctx, args.file_path)
     await assert_external(ctx, path)
-    await ctx.ask("lsp", ["*"], ["*"], {})
+    await ctx.ask("lsp", ["*"], ["*"], {}, path=path)
     ctx.proceed()
 
     found = await anyio.to_thread.run_sync(_paths.status, path)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.config.load import upwards
-from ...core.permission import evaluate
 from ...text.encoding import decode
 from ...tools._instructions import LIMIT, names
 from .fetching import Pages
@@ -249,7 +248,8 @@ class Instructions:
             )
         if wanted.careful:
             pattern = workspace.relative(wanted.path)
-            rule = evaluate("read", pattern, workspace.agent(None).model_permission, workspace.rules)
+            rules = [*workspace.agent(None).model_permission, *workspace.rules]
+            rule = workspace.permissions.check("read", [pattern], rules)[0]
             if rule.action == "deny":
                 return f"a rule denies reading it (read {rule.pattern})"
         return ""

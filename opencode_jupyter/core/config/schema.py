@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..permission import EDIT_TOOLS
+from ..permission import EDIT_TOOLS, never_matches
 from .plain import UnusableError, plain
 from .warning import ConfigWarning, Keys, Report, shown
 
@@ -56,7 +56,21 @@ def normalise(data: Mapping[str, Any], report: Report | None = None, show: Show 
     for section in ("agent", "mode"):
         if section in out:
             out[section] = {name: _agent(entry) for name, entry in out[section].items()}
+    if report is not None:
+        _report_patterns(out.get("permission"), ("permission",), report)
+        for section in ("agent", "mode"):
+            for name, entry in out.get(section, {}).items():
+                _report_patterns(entry.get("permission"), (section, name, "permission"), report)
     return out
+
+
+def _report_patterns(permissions: Any, where: Keys, report: Report) -> None:
+    """Report patterns of rules that can never match."""
+    for permission, patterns in (permissions or {}).items():
+        for pattern in patterns if isinstance(patterns, Mapping) else ():
+            if reason := never_matches(permission, pattern):
+                keys = (*where, permission, pattern)
+                report(keys, f"{'.'.join(keys)} can never match; {reason}")
 
 
 def incomplete(server: Mapping[str, Any]) -> str | None:

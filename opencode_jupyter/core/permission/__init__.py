@@ -14,6 +14,7 @@ from .rules import (
     expand,
     from_config,
     merge,
+    never_matches,
     relevant,
 )
 from .service import PermissionService
@@ -33,5 +34,6 @@ __all__ = [
     "expand",
     "from_config",
     "merge",
+    "never_matches",
     "relevant",
 ]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from os.path import isabs
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -21,6 +22,9 @@ RuleConfig = str | Mapping[str, str | Mapping[str, str]]
 
 EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch", "notebook_edit"})
 """Tools that ask for ``edit``."""
+
+PATH_PERMISSIONS = frozenset({"read", "edit", "list"})
+"""Permissions whose patterns are paths."""
 
 NO_RULE = "no rule speaks of it"
 
@@ -59,8 +63,16 @@ class Rule:
         }
 
 
-def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
-    """The last rule of all rulesets together that fits both; a rule that asks if there is none."""
+def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings: Sequence[str] = ()) -> Rule:
+    """The last rule of all rulesets together that fits both; a rule that asks if there is none.
+
+    Args:
+        permission: the key.
+        pattern: what it is for.
+        *rulesets: the later ones decide before the earlier ones.
+        spellings: other names of what it is for. Only a rule for absolute paths fits an absolute one, and only another
+            rule a relative one, so that the name of a folder above the project does not count.
+    """
     # Runs on every tool call and on every bash command of it: the common cases are settled without a call.
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
@@ -68,6 +80,8 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
             if wanted == permission or wanted == "*" or _speaks_of(permission, wanted):
                 of = rule.pattern
                 if of == "*" or match(pattern, of):
+                    return rule
+                if spellings and any(match(other, of) for other in spellings if isabs(other) == isabs(of)):
                     return rule
     return Rule(permission, "*", "ask", NO_RULE)
 
@@ -148,6 +162,19 @@ def from_config(
         else:
             rules.append(Rule(permission, "*", _action(value, f"permission.{permission}"), origin))
     return rules
+
+
+def never_matches(permission: str, pattern: str) -> str:
+    """Why a pattern of a rule about files can match no path, and what to write; "" if it can."""
+    if permission not in PATH_PERMISSIONS | EDIT_TOOLS:
+        return ""
+    if pattern.startswith("./"):
+        return f"paths are relative to the top of the project: write {pattern[2:]!r}"
+    if pattern.startswith("~") and expand(pattern) == pattern:
+        return "only ~/ and $HOME stand for a folder: write the absolute path"
+    if pattern.endswith("/") and len(pattern) > 1:
+        return f"no path ends in a slash: write {pattern + '*'!r}"
+    return ""
 
 
 def merge(*rulesets: Iterable[Rule]) -> list[Rule]:

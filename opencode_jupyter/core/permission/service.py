@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from .. import ids
 from ..errors import (
@@ -22,12 +22,12 @@ from ..errors import (
 )
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
-from ..pending import UNHEARD, Waiting
+from ..pending import UNHEARD
+from .outcome import Answer, Outcome, WaitingRequest, deciding, decision_of, now_ms, parse_reply
 from .request import TOGETHER, Decision, PermissionRequest, Reply
-from .rules import NOT_ANALYSED, STRICT, Rule, doubted, evaluate, relevant
+from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, doubted, evaluate, relevant
 
 log = logging.getLogger(__name__)
-Answer = Literal["once", "always", "reject"]
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
 TRUST = "trust"
@@ -45,19 +45,6 @@ HISTORY = 10_000
 """Decisions kept in memory."""
 
 
-@dataclass(slots=True)
-class _Outcome:
-    """What the waiter of a request is told."""
-
-    reply: Answer
-    by: str
-    message: str | None = None
-    error: ToolError | None = None
-
-
-_Waiting = Waiting[PermissionRequest, Decision]
-
-
 class PermissionService:
     """Decides every `ask`, by rule or by reply.
 
@@ -72,6 +59,8 @@ class PermissionService:
         hooks: those named ``permission.ask`` may answer in a person's place, where a rule asks. What a rule denies
             stays denied, and whether code is trusted only a person says.
         history: the last decisions, oldest first.
+        other_spelling: gives a path relative to the worktree as an absolute one, and the other way round. Rules are
+            matched against both.
     """
 
     def __init__(self, bus: Bus, approve: Approve | None = None, hooks: Hooks | None = None) -> None:
@@ -79,8 +68,9 @@ class PermissionService:
         self.approve = approve
         self.hooks = hooks
         self.approved: list[Rule] = []
+        self.other_spelling: Callable[[str], str] | None = None
         self.history: deque[Decision] = deque(maxlen=HISTORY)
-        self._pending: dict[str, _Waiting] = {}
+        self._pending: dict[str, WaitingRequest] = {}
         self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
         self._closed: str | None = None
 
@@ -100,6 +90,7 @@ class PermissionService:
         always: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         also: Sequence[str] = (),
+        path: str | None = None,
         ruleset: Sequence[Rule],
         tool: Mapping[str, str] | None = None,
         id: str | None = None,
@@ -114,6 +105,7 @@ class PermissionService:
             always: patterns to remember if the person says "for this session".
             metadata: for the card.
             also: what the call needs it for besides (`judge`): judged too, named where the rules are stricter with it.
+            path: the absolute path of the file or folder that the patterns are looked for in.
             ruleset: the agent's rules and the session's, in that order.
             tool: ``{"messageID", "callID"}`` of the call.
             id: id for the request, ``per_...``; a new one if left out.
@@ -125,7 +117,7 @@ class PermissionService:
             PermissionCorrectedError: the person said no and why.
             ValueError: `session_id` or `id` has a wrong form, or `approve` gave no valid reply.
         """
-        patterns, rules, besides = self.judge(permission, patterns, also, ruleset)
+        patterns, rules, besides = self.judge(permission, patterns, also, ruleset, path)
         asking: Rule | None = None
         for rule in rules:
             if rule.action != "allow":
@@ -182,16 +174,21 @@ class PermissionService:
             rules=request.rules,
             reply="once" if status == "allow" else "reject",
             by=f"plugin {plugin}" if plugin else "hook",
-            time=_now(),
+            time=now_ms(),
             session_id=request.session_id,
         )
         self.history.append(decision)
         if status == "deny":
-            raise _deciding(PermissionHookError(PERMISSION, plugin or "this workspace"), decision)
+            raise deciding(PermissionHookError(PERMISSION, plugin or "this workspace"), decision)
         return decision
 
     def judge(
-        self, permission: str, patterns: Sequence[str], also: Sequence[str], ruleset: Sequence[Rule]
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        also: Sequence[str],
+        ruleset: Sequence[Rule],
+        path: str | None = None,
     ) -> tuple[list[str], list[Rule], list[str]]:
         """What an ask would name and the rule that decides each, and what else would have to be allowed with it.
 
@@ -201,9 +198,10 @@ class PermissionService:
             also: what it does not name though the call does it (the place that a file is moved to). One is named where
                 a rule is stricter with it than with all of `patterns`, so that no rule is got round by leaving it out.
             ruleset: as in `ask`.
+            path: as in `ask`.
         """
         named = [patterns] if isinstance(patterns, str) else list(patterns)
-        rules = self.check(permission, named, ruleset)
+        rules = self.check(permission, named, ruleset, path)
         if not also:
             return named, rules, []
         limit = max((STRICT[rule.action] for rule in rules), default=0)
@@ -216,7 +214,9 @@ class PermissionService:
                 besides.append(pattern)
         return named, rules, besides
 
-    def check(self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule]) -> list[Rule]:
+    def check(
+        self, permission: str, patterns: Sequence[str], ruleset: Sequence[Rule], path: str | None = None
+    ) -> list[Rule]:
         """The rule that would decide each pattern now. Asks nothing, records nothing."""
         if isinstance(patterns, str):
             patterns = [patterns]
@@ -225,16 +225,30 @@ class PermissionService:
             approved = [rule for rule in approved if rule.permission == TRUST]
         rules: list[Rule] = []
         for pattern in patterns:
-            rule = evaluate(permission, pattern, ruleset)
+            others = self._spellings(permission, pattern, path)
+            rule = evaluate(permission, pattern, ruleset, spellings=others)
             if rule.approval:  # of the session's mode: a deny stands
-                firm = evaluate(permission, pattern, [r for r in ruleset if not r.approval])
+                firm = evaluate(permission, pattern, [r for r in ruleset if not r.approval], spellings=others)
                 rule = firm if firm.action == "deny" else rule
             if approved and rule.action != "deny":
-                rule = evaluate(permission, pattern, ruleset, _after(approved, rule))
+                rule = evaluate(permission, pattern, ruleset, _after(approved, rule), spellings=others)
             if rule.action == "allow" and pattern.startswith(NOT_ANALYSED):
                 rule = doubted(permission, pattern, rule, ruleset, approved)
             rules.append(rule)
         return rules
+
+    def _spellings(self, permission: str, pattern: str, path: str | None = None) -> list[str]:
+        """What else rules may call the thing that a pattern is for."""
+        other = self.other_spelling
+        if other is None:
+            return []
+        if path is None:
+            return [other(pattern)] if permission in PATH_PERMISSIONS and pattern != "*" else []
+        paths = [path, os.path.realpath(path)]
+        if permission == "glob":
+            paths.append(os.path.normpath(os.path.join(path, pattern)))
+        paths = [spelling for name in paths for spelling in (name, other(name)) if spelling]
+        return list(dict.fromkeys([*paths, *(f"{name}/{pattern}" for name in paths)]))
 
     def _deny(
         self,
@@ -245,19 +259,19 @@ class PermissionService:
         ruleset: Sequence[Rule],
         decider: Rule,
     ) -> NoReturn:
-        decision = Decision(permission, list(patterns), "deny", rules, time=_now(), session_id=session_id)
+        decision = Decision(permission, list(patterns), "deny", rules, time=now_ms(), session_id=session_id)
         self.history.append(decision)
         shown = relevant(permission, ruleset)
         if not any(rule is decider for rule in shown):  # denied by a rule of this session
             shown.append(decider)
-        raise _deciding(PermissionDeniedError(shown), decision)
+        raise deciding(PermissionDeniedError(shown), decision)
 
     async def _wait(self, request: PermissionRequest) -> Decision:
         if request.permission == DOOM_LOOP and not self.answerable:
-            decision = _decision(_Waiting(request), _Outcome("reject", "policy", NOBODY_TO_STOP_A_LOOP))
+            decision = decision_of(WaitingRequest(request), Outcome("reject", "policy", NOBODY_TO_STOP_A_LOOP))
             self.history.append(decision)
-            raise _deciding(PermissionRejectedError(NOBODY_TO_STOP_A_LOOP), decision)
-        entry = _Waiting(request)
+            raise deciding(PermissionRejectedError(NOBODY_TO_STOP_A_LOOP), decision)
+        entry = WaitingRequest(request)
         with self._lock:
             if self._closed is not None:
                 raise PermissionRejectedError(self._closed)
@@ -275,7 +289,7 @@ class PermissionService:
             stopped = isinstance(error, asyncio.CancelledError)
             reason = "The call was stopped" if stopped else f"approve failed: {error}"
             refusal = error if isinstance(error, ToolError) else None
-            self._withdraw(entry, _Outcome("reject", "cancelled", reason, refusal))
+            self._withdraw(entry, Outcome("reject", "cancelled", reason, refusal))
 
         decision, error = await entry.outcome(
             announce,
@@ -326,7 +340,7 @@ class PermissionService:
         Raises:
             ValueError: the reply is not one of the three, or `patterns` is not a list of texts.
         """
-        answer, message = _parse(reply, message)
+        answer, message = parse_reply(reply, message)
         if patterns is not None and (isinstance(patterns, str) or not all(isinstance(p, str) for p in patterns)):
             raise ValueError(f"patterns must be a list of texts, not {patterns!r}")
         by = by or "reply"
@@ -342,11 +356,11 @@ class PermissionService:
         refusal: ToolError | None = None
         if answer == "reject":
             refusal = error or (PermissionCorrectedError(message) if message else PermissionRejectedError())
-        self._settle(entry, _Outcome(answer, by, message, refusal))
+        self._settle(entry, Outcome(answer, by, message, refusal))
         said = str(error) if error is not None else None
         for other in others:
             refusal = PermissionRejectedError(said) if answer == "reject" else None
-            self._settle(other, _Outcome(answer, by, TOGETHER, refusal))
+            self._settle(other, Outcome(answer, by, TOGETHER, refusal))
         return True
 
     def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
@@ -361,10 +375,10 @@ class PermissionService:
             entry = self._pending.pop(request_id, None)
         if entry is None:
             return False
-        self._settle(entry, _Outcome("reject", by, REVISED, ArgumentsRevisedError(arguments)))
+        self._settle(entry, Outcome("reject", by, REVISED, ArgumentsRevisedError(arguments)))
         return True
 
-    def _take_along(self, answer: Answer, request: PermissionRequest) -> list[_Waiting]:
+    def _take_along(self, answer: Answer, request: PermissionRequest) -> list[WaitingRequest]:
         """Take the requests of the same session that this answer settles too out of the pending ones."""
         if answer == "once":
             return []
@@ -377,10 +391,13 @@ class PermissionService:
 
     def _covered(self, request: PermissionRequest) -> bool:
         """Whether the session's rules, alone, allow all that is asked."""
+        key = request.permission
         asked = zip(request.patterns, request.rules, strict=False) if request.rules else ()
         approved = {p: _after(self.approved, rule) for p, rule in asked}
-        needed = [*request.patterns, *request.also]
-        return all(evaluate(request.permission, p, approved.get(p, self.approved)).action == "allow" for p in needed)
+        return all(
+            evaluate(key, p, approved.get(p, self.approved), spellings=self._spellings(key, p)).action == "allow"
+            for p in [*request.patterns, *request.also]
+        )
 
     def reject_all(
         self,
@@ -399,7 +416,7 @@ class PermissionService:
             for entry in entries:
                 del self._pending[entry.request.id]
         for entry in entries:
-            self._settle(entry, _Outcome("reject", by, reason, PermissionRejectedError(reason)))
+            self._settle(entry, Outcome("reject", by, reason, PermissionRejectedError(reason)))
         return len(entries)
 
     def close(self, reason: str = "The workspace was closed before the permission was given.") -> None:
@@ -425,19 +442,19 @@ class PermissionService:
 
     # ---- ending a wait
 
-    def _withdraw(self, entry: _Waiting, outcome: _Outcome) -> None:
+    def _withdraw(self, entry: WaitingRequest, outcome: Outcome) -> None:
         with self._lock:
             if self._pending.get(entry.request.id) is not entry:
                 return  # answered in the meantime; that answer is being published
             del self._pending[entry.request.id]
         self._finish(entry, outcome)
 
-    def _settle(self, entry: _Waiting, outcome: _Outcome) -> None:
+    def _settle(self, entry: WaitingRequest, outcome: Outcome) -> None:
         """Finish on the loop that waits."""
         if not entry.on_its_loop(lambda: self._finish(entry, outcome)):
-            self.history.append(_decision(entry, outcome))
+            self.history.append(decision_of(entry, outcome))
 
-    def _finish(self, entry: _Waiting, outcome: _Outcome) -> None:
+    def _finish(self, entry: WaitingRequest, outcome: Outcome) -> None:
         request = entry.request
         if self.bus.wanted("permission.replied"):
             self.bus.publish(
@@ -448,7 +465,7 @@ class PermissionService:
                     "reply": outcome.reply,
                 },
             )
-        decision = _decision(entry, outcome)
+        decision = decision_of(entry, outcome)
         self.history.append(decision)
         if outcome.error is not None:
             outcome.error.decision = decision
@@ -458,41 +475,3 @@ class PermissionService:
 def _after(approved: Sequence[Rule], rule: Rule) -> Sequence[Rule]:
     """The approvals that came after a rule of a session's mode; all of them for another rule."""
     return [one for one in approved if not any(one is old for old in rule.over)] if rule.over else approved
-
-
-def _decision(entry: _Waiting, outcome: _Outcome) -> Decision:
-    request = entry.request
-    return Decision(
-        permission=request.permission,
-        patterns=request.patterns,
-        action="deny" if outcome.reply == "reject" else "allow",
-        rules=request.rules,
-        reply=outcome.reply,
-        by=outcome.by,
-        message=outcome.message,
-        waited=entry.waited,
-        time=_now(),
-        session_id=request.session_id,
-        request_id=request.id,
-        revised=isinstance(outcome.error, ArgumentsRevisedError),
-    )
-
-
-def _deciding(error: ToolError, decision: Decision) -> ToolError:
-    """The error with the decision that it stands for."""
-    error.decision = decision
-    return error
-
-
-def _parse(reply: Any, message: str | None) -> tuple[Answer, str | None]:
-    if isinstance(reply, tuple | list) and len(reply) == 2 and reply[0] == "reject":
-        reply, message = "reject", reply[1]
-    if reply not in ("once", "always", "reject"):
-        raise ValueError(f'{reply!r} is no reply: use "once", "always", "reject" or ("reject", "a word about why")')
-    if message is not None and not isinstance(message, str):
-        raise ValueError(f"the message must be text, not {message!r}")
-    return reply, message or None
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

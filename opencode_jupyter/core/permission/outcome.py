@@ -1,0 +1,71 @@
+"""How a permission request ends: what its waiter is told, and the decision that is recorded."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import ArgumentsRevisedError, ToolError
+from ..pending import Waiting
+from .request import Decision, PermissionRequest
+
+Answer = Literal["once", "always", "reject"]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the waiter of a request is told."""
+
+    reply: Answer
+    by: str
+    message: str | None = None
+    error: ToolError | None = None
+
+
+WaitingRequest = Waiting[PermissionRequest, Decision]
+
+
+def decision_of(entry: WaitingRequest, outcome: Outcome) -> Decision:
+    """The decision that a request ended with."""
+    request = entry.request
+    return Decision(
+        permission=request.permission,
+        patterns=request.patterns,
+        action="deny" if outcome.reply == "reject" else "allow",
+        rules=request.rules,
+        reply=outcome.reply,
+        by=outcome.by,
+        message=outcome.message,
+        waited=entry.waited,
+        time=now_ms(),
+        session_id=request.session_id,
+        request_id=request.id,
+        revised=isinstance(outcome.error, ArgumentsRevisedError),
+    )
+
+
+def deciding(error: ToolError, decision: Decision) -> ToolError:
+    """The error with the decision that it stands for."""
+    error.decision = decision
+    return error
+
+
+def parse_reply(reply: Any, message: str | None) -> tuple[Answer, str | None]:
+    """A reply and its message, checked.
+
+    Raises:
+        ValueError: it is no reply.
+    """
+    if isinstance(reply, tuple | list) and len(reply) == 2 and reply[0] == "reject":
+        reply, message = "reject", reply[1]
+    if reply not in ("once", "always", "reject"):
+        raise ValueError(f'{reply!r} is no reply: use "once", "always", "reject" or ("reject", "a word about why")')
+    if message is not None and not isinstance(message, str):
+        raise ValueError(f"the message must be text, not {message!r}")
+    return reply, message or None
+
+
+def now_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000
