@@ -64,7 +64,6 @@ def foreign(
         return await run(arguments, ctx)
 
     made = Tool(id, Definition(description, parameters, execute, check=check), external=external, source=source)
-    made.asks_itself = True
     made.__doc__ = description
     return made
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .context import DryRunEnd, InitContext
+from .context import DryRunEnd, InitContext, ToolContext
+from .descriptions import renew_description
 from .errors import (
     ArgumentsRevisedError,
     ToolError,
@@ -77,6 +78,7 @@ class Asking:
         _loop: asyncio.AbstractEventLoop | None
         _scope: anyio.CancelScope | None
         _workspace: Workspace
+        ctx: ToolContext
         dry_run: bool
         parent: Call | None
         part: ToolPart
@@ -172,18 +174,15 @@ class Asking:
         if denying is not None:
             await self._ask(name, ["*"], [], {}, [denying])
             return
-        if tool.builtin or tool.asks_itself is True or self._workspace.registry.get(name) is not tool:
+        if tool.builtin or self._workspace.registry.get(name) is not tool:
             return
-        permissions, rules = self._workspace.permissions, self.ruleset
-        rule = permissions.check(name, ["*"], rules)[0]
-        if tool.asks_itself is None and rule.action != "allow":
-            # It may ask by itself, for other permissions or with patterns: only a rule for all its calls asks here.
-            naming = [r for r in (*rules, *permissions.approved) if r.permission != "*" and match(name, r.permission)]
-            if naming and naming[-1].pattern != "*":
+        rules = self.ruleset
+        action = self._workspace.permissions.check(name, ["*"], rules)[0].action
+        if tool.asks_itself:  # with patterns, perhaps: rules for some of them are for the tool's own request
+            naming = [rule for rule in rules if rule.permission != "*" and match(name, rule.permission)]
+            if action == "ask" or (naming and naming[-1].pattern != "*"):
                 return
-            if rule.action == "ask" and not any(r is rule for r in naming):
-                return
-        if rule.action != "allow":
+        if action != "allow":
             self._permitted = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
 
     async def _question(self, questions: Sequence[Any]) -> Answers:
@@ -255,7 +254,8 @@ class Asking:
     def _begin_again(self, revised: ArgumentsRevisedError) -> None:
         self.revised = True
         self._permitted = None
-        self.part.state = Pending(revised.arguments)
+        self.ctx._report, self.ctx.proceeded = None, False
+        self.part.state = Pending(renew_description(self.part.state.input, revised.arguments))
         self._changed()
 
     def _decided(self, decision: Decision) -> None:

@@ -22,6 +22,7 @@ from . import doom_loop, ids
 from .arriving import Arriving
 from .asking import REVISED_NOTE, Asking
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
+from .descriptions import renew_description
 from .endings import error_text, outcome_of, why_cancelled
 from .errors import (
     ArgumentsRevisedError,
@@ -308,6 +309,7 @@ class Call(Asking, Arriving):
         if workspace.hooks.wanted(BEFORE):
             arguments = copy.deepcopy(arguments)
             arguments = (await workspace.hooks.trigger(BEFORE, hook_input, {"args": arguments}))["args"]
+            arguments = renew_description(part.state.input, arguments)
         bound = tool.static or await tool.init(InitContext(self._agent, workspace))
         arguments = wire_names(bound.definition.parameters, arguments)
         try:

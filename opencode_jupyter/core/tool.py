@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import anyio.to_thread
@@ -195,8 +196,8 @@ class Tool:
         self.body = body
         self.builtin = builtin
         self.external = external
-        self.asks_itself: bool | None = None
-        """Whether it asks under its own id before it does anything; None: it may. The pipeline asks for the others."""
+        self.asks_itself = mentions_ask(init.execute if isinstance(init, Definition) else init)
+        """Whether its own code asks for permission; where rules say ``ask``, the pipeline asks for the other tools."""
         self.completions = completions
         self.source = source
         self.group = group
@@ -275,6 +276,23 @@ def _definition(id: str, fields: dict[str, Any]) -> Definition:
     return Definition(fields["description"], fields["parameters"], fields["execute"], formatter)
 
 
+def mentions_ask(fn: Any) -> bool:
+    """Whether the code of a function, or of one inside it, calls ``ask`` or ``ask_sync`` of something."""
+    if not callable(fn):
+        return False
+    fn = inspect.unwrap(fn)
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    codes = [getattr(fn, "__code__", None)]
+    while codes:
+        code = codes.pop()
+        if isinstance(code, CodeType):
+            if {"ask", "ask_sync"} & {*code.co_names}:
+                return True
+            codes += code.co_consts
+    return False
+
+
 @overload
 def tool(id: Callable[..., Any], /) -> Tool: ...
 
@@ -339,8 +357,8 @@ def tool(
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         if made.static is not None:
             made.static.check_definition()
-        if (parameters or given.parameters) is None and not parameters_of(given.fn).context:
-            made.asks_itself = False
+        gets_context = (parameters or given.parameters) is not None or bool(parameters_of(given.fn).context)
+        made.asks_itself = gets_context and mentions_ask(given.fn)
         made.__doc__ = text
         for listener in listeners:
             listener(made)

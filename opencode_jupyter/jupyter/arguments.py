@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from ..core.descriptions import command_description
 from ..core.errors import InvalidArgumentsError, UnknownToolError
 from ..core.repair import correct_name
 from .arguments_schema import Field, Spec, kinds, spec_of
@@ -38,8 +39,6 @@ _NO_TEXT = frozenset({"integer", "number", "boolean", "null"})
 """JSON types of which none can hold braces."""
 _META = re.compile(r"[;|&<>()$`]")
 """In a word in front of a command these mean that the command has begun."""
-DESCRIPTION = 60
-"""Characters of a command that serve as its description."""
 
 
 @dataclass
@@ -459,8 +458,7 @@ class _Parser:
         arguments = self.request.arguments
         command = arguments.get("command")
         if "description" not in arguments and self.spec.find("description") and isinstance(command, str):
-            first = next((line.strip() for line in command.splitlines() if line.strip()), "")
-            arguments["description"] = first if len(first) <= DESCRIPTION else first[: DESCRIPTION - 3] + "..."
+            arguments["description"] = command_description(command)
 
 
 def _calculated(found: Field, word: Word) -> bool:

@@ -70,6 +70,4 @@ def _tool(id: str, server: str, one: Listed, call: CallTool) -> Tool:
         return await call(server, name, arguments, ctx)
 
     definition = Definition(one.description or "", schema_of(one.input_schema), execute, check=checked_elsewhere)
-    made = Tool(id, definition, external=True, source=f"mcp: {server}")
-    made.asks_itself = True
-    return made
+    return Tool(id, definition, external=True, source=f"mcp: {server}")

@@ -11,6 +11,7 @@ import pytest
 from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
+from opencode_jupyter.jupyter.labels import label_of
 from opencode_jupyter.jupyter.mime import decision_words
 from opencode_jupyter.jupyter.view import Extras, card_part
 from opencode_jupyter.jupyter.view_asks import AskView, digest_of
@@ -50,8 +51,7 @@ async def test_the_call_asks_anew_and_runs_with_the_new_arguments(tmp_path: Path
             while ws.permissions.pending()[:1] in ([], [first]):
                 await asyncio.sleep(0.005)
         [second] = ws.permissions.pending()
-        assert second.id != first.id
-        assert second.metadata["input"] == {"name": "Grace", "times": 2}
+        assert (second.patterns, second.id != first.id) == (["Grace"], True)
         ws.permissions.reply(second.id, "once")
         assert (await running).output == "hello Grace hello Grace"
         assert call.part.state.input == {"name": "Grace", "times": 2}
@@ -116,7 +116,7 @@ async def test_other_asks_of_the_session_go_on_waiting(tmp_path: Path) -> None:
         first, second = await asked(ws, 2)
         await revise(ws, first, {"name": "Edsger"})
         async with asyncio.timeout(10):
-            while [r.metadata["input"]["name"] for r in ws.permissions.pending()] != ["Grace", "Edsger"]:
+            while [r.patterns for r in ws.permissions.pending()] != [["Grace"], ["Edsger"]]:
                 await asyncio.sleep(0.005)
         assert ws.permissions.pending()[0] is second
         for request in ws.permissions.pending():
@@ -138,3 +138,28 @@ async def test_long_arguments_go_to_the_card_whole_so_that_they_can_be_changed(t
             assert ask.get("input") == (arguments if whole else None)
             ws.permissions.reply(request.id, "once")
             await running
+
+
+@pytest.mark.parametrize("by", ["user", "model"])
+async def test_the_title_describes_what_ran(tmp_path: Path, by: Any) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        call = ws.start("bash", {"command": "echo one", "description": "echo one"}, by=by)
+        running = asyncio.ensure_future(call.run())
+        [first] = await asked(ws)
+        await revise(ws, first, {"command": "echo one two", "description": "echo one"})
+        while not running.done():
+            for request in ws.permissions.pending():
+                ws.permissions.reply(request.id, "once")
+            await asyncio.sleep(0.005)
+        assert (await running).title == label_of(call.part) == "echo one two"
+        assert call.part.state.input["description"] == "echo one two"
+        assert call.part.state.to_wire()["metadata"]["description"] == "echo one two"
+
+
+async def test_the_title_describes_what_a_hook_made_of_the_call(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, {"permission": "allow"}) as ws:
+        ws.hooks.add("tool.execute.before", lambda given, output: output["args"].update(command="echo two"))
+        call = ws.start("bash", {"command": "echo one", "description": "Print one"})
+        assert (await call.run()).title == label_of(call.part) == "echo two"
+        kept = ws.start("bash", {"command": "echo two", "description": "Print two"})
+        assert (await kept.run()).title == "Print two"

@@ -57,10 +57,22 @@ async def careful(text: str = "x", *, ctx: ToolContext) -> str:
     return text
 
 
+def confirm(ctx: ToolContext, permission: str) -> None:
+    """Ask where the tool's own code does not show it."""
+    ctx.ask_sync(permission, ["x"], ["*"])
+
+
+@tool
+def hidden(text: str = "x", *, ctx: ToolContext) -> str:
+    """Ask under its own id, in another function."""
+    confirm(ctx, "hidden")
+    return text
+
+
 defined = Tool.define("defined", {"description": "d", "parameters": {}, "execute": lambda args, ctx: "x"})
 
 
-@pytest.mark.parametrize("made", [silent, careful, defined], ids=lambda made: made.id)
+@pytest.mark.parametrize("made", [silent, careful, hidden, defined], ids=lambda made: made.id)
 async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(tmp_path: Path, made: Tool) -> None:
     replies = ["once", "reject"]
     config = {"permission": {made.id: "ask"}}
@@ -71,6 +83,19 @@ async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(tmp_pat
         assert replies == ["reject"]
         with pytest.raises(PermissionRejectedError):
             await ws.call(made.id)
+
+
+async def test_a_tool_that_asks_itself_shows_its_own_patterns(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.patterns)
+        return "once"
+
+    async with Workspace(tmp_path, {"permission": {"careful": "ask"}}, tmp_path / "data", approve=approve) as ws:
+        ws.registry.register(careful)
+        await ws.call("careful", {"text": "a"})
+    assert asked == [["a"]]
 
 
 async def test_a_tool_that_asks_with_patterns_is_judged_by_them(tmp_path: Path) -> None:
