@@ -62,9 +62,11 @@ def rules_for(workspace: Workspace, agent: Agent, session: Session, by: By) -> l
 class Asking:
     """The part of a `Call` that asks."""
 
-    __slots__ = ("_asked_at", "_permitted", "_remaining", "asked", "revised")
+    __slots__ = ("_asked_at", "_earlier", "_permitted", "_remaining", "asked", "revised")
 
     _asked_at: float
+    _earlier: list[Decision]
+    """What was decided before a person changed the arguments."""
     _permitted: Decision | None
     """The approval of the call as a whole, under the tool's own id."""
     _remaining: float | None
@@ -141,6 +143,7 @@ class Asking:
                 ruleset=rules,
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 agent=part.agent,
+                earlier=self._take_earlier(permission),
             )
         except ToolError as error:
             if error.decision is not None:
@@ -153,6 +156,12 @@ class Asking:
         if decision.waited:
             self._changed()
         return decision
+
+    def _take_earlier(self, permission: str) -> list[Decision]:
+        """The decisions of this permission from before the person changed the arguments; each counts once."""
+        taken = [decision for decision in self._earlier if decision.permission == permission]
+        self._earlier = [decision for decision in self._earlier if decision.permission != permission]
+        return taken
 
     async def _permit(self, tool: Tool, arguments: dict[str, Any]) -> None:
         """Apply the rules on the tool's own id, whoever calls it.
@@ -226,8 +235,9 @@ class Asking:
     async def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
         """Have the call begin again with other arguments, in place of an answer to what it asks now.
 
-        It goes through the whole pipeline again: hooks see the new arguments, rules judge them, and what they do not
-        allow is asked for anew. A model is told of it with the result.
+        It goes through the whole pipeline again: hooks see the new arguments and rules judge them. The person who
+        submits them approves them, so only what another rule or permission asks for is a new request. A model is told
+        of it with the result.
 
         Args:
             request_id: the ask that waits.
@@ -254,6 +264,7 @@ class Asking:
     def _begin_again(self, revised: ArgumentsRevisedError) -> None:
         self.revised = True
         self._permitted = None
+        self._earlier = [d for d in self.part.decisions if d.permission not in NOT_OF_ARGUMENTS and d.reply is not None]
         self.ctx._report, self.ctx.proceeded = None, False
         self.part.state = Pending(renew_description(self.part.state.input, revised.arguments))
         self._changed()

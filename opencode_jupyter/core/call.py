@@ -126,7 +126,7 @@ class Call(Asking, Arriving):
         self.on_update = on_update
         self.signal = AbortSignal()
         self.asked = 0
-        self._permitted = None
+        self._permitted, self._earlier = None, []
         self.revised = False
         self.error: BaseException | None = None
         self.dry_run = dry_run

@@ -1,4 +1,4 @@
-"""A person changes a call's arguments while it asks: it begins again with them, through every stage."""
+"""A person changes a call's arguments before approval: it begins again with them, and that counts as approval."""
 
 from __future__ import annotations
 
@@ -40,25 +40,69 @@ async def revise(ws: Workspace, request: PermissionRequest, arguments: dict[str,
     return await ws.calls[request.tool["callID"]].revise(request.id, arguments, by="control")
 
 
-async def test_the_call_asks_anew_and_runs_with_the_new_arguments(tmp_path: Path) -> None:
+async def test_the_call_runs_with_the_new_arguments(tmp_path: Path) -> None:
     async with Workspace(tmp_path, RULES) as ws:
         ws.registry.register(greet)
         call = ws.start("greet", {"name": "Ada"})
         running = asyncio.ensure_future(call.run())
         [first] = await asked(ws)
         assert await revise(ws, first, {"name": "Grace", "times": 2})
-        async with asyncio.timeout(10):
-            while ws.permissions.pending()[:1] in ([], [first]):
-                await asyncio.sleep(0.005)
-        [second] = ws.permissions.pending()
-        assert (second.patterns, second.id != first.id) == (["Grace"], True)
-        ws.permissions.reply(second.id, "once")
         assert (await running).output == "hello Grace hello Grace"
         assert call.part.state.input == {"name": "Grace", "times": 2}
-        said = [(d.action, d.message) for d in call.part.decisions]
-        assert said == [("deny", "asked again with other arguments"), ("allow", None)]
-        assert decision_words(card_part(call.part)) == ["arguments changed by you", "allowed once by reply"]
+        said = [(d.action, d.reply, d.patterns) for d in call.part.decisions]
+        assert said == [("deny", "reject", ["Ada"]), ("allow", "once", ["Grace"])]
+        assert decision_words(card_part(call.part)) == ["arguments changed by you", "allowed once by you"]
+        assert list(ws.permissions.history) == call.part.decisions
         assert not await call.revise(first.id, {"name": "x"})  # decided long ago
+
+
+async def test_another_rule_asks_about_the_new_arguments(tmp_path: Path) -> None:
+    rules = {"permission": {"bash": {"*": "ask", "git *": "ask"}, "external_directory": "ask"}}
+    (tmp_path / "project").mkdir()
+    (tmp_path / "a.txt").write_text("one\n")
+    async with Workspace(tmp_path / "project", rules) as ws:
+        for command, permission in (("git --version", "bash"), (f"cat {tmp_path}/a.txt", "external_directory")):
+            running = asyncio.ensure_future(ws.call("bash", {"command": "echo one", "description": "d"}))
+            [first] = await asked(ws)
+            await revise(ws, first, {"command": command, "description": "d"})
+            async with asyncio.timeout(10):
+                while ws.permissions.pending()[:1] in ([], [first]):
+                    await asyncio.sleep(0.005)
+            [second] = ws.permissions.pending()
+            assert second.permission == permission
+            ws.permissions.reply(second.id, "once")
+            await running
+
+
+async def test_what_was_approved_before_the_change_is_not_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "a.txt").write_text("one\n")
+    rules = {"permission": {"bash": "ask", "external_directory": "ask"}}
+    async with Workspace(tmp_path / "project", rules) as ws:
+        running = asyncio.ensure_future(ws.call("bash", {"command": f"cat {tmp_path}/a.txt", "description": "d"}))
+        [outside] = await asked(ws)
+        assert outside.permission == "external_directory"
+        ws.permissions.reply(outside.id, "once")
+        async with asyncio.timeout(10):
+            while not ws.permissions.pending():
+                await asyncio.sleep(0.005)
+        [first] = ws.permissions.pending()
+        await revise(ws, first, {"command": f"cat -n {tmp_path}/a.txt", "description": "d"})
+        assert "1\tone" in (await running).output
+
+
+async def test_hooks_judge_the_new_arguments(tmp_path: Path) -> None:
+    def judge(request: dict[str, Any], output: dict[str, Any]) -> None:
+        output["status"] = "deny" if request["patterns"] == ["Grace"] else "ask"
+
+    async with Workspace(tmp_path, RULES) as ws:
+        ws.registry.register(greet)
+        ws.hooks.add("permission.ask", judge)
+        running = asyncio.ensure_future(ws.call("greet", {"name": "Ada"}))
+        [first] = await asked(ws)
+        await revise(ws, first, {"name": "Grace"})
+        with pytest.raises(ToolError):
+            await running
 
 
 async def test_a_refusal_in_the_same_words_is_a_refusal(tmp_path: Path) -> None:
@@ -79,10 +123,6 @@ async def test_a_model_hears_what_its_call_ran_with(tmp_path: Path) -> None:
         running = asyncio.ensure_future(call.run())
         [first] = await asked(ws)
         await revise(ws, first, {"command": "echo two", "description": "d"})
-        async with asyncio.timeout(10):
-            while ws.permissions.pending()[:1] in ([], [first]):
-                await asyncio.sleep(0.005)
-        ws.permissions.reply(ws.permissions.pending()[0].id, "once")
         output = (await running).output
         assert output.startswith("two\n")
         assert 'changed the arguments of this call before it ran; it ran with {"command": "echo two"' in output
@@ -115,12 +155,9 @@ async def test_other_asks_of_the_session_go_on_waiting(tmp_path: Path) -> None:
         both = asyncio.gather(*(ws.call("greet", {"name": name}) for name in ("Ada", "Grace")))
         first, second = await asked(ws, 2)
         await revise(ws, first, {"name": "Edsger"})
-        async with asyncio.timeout(10):
-            while [r.patterns for r in ws.permissions.pending()] != [["Grace"], ["Edsger"]]:
-                await asyncio.sleep(0.005)
-        assert ws.permissions.pending()[0] is second
-        for request in ws.permissions.pending():
-            ws.permissions.reply(request.id, "once")
+        await asyncio.sleep(0.05)
+        assert ws.permissions.pending() == [second]
+        ws.permissions.reply(second.id, "once")
         assert [r.output for r in await both] == ["hello Edsger", "hello Grace"]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ArgumentsRevisedError, ToolError
 from ..pending import Waiting
 from .request import Decision, PermissionRequest
+from .rules import Rule
 
 Answer = Literal["once", "always", "reject"]
 
@@ -42,6 +44,34 @@ def decision_of(entry: WaitingRequest, outcome: Outcome) -> Decision:
         session_id=request.session_id,
         request_id=request.id,
         revised=isinstance(outcome.error, ArgumentsRevisedError),
+    )
+
+
+def approved_by(earlier: Decision, request: PermissionRequest, besides: Sequence[Rule]) -> Decision | None:
+    """The approval of a request that a person gave before, in the same call; None if the request is another one.
+
+    Args:
+        earlier: how a request of the call ended: the person submitted other arguments instead of an answer, which
+            approves what the same rules ask for; or approved the very same.
+        request: what the call with the new arguments needs.
+        besides: the rules that decide its `also`.
+    """
+    if earlier.permission != request.permission:
+        return None
+    if earlier.revised:
+        if not all(rule.action == "allow" or rule in earlier.rules for rule in (*request.rules, *besides)):
+            return None
+    elif earlier.reply != "once" or not set(request.everything) <= set(earlier.patterns):
+        return None
+    return Decision(
+        permission=request.permission,
+        patterns=request.patterns,
+        action="allow",
+        rules=request.rules,
+        reply="once",
+        by=earlier.by,
+        time=now_ms(),
+        session_id=request.session_id,
     )
 
 

@@ -23,7 +23,7 @@ from ..errors import (
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
 from ..pending import UNHEARD
-from .outcome import Answer, Outcome, WaitingRequest, deciding, decision_of, now_ms, parse_reply
+from .outcome import Answer, Outcome, WaitingRequest, approved_by, deciding, decision_of, now_ms, parse_reply
 from .request import TOGETHER, Decision, PermissionRequest, Reply
 from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, doubted, evaluate, relevant
 
@@ -95,6 +95,7 @@ class PermissionService:
         tool: Mapping[str, str] | None = None,
         id: str | None = None,
         agent: str = "",
+        earlier: Sequence[Decision] = (),
     ) -> Decision:
         """Return when the call may go on. All patterns are judged first; at most one request is made for them.
 
@@ -110,6 +111,8 @@ class PermissionService:
             tool: ``{"messageID", "callID"}`` of the call.
             id: id for the request, ``per_...``; a new one if left out.
             agent: for whom the call runs.
+            earlier: decisions of the same call before a person changed its arguments. Who submits other arguments
+                approves them, so nothing is asked that no other rule asks for.
 
         Raises:
             PermissionDeniedError: a rule denies one of the patterns. Nothing was asked then.
@@ -153,6 +156,11 @@ class PermissionService:
             decided = await self._by_hooks(self.hooks, request)
             if decided is not None:
                 return decided
+        for decision in earlier:
+            approved = approved_by(decision, request, self.check(permission, besides, ruleset, path))
+            if approved is not None:
+                self.history.append(approved)
+                return approved
         return await self._wait(request)
 
     async def _by_hooks(self, hooks: Hooks, request: PermissionRequest) -> Decision | None:
