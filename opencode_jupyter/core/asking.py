@@ -186,12 +186,14 @@ class Asking:
         if tool.builtin or self._workspace.registry.get(name) is not tool:
             return
         rules = self.ruleset
-        action = self._workspace.permissions.check(name, ["*"], rules)[0].action
-        if tool.asks_itself:  # with patterns, perhaps: rules for some of them are for the tool's own request
-            naming = [rule for rule in rules if rule.permission != "*" and match(name, rule.permission)]
-            if action == "ask" or (naming and naming[-1].pattern != "*"):
-                return
-        if action != "allow":
+        permissions = self._workspace.permissions
+        deciding = permissions.check(name, ["*"], rules)[0]
+        naming = [r for r in (*rules, *permissions.approved) if r.permission != "*" and match(name, r.permission)]
+        if deciding.action == "ask" and (tool.asks_itself or not any(rule is deciding for rule in naming)):
+            return  # a rule for everything is for what the tool does, such as the calls that it makes
+        if tool.asks_itself and naming and naming[-1].pattern != "*":
+            return  # rules for some patterns are for the tool's own request
+        if deciding.action != "allow":
             self._permitted = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
 
     async def _question(self, questions: Sequence[Any]) -> Answers:

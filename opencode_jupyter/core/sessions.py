@@ -48,10 +48,10 @@ class Session:
     directory: str
     parent_id: str | None = None
     permission: list[Rule] = field(default_factory=list)
-    tool_rules: list[Rule] = field(default_factory=list)
     created: int = field(default_factory=now_ms)
     updated: int = field(default_factory=now_ms)
     recent: deque[Key] = field(default_factory=lambda: deque(maxlen=RECENT_CALLS))
+    tool_rules: list[Rule] = field(default_factory=list)
     message_id: str = ""
     agent: str = ""
     model: dict[str, str] | None = None

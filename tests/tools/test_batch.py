@@ -147,7 +147,7 @@ async def test_each_call_has_its_part_in_the_batchs_message(ws: Workspace) -> No
         assert (child.part.state.status == "completed") == row["success"]
     of = {child.part.id: [p["state"]["status"] for p in seen if p["id"] == child.part.id] for child in batch.children}
     first, unknown, last = (of[child.part.id] for child in batch.children)
-    assert first == last == ["pending", "pending", "running", "completed"]  # asked under its own id, and approved
+    assert first == last == ["pending", "running", "completed"]
     assert unknown == ["error"]
     assert ws.store is not None
     stored = {part["id"]: part for part in await ws.store.parts(batch.part.session_id)}
@@ -183,7 +183,7 @@ async def test_asks_are_each_calls_own(ws: Workspace, approver: Approver) -> Non
     assert [row["success"] for row in result.records or []] == [True, False, True]
     assert "rejected permission" in texts(result)[1]
     assert batch.children[1].part.outcome == "denied by you"
-    asked = {ask.patterns[0]: ask.tool["callID"] for ask in approver.named("asking")}
+    asked = {ask.patterns[0]: ask.tool["callID"] for ask in approver.asks}
     assert asked == {"yes": batch.children[0].part.call_id, "no": batch.children[1].part.call_id}
     assert batch.part.outcome == "completed"
 

@@ -11,6 +11,7 @@ from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.agent.scripted import ScriptedModel, call
 from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError
 from opencode_jupyter.core.permission import Rule
+from opencode_jupyter.core.sessions import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -153,3 +154,17 @@ async def test_a_loop_that_nobody_can_be_asked_about_fails_at_once(tmp_path: Pat
         with pytest.raises(PermissionRejectedError, match='"doom_loop": "allow"') as caught:
             await ws.call("mine", timeout=1)
         assert caught.value.decision is not None and caught.value.decision.permission == "doom_loop"
+
+
+async def test_a_rule_for_everything_leaves_asking_to_the_tool(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, {"permission": "ask"}, tmp_path / "data", approve=lambda request: "reject") as ws:
+        for made in (mine, silent, careful):
+            ws.registry.register(made)
+        assert (await ws.call("mine")).output == (await ws.call("silent")).output == "x"
+        with pytest.raises(PermissionRejectedError):
+            await ws.call("careful")
+
+
+def test_a_stored_session_keeps_its_times_and_has_no_tool_rules() -> None:
+    session = Session.from_wire(Session("ses_a", "title", "/", created=1, updated=2).to_wire())
+    assert (session.created, session.updated, session.tool_rules) == (1, 2, [])
