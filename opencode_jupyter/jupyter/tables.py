@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
+
+from ._kernel_compat import kernel_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -12,7 +16,11 @@ if TYPE_CHECKING:
 CELL_CHARS = 160
 """A longer value is cut in the text and HTML forms; `Table.records` keeps the whole."""
 TEXT_CHARS = 60
-"""The same for the text form, whose lines should fit a terminal."""
+"""The same for the text form."""
+TEXT_WIDTH = 80
+"""Characters of a line of the text form where no terminal says how many it has."""
+MIN_COLUMN = 3
+"""No column of the text form is made narrower to fit the line."""
 
 _RED, _AMBER = "#d6453a", "#a67200"  # readable on white and on black; JupyterLab's sanitizer drops var()
 _ACTION_COLOURS = {"deny": _RED, "ask": _AMBER}
@@ -27,7 +35,8 @@ class Table:
         title: a line above.
         notes: lines below.
         empty: what to say when there is no row.
-        whole: cut no value; for tables whose values are advice, read once.
+        whole: cut no value; for tables whose values are advice, read once. The text form wraps them.
+        display: the rows as people read them (units, local times), where they differ from `records`.
 
     Attributes:
         records: the rows, as given.
@@ -42,8 +51,10 @@ class Table:
         notes: Sequence[str] = (),
         empty: str = "nothing yet",
         whole: bool = False,
+        display: Sequence[dict[str, Any]] | None = None,
     ) -> None:
         self.records = list(records)
+        self._rows = self.records if display is None else list(display)
         self.columns = list(columns) if columns is not None else list(dict.fromkeys(k for row in records for k in row))
         self.title = title
         self.notes = list(notes)
@@ -73,17 +84,17 @@ class Table:
         return self.records[index]
 
     def __repr__(self) -> str:
-        lines = [self.title] if self.title else []
-        if not self.records:
-            lines.append(self.empty)
-        else:
+        width = text_width()
+        lines = wrap_line(self.title, width) if self.title else []
+        if self.records:
             limit = None if self.whole else TEXT_CHARS
-            rows = [self.columns, *([cell(row.get(c), limit) for c in self.columns] for row in self.records)]
-            widest = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
-            widths = [min(width, TEXT_CHARS) for width in widest]  # a value that is not cut stands out of its column
-            pairs = (zip(row, widths, strict=True) for row in rows)
-            lines.extend("  ".join(text.ljust(width) for text, width in pair).rstrip() for pair in pairs)
-        return "\n".join([*lines, *self.notes])
+            rows = [self.columns, *([cell(row.get(c), limit) for c in self.columns] for row in self._rows)]
+            lines += _text_rows(rows, width, wrap=self.whole)
+        else:
+            lines += wrap_line(self.empty, width)
+        for note in self.notes:
+            lines += wrap_line(note, width)
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         parts = [f"<div><b>{escape(self.title)}</b></div>"] if self.title else []
@@ -92,7 +103,7 @@ class Table:
         else:
             head = "".join(f'<th style="text-align:left">{escape(c)}</th>' for c in self.columns)
             limit = None if self.whole else CELL_CHARS
-            lines = ("".join(_td(c, cell(row.get(c), limit)) for c in self.columns) for row in self.records)
+            lines = ("".join(_td(c, cell(row.get(c), limit)) for c in self.columns) for row in self._rows)
             body = "".join(f"<tr>{line}</tr>" for line in lines)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
@@ -129,6 +140,44 @@ def cell(value: Any, limit: int | None = CELL_CHARS) -> str:
         value = ", ".join(str(item) for item in value)
     text = " ".join(str(value).split())
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def text_width() -> int:
+    """Characters that a line of text may have: the terminal's width in a terminal, else `TEXT_WIDTH`."""
+    from IPython import get_ipython
+
+    shell = get_ipython()  # type: ignore[no-untyped-call]
+    if shell is None or kernel_of(shell) is not None:
+        return TEXT_WIDTH
+    return shutil.get_terminal_size((TEXT_WIDTH, 24)).columns
+
+
+def wrap_line(text: str, width: int) -> list[str]:
+    """A text as lines of at most `width` characters; its own line breaks stay."""
+    lines = []
+    for line in text.split("\n"):
+        options = {"subsequent_indent": "  ", "break_on_hyphens": False, "break_long_words": False}
+        lines += textwrap.wrap(line, width, **options) if len(line) > width else [line]
+    return lines
+
+
+def _text_rows(rows: list[list[str]], width: int, *, wrap: bool) -> list[str]:
+    """Aligned lines; what does not fit its column is cut, or wrapped."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    available = width - 2 * (len(widths) - 1)
+    while sum(widths) > available and max(widths) > MIN_COLUMN:
+        widths[widths.index(max(widths))] -= 1
+    lines = []
+    for row in rows:
+        pairs = list(zip(row, widths, strict=True))
+        if wrap:
+            columns = [textwrap.wrap(text, size, break_on_hyphens=False) or [""] for text, size in pairs]
+        else:
+            columns = [[cell(text, size)] for text, size in pairs]
+        for number in range(max(map(len, columns))):
+            parts = [column[number] if number < len(column) else "" for column in columns]
+            lines.append("  ".join(part.ljust(size) for part, size in zip(parts, widths, strict=True)).rstrip())
+    return lines
 
 
 def _td(column: str, text: str) -> str:
