@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -251,22 +252,41 @@ def read_parts(
     return parts
 
 
-def read_calls(connection: sqlite3.Connection, limit: int) -> list[dict[str, Any]]:
-    """The newest calls, newest first, one flat row each."""
+def read_calls(
+    connection: sqlite3.Connection,
+    limit: int,
+    writer: Writer | None = None,
+    folder: str | None = None,
+    label: Callable[[dict[str, Any]], str] | None = None,
+) -> list[dict[str, Any]]:
+    """The newest calls, newest first, one flat row each; see `Store.calls`."""
+    conditions, parameters = ["p.tool IS NOT NULL"], list[Any]()
+    if writer is not None:
+        conditions.append("p.pid = ? AND p.host = ? AND p.process_started = ?")
+        parameters += [writer.pid, writer.host, writer.started]
+    if folder is not None:
+        conditions.append("(s.directory = ? OR substr(s.directory, 1, ?) = ?)")
+        below = folder.rstrip("/\\") + os.sep
+        parameters += [folder, len(below), below]
     rows = connection.execute(
-        'SELECT id, coalesce(start, written), tool, title, status, outcome, start, "end", waited, agent, "by", '
-        "session_id, CASE WHEN coalesce(title, '') = '' THEN data END FROM parts WHERE tool IS NOT NULL "
-        "ORDER BY rowid DESC LIMIT ?",
-        (limit,),
+        'SELECT p.id, coalesce(p.start, p.written), p.tool, p.title, p.status, p.outcome, p.start, p."end", '  # noqa: S608
+        'p.waited, p.agent, p."by", p.session_id, '
+        "CASE WHEN ? OR coalesce(p.title, '') = '' THEN p.data END "
+        f"FROM parts p LEFT JOIN sessions s ON s.id = p.session_id WHERE {' AND '.join(conditions)} "
+        "ORDER BY p.rowid DESC LIMIT ?",
+        (label is not None, *parameters, limit),
     )
     calls = []
     for part_id, at, tool, title, state, outcome, start, end, waited, agent, by, session, data in rows:
-        given = json.loads(data).get("state", {}).get("input") if data else None
+        part = json.loads(data) if data else {}
+        given = part.get("state", {}).get("input")
         calls.append(
             {
                 "time": at,
                 "tool": tool,
-                "title": title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
+                "title": label(part)
+                if label is not None
+                else title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
                 "state": state,
                 "outcome": outcome,
                 "seconds": None if start is None or end is None else (end - start) / 1000,

@@ -157,14 +157,28 @@ class Store:
         """
         return await self._ask(lambda c: rows.read_parts(c, session_id, message_id, limit))
 
-    async def calls(self, limit: int = 50) -> list[dict[str, Any]]:
+    async def calls(
+        self,
+        limit: int = 50,
+        *,
+        own: bool = False,
+        folder: str | None = None,
+        label: Callable[[dict[str, Any]], str] | None = None,
+    ) -> list[dict[str, Any]]:
         """The newest tool calls, newest first.
+
+        Args:
+            limit: most calls.
+            own: only those of this process.
+            folder: only those of sessions in this folder or below it.
+            label: makes a call's title from its part in wire form; runs on the store's thread.
 
         Returns:
             Rows with time (Unix ms), tool, title, state, outcome, seconds (None until it has ended),
             waited (seconds), agent, by, session, id.
         """
-        return await self._ask(lambda c: rows.read_calls(c, limit))
+        writer = this_process() if own else None
+        return await self._ask(lambda c: rows.read_calls(c, limit, writer, folder, label))
 
     async def own_calls(self, since: int = 0, limit: int = 5_000) -> dict[str, Any]:
         """The calls of this process from a place on (`_store_calls.read_own_calls`)."""

@@ -35,6 +35,7 @@ PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "exte
 MAX_PATHS = 500
 """Entries of a folder that are offered."""
 _TOOLS_OPTIONS = {
+    "history": ("--project", "--all"),
     "undo": ("--force",),
     "clean": ("--days", "--all"),
     "trust": ("--all", "--list", "--revoke"),

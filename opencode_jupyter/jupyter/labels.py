@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..core.messages import part_from_wire
 from ..core.state import Completed, Pending, Running, ToolPart
 
 CHARS = 120
@@ -34,6 +35,16 @@ def label_of(part: ToolPart) -> str:
         if isinstance(value, (str, int, float)) and str(value).strip():
             return first_line(value)
     return _held(given)
+
+
+def label_of_wire(wire: dict[str, Any]) -> str:
+    """The label of a stored call, from its part in wire form; any release may have written it."""
+    try:
+        return label_of(part_from_wire(wire))  # type: ignore[arg-type]  # only tool parts are asked for
+    except (KeyError, TypeError, ValueError, AttributeError):
+        state = wire.get("state")
+        given = state.get("input") if isinstance(state, dict) else None
+        return label_for(str(wire.get("tool")), given if isinstance(given, dict) else {})
 
 
 def label_for(tool: str, given: dict[str, Any]) -> str:

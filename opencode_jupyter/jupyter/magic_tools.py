@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from .arguments_words import words
 from .help import tool_list
+from .history import display_row, read_history
 from .preparing import ready_all
 from .tables import Table
 
@@ -26,11 +28,11 @@ HISTORY = 20
 """Calls that ``%tools history`` shows if it is not told how many."""
 DAYS = 7.0
 """Days that a spill file is kept."""
-_COLUMNS = ("time", "tool", "title", "state", "outcome", "seconds", "waited", "agent", "by")
+_COLUMNS = ("time", "tool", "title", "state", "took", "by")
 
 USAGE = (
     "%tools [list]                    the tools, and what a call of each would meet now",
-    "%tools history [N]               the last calls; .df and .records for more",
+    "%tools history [N]               the last calls of this kernel (--project, --all)",
     "%tools doctor                    what works here and what does not",
     "%tools undo [N] [--force]        take back the last file changes",
     "%tools clean [--days N] [--all]  delete old files of cut outputs",
@@ -75,17 +77,28 @@ def unknown(magic: str, command: str, known: Any) -> InvalidArgumentsError:
 
 
 def history(notebook: Notebook, rest: list[str]) -> Table:
-    """``%tools history [N]``."""
-    limit = count_of("%tools history", rest, HISTORY)
-    store = notebook.workspace.store
+    """``%tools history [N] [--project | --all]``: the last calls, the newest last."""
+    scopes = [word for word in rest if word in ("--project", "--all")]
+    numbers = [word for word in rest if word not in scopes]
+    if len(set(scopes)) > 1 or any(word.startswith("-") for word in numbers):
+        raise InvalidArgumentsError(f"%tools history takes a number, and --project or --all, not {' '.join(rest)}.")
+    limit = count_of("%tools history", numbers, HISTORY)
+    workspace, scope = notebook.workspace, scopes[0] if scopes else ""
+    store = workspace.store
     if store is None:
         raise ToolError("This workspace keeps no history (it was opened without a store).")
-    rows = notebook.on_engine(store.calls, limit)
-    for row in rows:
-        row["time"] = datetime.fromtimestamp(row["time"] / 1000).replace(microsecond=0)  # noqa: DTZ006 - the user's own
+    folder = str(workspace.worktree if workspace.worktree != Path(workspace.worktree.anchor) else workspace.directory)
+    of_folder = folder if scope == "--project" else None
+    records = notebook.on_engine(partial(read_history, store, limit, own=not scope, folder=of_folder))
+    columns = (*_COLUMNS, "folder") if scope == "--all" else _COLUMNS
+    title, empty = {
+        "": ("", "No call in this kernel yet. %tools history --project shows those of the whole project."),
+        "--project": (f"Calls in {folder}", f"No call in {folder} yet."),
+        "--all": ("Calls of all projects", "No call yet."),
+    }[scope]
     problem = getattr(store, "problem", None)
     notes = [f"The history is kept in memory only: {problem}"] if problem else []
-    return Table(rows, _COLUMNS, notes=notes, empty="No call yet.")
+    return Table(records, columns, title=title, notes=notes, empty=empty, display=[display_row(r) for r in records])
 
 
 def doctor(notebook: Notebook, rest: list[str]) -> Table:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,21 @@ from opencode_jupyter import (
     UnknownToolError,
 )
 from opencode_jupyter.core.permission.modes import mode_of
+from opencode_jupyter.jupyter.history import human_seconds
 from tests.support.shells import Shell, shell
 
+OTHER_KERNEL = """
+import asyncio, os, sys
+from opencode_jupyter import Workspace
+
+async def main() -> None:
+    for folder in sys.argv[1:]:
+        async with Workspace(folder, approve=lambda request: "once") as ws:
+            description = f"In {os.path.basename(folder)}"
+            await ws.call("bash", {"command": "echo hi", "description": description})
+
+asyncio.run(main())
+"""
 CARD = "application/vnd.opencode.toolpart.v1+json"
 
 
@@ -159,9 +175,53 @@ def test_history_has_rows_and_a_frame(ip: Shell) -> None:
     ip.run("%tool -q read a.txt")
     ip.run("%tool -q grep TODO")
     table = ip.run("%tools history 5")
-    assert [row["tool"] for row in table] == ["grep", "read"]
+    assert [row["tool"] for row in table] == ["read", "grep"]  # the newest last
     assert list(table.df["state"]) == ["completed", "completed"]
-    assert len(ip.run("%tools history 1")) == 1
+    assert [row["tool"] for row in ip.run("%tools history 1")] == ["grep"]
+
+
+def test_history_reads_like_a_list_and_keeps_raw_values(ip: Shell) -> None:
+    ip.run("%tool -q read a.txt")
+    ip.run("%permissions deny bash 'rm *'")
+    for line in ("bash rm a.txt", "read limit=1 nowhere.txt", "--timeout 0.3 bash sleep 60"):
+        with pytest.raises(ToolError):
+            ip.run(f"%tool -q {line}")
+    ip.run("%%tool python\nx = 1\nx")
+    table = ip.run("%tools history")
+    text = repr(table)
+    assert [row["state"] for row in table] == ["completed", "denied", "failed", "timed out", "completed"]
+    assert table.columns == ["time", "tool", "title", "state", "took", "by"]
+    assert "e-0" not in text
+    assert "{" not in text
+    assert [row["title"] for row in table] == ["a.txt", "rm a.txt", "nowhere.txt", "sleep 60", "x = 1"]
+    assert re.search(r"bash +sleep 60 +timed out +0\.\d s +you", text)
+    assert {row["status"] for row in table} == {"completed", "error"}
+    assert {type(row["waited"]) for row in table} == {float}
+    assert ip.run("%tools history 2 --project").records == table.records[-2:]
+
+
+def test_history_is_of_this_kernel_unless_it_is_asked_for_more(ip: Shell, tmp_path: Path) -> None:
+    ip.run("%tool -q read a.txt")
+    other = tmp_path / "other"
+    other.mkdir()
+    script = tmp_path / "other.py"
+    script.write_text(OTHER_KERNEL)
+    subprocess.run([sys.executable, str(script), str(Path.cwd()), str(other)], check=True, timeout=60)
+    assert [row["title"] for row in ip.run("%tools history")] == ["a.txt"]
+    assert [row["title"] for row in ip.run("%tools history --project")] == ["a.txt", "In work"]
+    table = ip.run("%tools history --all")
+    assert [row["title"] for row in table] == ["a.txt", "In work", "In other"]
+    assert str(other) in table._repr_html_()
+    for line in ("--everything", "--project --all", "3 4"):
+        with pytest.raises(InvalidArgumentsError):
+            ip.run(f"%tools history {line}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0000296, "0 ms"), (0.31, "0.3 s"), (12.2, "12 s"), (125, "2 min 5 s"), (3900, "1 h 5 min")]
+)
+def test_human_seconds(seconds: float, text: str) -> None:
+    assert human_seconds(seconds) == text
 
 
 def test_undo_says_what_it_took_back(ip: Shell) -> None:
