@@ -90,6 +90,8 @@ class PromptChannel:
             self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, self._text(ask)))
         elif ask.card.waiter is waiter:
             nothing = _nothing(ask)
+            ask.card.before_prompt()
+            waiter.serve_all()  # what was printed so far comes before the request
             try:
                 answer = input(self._text(ask))
             except EOFError:

@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from ..core import defining
-from . import _kernel_compat, magics, matcher
+from . import _kernel_compat, magics, matcher, terminal
 from .awaiting import await_magics
 from .loaded import Loaded, hold, loaded, release
 
@@ -32,6 +32,8 @@ def load(shell: Any) -> None:
     kernel = _kernel_compat.kernel_of(shell)
     if kernel is not None and _kernel_compat.can_await(kernel):
         shell.input_transformers_post.append(await_magics)
+    if kernel is None:
+        terminal.install_display_hook(shell)
     defining.listeners.append(state.on_define)
     if state.built is not None:
         _ = state.notebook  # lays the routes again
@@ -49,6 +51,7 @@ def unload(shell: Any) -> None:
         shell.input_transformers_post.remove(await_magics)
     if state.on_define in defining.listeners:
         defining.listeners.remove(state.on_define)
+    terminal.remove_display_hook(shell)
     matcher.uninstall(shell)
     magics.unregister(shell)
     state.rest()

@@ -106,6 +106,9 @@ class LiveDisplay:
         """A page has drawn the widget, `late` if it may have missed updates; on any thread."""
         raise NotImplementedError
 
+    def before_prompt(self) -> None:
+        """A terminal is about to ask: what was printed must end with a line break."""
+
     # ------------------------------------------------------------------ on the engine's thread
 
     def begin(self) -> None:

@@ -285,6 +285,8 @@ class Notebook:
         shows_cards = self.kernel is not None and self.settings.cards and self._card_attended(card)
         card.can_live = shows_cards and widgets_possible()
         in_console = self._stdin[card.key] and _kernel_compat.has_no_cell(self.kernel)
+        if in_console and not self.broker.heard_ever and kernel_id(self.kernel).isdigit():
+            card.can_live = False  # a console's own kernel, which it names by its process: it draws no widgets
         card.is_unseen = lambda: in_console and not self.broker.heard_ever
         self._cards[card.key] = card
         self.broker.attach(card)

@@ -1,30 +1,48 @@
-"""A call's result as a cell's value: it has shown its card already, so the cell's own echo stays silent."""
+"""A call's result as a cell's value: its card is on display already, so the cell's own echo stays silent."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from ..core.result import ToolResult
-from ._show import show_bundle
+from ._show import Bundle, show_bundle
 
 
-@dataclass(repr=False)
-class CellResult(ToolResult):
-    """A `ToolResult` that a magic returned.
+class CellValue:
+    """What a magic returned.
 
     As the last value of the cell that made it, it displays nothing (the card is there); later it displays its card.
     """
 
-    tool: str = ""
-    cell: int = -1
-    bundle: tuple[dict[str, Any], dict[str, Any]] = field(default_factory=lambda: ({}, {}))
+    cell: int
+    bundle: Bundle
 
-    def __await__(self) -> Generator[Any, None, CellResult]:
-        """Give the result itself, so that ``await run_line_magic("tool", ...)`` works where the magic has blocked."""
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Give the value itself, so that ``await run_line_magic("tool", ...)`` works where the magic has blocked."""
         yield from ()
         return self
+
+    def is_displayed_by_cell(self) -> bool:
+        """Whether the cell that runs now has displayed its card."""
+        from IPython import get_ipython
+
+        shell = get_ipython()  # type: ignore[no-untyped-call]
+        return shell is not None and shell.execution_count == self.cell
+
+    def _ipython_display_(self) -> None:
+        if not self.is_displayed_by_cell():
+            show_bundle(self.bundle if self.bundle[0] else ({"text/plain": repr(self)}, {}))
+
+
+@dataclass(repr=False)
+class CellResult(CellValue, ToolResult):
+    """A `ToolResult` that a magic returned."""
+
+    tool: str = ""
+    cell: int = -1
+    bundle: Bundle = field(default_factory=lambda: ({}, {}))
 
     def __repr__(self) -> str:
         size = f"{self.output.count(chr(10)) + 1} lines" if self.output else "no output"
@@ -33,11 +51,3 @@ class CellResult(ToolResult):
             rows = f", {len(self.records)} records"
         cut = ", cut" if self.truncated else ""
         return f"<{self.tool} result: {self.title or 'untitled'} ({size}{rows}{cut})>"
-
-    def _ipython_display_(self) -> None:
-        from IPython import get_ipython
-
-        shell = get_ipython()
-        if shell is not None and shell.execution_count == self.cell:
-            return
-        show_bundle(self.bundle if self.bundle[0] else ({"text/plain": repr(self)}, {}))

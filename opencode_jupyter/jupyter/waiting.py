@@ -137,7 +137,7 @@ class Waiter:
         finally:
             timer.cancel()
         bell.clear()
-        self._serve_all()
+        self.serve_all()
         if self._on_beat is not None:
             self._on_beat()
 
@@ -149,7 +149,8 @@ class Waiter:
         if item is not None:
             self._run(*item)
 
-    def _serve_all(self) -> None:
+    def serve_all(self) -> None:
+        """Run what was submitted. On the waiting thread."""
         while True:
             try:
                 item = self._jobs.get_nowait()
@@ -162,7 +163,7 @@ class Waiter:
         """Serve what is left; what comes later is told that nobody waits."""
         with self._lock:
             self._over = True
-        self._serve_all()
+        self.serve_all()
 
     @staticmethod
     def _run(fn: Callable[[], Any], future: concurrent.futures.Future[Any]) -> None:

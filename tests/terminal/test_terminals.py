@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -92,6 +93,7 @@ def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -
 def test_the_result_of_a_slow_call_is_shown(program: str, environment: dict[str, str], tmp_path: Path) -> None:
     """A front end without widgets passes over what replaces a display."""
     with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
+        child.logfile_read = log = io.StringIO()
         child.sendline("%tool bash sleep 0.6; echo $((40 + 2))x")
         child.expect(r"completed, [0-9.]+ s\)\r?\n42x")
         child.expect(r"In \[3\]: ")
@@ -100,6 +102,20 @@ def test_the_result_of_a_slow_call_is_shown(program: str, environment: dict[str,
         child.sendline("1")
         child.expect("A=1")
         child.expect(r"In \[4\]: ")
+        child.sendline("_.title")
+        child.expect(r"Out\[4\]: '\.env'")  # the value is kept, though there is no Out[3]
+        child.expect(r"In \[5\]: ")
+        child.sendline("r = await get_ipython().run_line_magic('tool', 'read .env')")
+        child.expect("why] > ")
+        child.sendline("1")
+        child.expect(r"In \[6\]: ")
+        child.sendline("await get_ipython().run_line_magic('tool', 'bash echo by await')")
+        child.expect(r"\r?\nby await")
+        child.expect(r"In \[7\]: ")
+        shown = log.getvalue()
+        assert "No such comm" not in shown
+        assert re.findall(r"Out\[\d+\]", shown) == ["Out[4]"]
+        assert shown.count("42x") == 1
 
 
 def test_interrupt_at_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:

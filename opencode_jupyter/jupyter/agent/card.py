@@ -106,6 +106,11 @@ class RunCard(LiveDisplay):
             if timer is not None:
                 timer.cancel()
 
+    def before_prompt(self) -> None:
+        """A terminal is about to ask: the model's text ends its line."""
+        if self._printer is not None:
+            self._printer.end()
+
     def _on_change(self, run: Run, kind: str, thing: Any) -> None:
         self.items.on_change(run, kind, thing)
         if self._printer is not None:

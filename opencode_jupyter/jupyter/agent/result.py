@@ -1,4 +1,4 @@
-"""The answer as a cell's value: its card has been shown already, so the cell's own echo stays silent."""
+"""The answer as a cell's value: its card is on display already, so the cell's own echo stays silent."""
 
 from __future__ import annotations
 
@@ -6,29 +6,19 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from ...agent.answer import Answer
-from .._show import Bundle, show_bundle
+from .._show import Bundle
+from ..result import CellValue
 
 if TYPE_CHECKING:
     from .card import RunCard
 
 
 @dataclass(repr=False)
-class CellAnswer(Answer):
-    """An `Answer` that ``%%agent`` gave.
-
-    As the last value of the cell that made it, it displays nothing (the card is there); later it displays its card.
-    """
+class CellAnswer(CellValue, Answer):
+    """An `Answer` that ``%%agent`` gave."""
 
     cell: int = -1
     bundle: Bundle = field(default_factory=lambda: ({}, {}))
-
-    def _ipython_display_(self) -> None:
-        from IPython import get_ipython
-
-        shell = get_ipython()
-        if shell is not None and shell.execution_count == self.cell:
-            return
-        show_bundle(self.bundle if self.bundle[0] else ({"text/plain": repr(self)}, {}))
 
 
 def cell_answer(answer: Answer, card: RunCard, cell: int) -> CellAnswer:
