@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -70,6 +71,31 @@ def allows_stdin(kernel: Any) -> bool:
     (jupyter-server-documents).
     """
     return bool(getattr(kernel, "_allow_stdin", False))
+
+
+_closed_comms: deque[str] = deque(maxlen=1000)
+
+
+class _LateMessages(logging.Filter):
+    """Drops the warning about a message for a comm that we closed: front ends answer after a card has settled."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is logged."""
+        is_late = record.msg == "No such comm: %s" and isinstance(record.args, tuple) and bool(record.args)
+        return not (is_late and record.args and next(iter(record.args)) in _closed_comms)
+
+
+_LATE_MESSAGES = _LateMessages()
+
+
+def expect_late_messages(*comm_ids: str) -> None:
+    """Have no warning logged when a front end answers on these comms, which are closed now.
+
+    JupyterLab reports that it has drawn a card, and qtconsole closes every comm; a busy kernel reads both when the
+    cell is over.
+    """
+    _closed_comms.extend(comm_ids)
+    logging.getLogger("Comm").addFilter(_LATE_MESSAGES)  # a second time does nothing
 
 
 def has_no_cell(kernel: Any) -> bool:

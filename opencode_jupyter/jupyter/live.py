@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ._kernel_compat import expect_late_messages
 from ._show import Bundle, show_bundle, show_object
 from .view_asks import AskView
 from .waiting import interrupts_held
@@ -194,6 +195,7 @@ class LiveDisplay:
         finally:
             if widget is not None:
                 layout = widget.layout  # a widget of its own, which nobody else would close
+                expect_late_messages(widget.model_id or "", layout.model_id or "")
                 widget.close()
                 layout.close()
 

@@ -455,6 +455,7 @@ def start(
     python: Path | None = None,
     cwd: Path | None = None,
     env: dict[str, str] | None = None,
+    connection_file: Path | None = None,
 ) -> Iterator[Kernel]:
     """A fresh kernel; shut down, and killed if need be, at the end.
 
@@ -463,12 +464,15 @@ def start(
         python: the Python of another environment, such as `lab()`.
         cwd: its working folder.
         env: added to the environment; the checkout is on its path.
+        connection_file: whose name tells what started the kernel; a temporary one if left out.
     """
     manager = _Manager()
     if python is not None:
         manager.python = str(python)
     elif version is not None:
         manager.python = str(environment(version))
+    if connection_file is not None:
+        manager.connection_file = str(connection_file)
     paths = [str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]
     manager.start_kernel(
         cwd=str(cwd or Path.cwd()),
