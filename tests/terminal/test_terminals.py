@@ -190,14 +190,14 @@ def test_questions(program: str, environment: dict[str, str], tmp_path: Path) ->
         child.sendline("r = %tool question --from q")
         child.expect(r"empty: dismiss\) > ")
         child.sendline("")
-        child.expect("QuestionRejectedError: The user dismissed this question")
+        child.expect("QuestionRejectedError: You dismissed this question")
         child.expect(r"In \[8\]: ")
         if program == "ipython":
             child.sendline("r = %tool question --from q")
             child.expect(r"empty: dismiss\) > ")
             time.sleep(0.3)  # readline misses an interrupt in the moment between its prompt and its reading
             child.sendintr()
-            child.expect("QuestionRejectedError: The user dismissed this question")
+            child.expect("QuestionRejectedError: You dismissed this question")
             child.expect(r"In \[9\]: ")
         child.sendline("6 * 7")
         child.expect("42")
