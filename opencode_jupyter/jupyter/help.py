@@ -14,7 +14,7 @@ from ..core.permission import EDIT_TOOLS
 from ..core.tool import ToolGroup
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
-from .tables import Table, cell
+from .tables import Table, cell, text_width, wrap_line
 
 if TYPE_CHECKING:
     from ..core.call import By
@@ -46,7 +46,6 @@ EFFECTS = {"allow": "runs", "ask": "asks", "deny": "denied"}
 """What a rule does with a call."""
 UNAVAILABLE = "unavailable"
 OWN, MCP = "your own", "MCP servers"
-TEXT_COLUMNS = 80
 NAME_CHARS = 24
 """A longer name of a tool is cut in the text form."""
 HINT = "%tool NAME ... calls a tool, %tool NAME? shows its arguments. See also %tools and %permissions."
@@ -129,13 +128,14 @@ class ToolHelp:
 
 
 class ToolTable(Table):
-    """The tools under the headings of their groups; the text form fits 80 columns."""
+    """The tools under the headings of their groups; the text form fits the terminal."""
 
     def __repr__(self) -> str:
         names = max((len(row["tool"]) for row in self.records), default=0)
         calls = max((len(row["calls"]) for row in self.records), default=0)
         names = min(names, NAME_CHARS)
-        room = TEXT_COLUMNS - names - calls - 6
+        width = text_width()
+        room = max(width - names - calls - 6, 1)
         lines = [] if self.records else [self.empty]
         for group, rows in self._groups():
             lines += ["", group] if lines else [group]
@@ -143,10 +143,10 @@ class ToolTable(Table):
                 start = f"  {cell(row['tool'], names):<{names}}  "
                 if row["now"] == UNAVAILABLE:
                     reason = f"{UNAVAILABLE}: {row['by']}"
-                    lines += wrap(reason, TEXT_COLUMNS, initial_indent=start, subsequent_indent=" " * len(start))
+                    lines += wrap(reason, width, initial_indent=start, subsequent_indent=" " * len(start))
                 else:
                     lines.append(f"{start}{cell(row['description'], room):<{room}}  {row['calls']}".rstrip())
-        notes = [line for note in self.notes for line in wrap(note, TEXT_COLUMNS, replace_whitespace=False) or [""]]
+        notes = [line for note in self.notes for line in wrap_line(note, width)]
         return "\n".join([*lines, "", *notes])
 
     def _repr_html_(self) -> str:
