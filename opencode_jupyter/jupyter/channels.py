@@ -88,7 +88,7 @@ class PromptChannel:
         ask = self._queue[0]
         if self._kernel is not None:
             self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, self._text(ask)))
-        elif ask.card.waiter is waiter:
+        elif waiter is not None and ask.card.waiter is waiter:
             nothing = _nothing(ask)
             ask.card.before_prompt()
             waiter.serve_all()  # what was printed so far comes before the request

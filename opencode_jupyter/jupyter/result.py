@@ -28,7 +28,7 @@ class CellValue:
         """Whether the cell that runs now has displayed its card."""
         from IPython import get_ipython
 
-        shell = get_ipython()  # type: ignore[no-untyped-call]
+        shell = get_ipython()
         return shell is not None and shell.execution_count == self.cell
 
     def _ipython_display_(self) -> None:

@@ -146,7 +146,7 @@ def text_width() -> int:
     """Characters that a line of text may have: the terminal's width in a terminal, else `TEXT_WIDTH`."""
     from IPython import get_ipython
 
-    shell = get_ipython()  # type: ignore[no-untyped-call]
+    shell = get_ipython()
     if shell is None or kernel_of(shell) is not None:
         return TEXT_WIDTH
     return shutil.get_terminal_size((TEXT_WIDTH, 24)).columns
@@ -154,10 +154,10 @@ def text_width() -> int:
 
 def wrap_line(text: str, width: int) -> list[str]:
     """A text as lines of at most `width` characters; its own line breaks stay."""
+    wrapper = textwrap.TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
     lines = []
     for line in text.split("\n"):
-        options = {"subsequent_indent": "  ", "break_on_hyphens": False, "break_long_words": False}
-        lines += textwrap.wrap(line, width, **options) if len(line) > width else [line]
+        lines += wrapper.wrap(line) if len(line) > width else [line]
     return lines
 
 
