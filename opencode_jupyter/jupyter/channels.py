@@ -26,6 +26,7 @@ from .view_asks import code_of
 
 if TYPE_CHECKING:
     from .approvals import Ask, Broker
+    from .waiting import Waiter
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
 """Environment variable: ``deny`` (default) or ``allow`` when nobody is there to ask."""
@@ -71,7 +72,7 @@ class PromptChannel:
         self._tries.pop(ask.id, None)
         self._dialogs.pop(ask.id, None)
 
-    def beat(self, waiter: Any) -> None:
+    def beat(self, waiter: Waiter | None) -> None:
         """Look for an answer, or put the next question. Called on the waiting thread."""
         if self._active is not None:
             ask, prompt = self._active
