@@ -58,10 +58,33 @@ def executed(notebook: Path, own_folders: Path) -> Any:
     shutil.copytree(SCRIPTS, own_folders / "scripts", dirs_exist_ok=True)
     before = set((own_folders / "tmp").iterdir())
     content = nbformat.read(notebook, as_version=4)
+    count = len(content.cells)
+    content.cells += [nbformat.v4.new_code_cell(source) for source in afterwards(content, notebook.stem)]
     where = {"metadata": {"path": str(own_folders)}}
     done = NotebookClient(content, timeout=TIMEOUT, kernel_name=KERNEL, resources=where).execute()
+    done.metadata["afterwards"] = "\n".join(text(cell) for cell in done.cells[count:])
+    del done.cells[count:]
     done.metadata["left"] = [str(one) for one in set((own_folders / "tmp").iterdir()) - before]
     return done
+
+
+def afterwards(content: Any, stem: str) -> list[str]:
+    """What a reader does after Run All: the exercise's solution, or another request to a model."""
+    if stem == "03-agents":
+        return ["%%agent -m scripted:../lesson.yaml --new\nCount the lines of readings.txt"]
+    if stem == "04-teaching":
+        return [
+            cell.source.split("```python\n")[1].split("```")[0] for cell in content.cells if "A solution" in cell.source
+        ]
+    return []
+
+
+def text(cell: Any) -> str:
+    """Everything in a cell's outputs as text, errors included."""
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue", "")
+        for output in cell.outputs
+    )
 
 
 def outputs(content: Any) -> list[Any]:
@@ -184,6 +207,14 @@ def test_the_teaching_notebook_shows_what_it_promises(executed: Any, notebook: P
     ):
         assert promised in text, promised
     assert executed.metadata["left"] == []
+
+
+def test_readers_can_go_on_after_run_all(executed: Any, notebook: Path) -> None:
+    answers = {
+        "03-agents": "readings.txt has 4 lines.",
+        "04-teaching": "edited and checked: yes\nsays that it was refused: yes",
+    }
+    assert answers.get(notebook.stem, "") in executed.metadata["afterwards"]
 
 
 class Text(HTMLParser):
