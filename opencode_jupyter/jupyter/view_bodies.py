@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,8 @@ def _total(state: Completed) -> int:
 
 
 def _value(name: str, value: Any, base: Path | None) -> str:
+    if isinstance(value, datetime):
+        return f"{value.astimezone():%Y-%m-%d %H:%M}"
     if name in _TIMES and isinstance(value, (int, float)) and value > 0:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
     if name in _PATHS and isinstance(value, str) and base is not None:

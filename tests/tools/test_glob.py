@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools import _ripgrep
@@ -149,3 +151,17 @@ async def test_a_link_to_a_folder_can_be_searched(workspace: Workspace, project:
     make(project, "real/a.txt")
     (project / "link").symlink_to(project / "real")
     assert (await workspace.call("glob", {"pattern": "*", "path": "link"})).output == str(project / "link/a.txt")
+
+
+async def test_times_in_records_pass_through_batch_map_and_saved_parts(workspace: Workspace, project: Path) -> None:
+    make(project, "a.py")
+    calls = [{"tool": "glob", "parameters": {"pattern": "*.py"}}]
+    batch = await workspace.call("batch", {"tool_calls": calls})
+    assert batch.records is not None
+    assert [row["success"] for row in batch.records] == [True]
+    outcomes = await workspace.map([("glob", {"pattern": "*.py"})])
+    assert not outcomes.errors
+    assert outcomes[0].value.records[0]["mtime"].tzinfo is UTC
+    for session in workspace.sessions.list():
+        assert json.loads(json.dumps(await export(workspace, session)))["info"]["id"] == session.id
+    assert {call["tool"] for call in json.loads(json.dumps(await workspace.store.calls()))} == {"glob", "batch"}

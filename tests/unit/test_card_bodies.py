@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +168,14 @@ def test_tables_of_searches_and_of_json() -> None:
     assert text.split("\n")[1:] == ["file  line", "a.py  3", "1 row"]
     for made in (done("custom", "words", records=rows), done("glob", "No files found", records=[]), done("read")):
         assert "table" not in drawn(made)[0]
+
+
+def test_a_time_in_a_table_is_local_and_short() -> None:
+    changed = datetime.fromtimestamp(1_700_000_000.5, UTC)
+    ui, html, _ = drawn(done("glob", "/p/a.py", records=[{"path": "/p/a.py", "mtime": changed}]), Path("/p"))
+    assert ui["table"]["rows"] == [["a.py", time.strftime("%Y-%m-%d %H:%M", time.localtime(1_700_000_000))]]
+    assert ui["table"]["rows"][0][1] in html
+    json.dumps(ui)
 
 
 def test_a_skill_shows_its_text_and_files() -> None:
