@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..core.errors import ToolError
 from ..core.truncation import cut_units
+from .notebook.source import NotebookSource
 
 KEEP = 10_000
 """Matches kept for the records."""
@@ -35,12 +37,18 @@ class FileMatches:
         changed: time of its last change, in ns; -1 if it can't be looked at.
         count: how many lines match.
         lines: ``number:text`` of the first `KEEP` of them.
+        searched: numbers of the lines that count; all if None.
     """
 
     path: bytes
     changed: int
     count: int = 0
     lines: list[bytes] = field(default_factory=list)
+    searched: set[int] | None = None
+
+    def is_searched(self, line: bytes) -> bool:
+        """Whether ``number:text`` is of a line that counts."""
+        return self.searched is None or int(line.partition(b":")[0]) in self.searched
 
     def matches(self) -> Iterator[tuple[int, str]]:
         """Line number and text of each kept match, long ones cut."""
@@ -118,15 +126,15 @@ class Matches:
             changed = self._stat(path).st_mtime_ns
         except OSError:
             changed = -1
-        self._file = FileMatches(path, changed)
+        self._file = FileMatches(path, changed, searched=_source_lines(path) if path.endswith(b".ipynb") else None)
 
     def _take(self, block: bytes) -> None:
         file = self._file
         if file is None or not block:
             return
         count = block.count(b"\n") + 1
-        if _BINARY in block:
-            kept = [line for line in block.split(b"\n") if not _is_note(line)]
+        if _BINARY in block or file.searched is not None:
+            kept = [line for line in block.split(b"\n") if not _is_note(line) and file.is_searched(line)]
             block, count = b"\n".join(kept), len(kept)
         file.count += count
         if self._lines >= KEEP and file.changed < self._kept[0][0]:
@@ -146,6 +154,15 @@ class Matches:
         self._lines += len(file.lines)
         while self._lines - len(self._kept[0][2].lines) >= KEEP:
             self._lines -= len(heapq.heappop(self._kept)[2].lines)
+
+
+def _source_lines(path: bytes) -> set[int] | None:
+    """The lines of a notebook's cells, without their saved outputs; None for what is not a notebook of format 4."""
+    try:
+        source = NotebookSource(Path(os.fsdecode(path)).read_bytes().decode("utf-8-sig"), keep=lambda cell: None)
+    except (OSError, UnicodeDecodeError, ToolError):
+        return None
+    return source.source_lines() if source.has_cells else None
 
 
 def _is_note(line: bytes) -> bool:

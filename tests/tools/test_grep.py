@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import nbformat
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -69,6 +71,31 @@ async def test_include_and_path(workspace: Workspace, project: Path, engine: str
     assert await found(path="src") == {"src/a.py", "src/b.ts"}
     assert await found(path="src/a.py") == {"src/a.py"}
     assert await found(include="*.none") == set()
+
+
+@pytest.mark.parametrize("indent", [1, 2, None])
+async def test_saved_outputs_of_notebooks_are_not_searched(
+    workspace: Workspace, project: Path, engine: str, indent: int | None
+) -> None:
+    html = nbformat.v4.new_output("display_data", {"text/html": "<b>needle</b>\n", "image/png": "needle"})
+    cells = [
+        nbformat.v4.new_markdown_cell("# A needle"),
+        nbformat.v4.new_code_cell("x = 1\nprint('needle')", outputs=[html], metadata={"tags": ["needle"]}),
+        nbformat.v4.new_code_cell("y = 2", outputs=[html]),
+    ]
+    content = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))  # sources as lists of lines
+    notebook = make(project, "a.ipynb", json.dumps(content, indent=indent))
+    make(project, "outputs.ipynb", json.dumps({**content, "cells": content["cells"][2:]}, indent=indent or 1))
+    make(project, "broken.ipynb", '{"cells": [\n"needle', 9)
+    result = await workspace.call("grep", {"pattern": "needle"})
+    found = [record["line"] for record in result.records if record["path"] == str(notebook)]
+    lines = notebook.read_text().splitlines()
+    if indent is None:
+        assert found == [1]
+    else:
+        assert [lines[number - 1].strip() for number in found] == ['"# A needle"', "\"print('needle')\""]
+    assert {Path(record["path"]).name for record in result.records} == {"a.ipynb", "broken.ipynb"}
+    assert result.metadata["matches"] == len(result.records)
 
 
 async def test_says_how_many_more(workspace: Workspace, project: Path) -> None:

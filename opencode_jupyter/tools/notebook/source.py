@@ -119,6 +119,27 @@ class NotebookSource:
         """One cell, decoded whole."""
         return _decode(self.text, self.places[index][0])[0]
 
+    def source_lines(self) -> set[int]:
+        """The numbers, from 1, of the file's lines that hold the source of a cell."""
+        numbers: set[int] = set()
+        line, at = 1, 0
+
+        def member(key: str, place: int, value: int) -> int:
+            nonlocal line, at
+            end = _decode(self.text, value)[1]
+            if key == "source":
+                line += self.text.count("\n", at, value)
+                last = line + self.text.count("\n", value, end)
+                # of a list over several lines, the brackets stand on lines of their own
+                numbers.update(range(line + 1, last) if last > line else [line])
+                line, at = last, end
+            return end
+
+        for start, _ in self.places:
+            if self.text[start] == "{":
+                _walk(self.text, start, member)
+        return numbers
+
     # ------------------------------------------------------------------ changes: each gives the whole new text
 
     def with_source(self, index: int, source: str) -> str:
