@@ -57,7 +57,7 @@ class LineRequest:
                 del self.rest[place]
                 return value
             if place + 1 >= len(self.rest):
-                raise InvalidArgumentsError(f"{name} wants a value behind it.")
+                raise InvalidArgumentsError(f"{name} needs a value after it.")
             given = self.rest[place + 1]
             del self.rest[place : place + 2]
             return said(given)

@@ -11,26 +11,75 @@ from .arguments_words import words
 from .magic_tools import unknown
 from .notebook import working_folder
 from .sessions_request import SessionRequest
-from .tables import Message, Table
+from .tables import Message, Table, cell
 
 if TYPE_CHECKING:
     from .notebook import Notebook
 
 LISTED = 20
-"""Sessions that ``%sessions`` lists if it is not told how many."""
-COLUMNS = ("#", "title", "changed", "messages", "calls", "model", "cost", "child of", "note", "id")
+"""Sessions that ``%sessions`` lists by default."""
+COLUMNS = ("#", "title", "changed", "messages", "calls", "model", "cost", "child of", "note")
+DROPPED_FIRST = ("folder", "cost", "model", "calls")
+"""Columns that the text form leaves out where they do not fit."""
+TEXT_COLUMNS = 80
+TITLE_CHARS = 24
+"""What the text form keeps of a title at least."""
 USAGE = (
-    "%sessions [list] [-n 20] [--all]       the sessions of this folder; --all: of all folders",
-    "%sessions open NAME                    the next %%agent goes on in it",
-    "%sessions show [NAME] [-n 100]         what was said and called in it",
-    "%sessions fork [NAME] [--at N]         a new one with its messages, those before message N",
-    "%sessions undo [NAME] [--redo]         take back the last message that changed files, and its changes",
-    "%sessions export [NAME] FILE           for OpenCode; --jsonl: events, --otel: spans  [--content] [--force]",
-    "%sessions import FILE [--replace]      one that OpenCode or this program exported",
+    "%sessions [list] [-n 20] [--all]   the sessions of this folder; --all: of all",
+    "%sessions open NAME                continue it with the next %%agent",
+    "%sessions show [NAME] [-n 100]     its messages and calls",
+    "%sessions fork [NAME] [--at N]     a copy of it, or of the messages before N",
+    "%sessions undo [NAME] [--redo]     undo the last message that changed files",
+    "%sessions export [NAME] FILE       for OpenCode; --jsonl: events, --otel: spans",
+    "                                   (with --content: texts)  [--force]",
+    "%sessions import FILE [--replace]  a file that OpenCode or this program exported",
     "%sessions rename [NAME] TITLE, delete NAME... [--yes]",
-    "NAME is a number of the list, a title, an id or the beginning of one; left out: the one %%agent goes on in.",
+    "NAME is a number of the list, a title, an id or the start of an id. Without",
+    "NAME: the session that the next %%agent continues.",
 )
 COMMANDS = ("list", "open", "show", "fork", "undo", "export", "import", "rename", "delete")
+
+
+class SessionTable(Table):
+    """Sessions with short times and numbers; full ids and times are in `records`. The text form fits 80 columns."""
+
+    def __repr__(self) -> str:
+        rows, columns = self._shown()
+        if not rows:
+            return super().__repr__()
+        for name in (*DROPPED_FIRST, ""):
+            width = sum(2 + max(len(cell(row[c])) for row in [*rows, {c: c}]) for c in columns if c != "title")
+            if width + TITLE_CHARS <= TEXT_COLUMNS or not name:
+                break
+            columns = [c for c in columns if c != name]
+        room = max(TITLE_CHARS, TEXT_COLUMNS - width)
+        rows = [{**row, "title": cell(row["title"], room)} for row in rows]
+        return repr(Table(rows, columns, notes=self.notes))
+
+    def _repr_html_(self) -> str:
+        rows, columns = self._shown()
+        return Table(rows, columns, notes=self.notes, empty=self.empty)._repr_html_()
+
+    def _shown(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """The rows as text for a person, and the columns that are not empty."""
+        numbers = {row["id"]: f"#{row['#']}" for row in self.records}
+        rows = []
+        for row in self.records:
+            parent = row["child of"] and numbers.get(row["child of"], "another session")
+            rows.append({**row, "#": f"#{row['#']}", "changed": short_time(row["changed"]), "child of": parent})
+        columns = [c for c in self.columns if any(row[c] not in ("", None) for row in rows)]
+        return rows, columns
+
+
+def short_time(moment: datetime | None, now: datetime | None = None) -> str:
+    """A local time as a person says it: "today 11:20", "3 Nov", "3 Nov 2025"."""
+    if moment is None:
+        return ""
+    now = now or datetime.now()  # noqa: DTZ005 - the user's own
+    day = f"{moment.day} {moment:%b}"
+    if moment.date() == now.date():
+        return f"today {moment:%H:%M}"
+    return day if moment.year == now.year else f"{day} {moment.year}"
 
 
 def run(notebook: Notebook, line: str) -> Any:
@@ -75,12 +124,12 @@ def listed(request: SessionRequest) -> Table:
     found = request.rows(everywhere=everywhere, limit=limit + 1)
     rows = [_row(request, number, one) for number, one in enumerate(found[:limit], 1)]
     request.numbered([row["id"] for row in rows])
-    columns = (*COLUMNS[:-1], "folder", "id") if everywhere else COLUMNS
+    columns = (*COLUMNS, "folder") if everywhere else COLUMNS
     more = [f"There are more: %sessions list -n {limit * 5}"] if len(found) > limit else []
     problem = request.store.problem
     kept = [f"The history is kept in memory only: {problem}"] if problem else []
-    empty = "No session in this folder yet. %%agent begins one; %sessions list --all shows those of other folders."
-    return Table(rows, columns, notes=[*more, *kept, *USAGE], empty=empty)
+    empty = "No session in this folder yet. %%agent starts one; %sessions list --all shows those of other folders."
+    return SessionTable(rows, columns, notes=[*more, *kept, *USAGE], empty=empty)
 
 
 def _row(request: SessionRequest, number: int, one: dict[str, Any]) -> dict[str, Any]:
@@ -103,12 +152,12 @@ def _row(request: SessionRequest, number: int, one: dict[str, Any]) -> dict[str,
 
 def open_(request: SessionRequest) -> Message:
     """``%sessions open NAME``."""
-    usage = "%sessions open NAME makes it the session that the next %%agent goes on in."
+    usage = "%sessions open NAME makes it the session that the next %%agent continues."
     session = request.session(usage, required=True)
     request.end(usage)
     request.notebook.agent_session = session
     count = len(session.messages)
-    return Message(f"{session.title} ({session.id}): {count} messages. The next %%agent goes on in it.")
+    return Message(f"{session.title} ({session.id}): {count} messages. The next %%agent continues it.")
 
 
 def show(request: SessionRequest) -> Table:
@@ -124,8 +173,7 @@ def show(request: SessionRequest) -> Table:
     notes = []
     if len(rows) > limit:
         notes = [f"The last {limit} of {len(rows)} parts: %sessions show {session.id} -n {len(rows)}"]
-    title = f"{session.title} ({session.id})"
-    return Table(rows[-limit:], SHOWN, title=title, notes=notes, empty="Nothing was said in it.")
+    return Table(rows[-limit:], SHOWN, title=session.title, notes=notes, empty="It has no messages.")
 
 
 def fork(request: SessionRequest) -> Message:
@@ -144,7 +192,7 @@ def fork(request: SessionRequest) -> Message:
     made = request.wait(forked(request.workspace, session, place))
     request.notebook.agent_session = made
     count = len(made.messages)
-    return Message(f"{made.title} ({made.id}): {count} messages. The next %%agent goes on in it; no file was changed.")
+    return Message(f"{made.title} ({made.id}): {count} messages. The next %%agent continues it; no file was changed.")
 
 
 def undo(request: SessionRequest) -> Message:
@@ -158,13 +206,13 @@ def undo(request: SessionRequest) -> Message:
     workspace = request.workspace
     work = unrevert(workspace, session, force=force) if redo else revert(workspace, session, force=force)
     done = request.wait(work)
-    again = "" if redo else "\n%sessions undo --redo brings it back, until the next %%agent."
+    again = "" if redo else "\n%sessions undo --redo restores it, until the next %%agent."
     return Message(f"{session.title}: {done}{again}")
 
 
 def rename(request: SessionRequest) -> Message:
     """``%sessions rename [NAME] TITLE``."""
-    usage = "%sessions rename [NAME] TITLE; quotes keep words together."
+    usage = "%sessions rename [NAME] TITLE; put a title of several words in quotes."
     if not request.rest:
         raise InvalidArgumentsError(f"What title? {usage}")
     title = request.last().strip()
@@ -174,7 +222,7 @@ def rename(request: SessionRequest) -> Message:
         raise InvalidArgumentsError(f"A title needs a letter. {usage}")
     before, session.title = session.title, title
     request.notebook.on_engine(request.workspace.sessions.save, session)
-    return Message(f"{before} is called {title} from now on ({session.id}).")
+    return Message(f"{before} is now called {title} ({session.id}).")
 
 
 def delete(request: SessionRequest) -> Message:
@@ -195,7 +243,7 @@ def delete(request: SessionRequest) -> Message:
         children += request.wait(_gone(request, session.id))
         if request.current_id() == session.id:
             request.notebook.agent_session = None
-    also = f", and {children} that {'it' if len(unique) == 1 else 'they'} began" if children else ""
+    also = f", and {children} that {'it' if len(unique) == 1 else 'they'} started" if children else ""
     return Message(f"Deleted: {', '.join(session.title.rstrip('.') for session in unique)}{also}. No file was changed.")
 
 

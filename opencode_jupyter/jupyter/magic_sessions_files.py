@@ -24,7 +24,7 @@ def export(request: SessionRequest) -> Message:
     if jsonl and otel:
         raise InvalidArgumentsError(f"--jsonl or --otel, not both. {EXPORT}")
     if content and not otel:
-        raise InvalidArgumentsError("--content goes with --otel: what was said and called, not only how long it took.")
+        raise InvalidArgumentsError("--content goes with --otel: texts and calls, not only times.")
     if not request.rest:
         raise InvalidArgumentsError(f"To which file? {EXPORT}")
     path = _path(request.last(), request)
@@ -69,7 +69,7 @@ def import_(request: SessionRequest) -> Message:
 
 def _path(text: str, request: SessionRequest) -> Path:
     if not text.strip():
-        raise InvalidArgumentsError("A file's name is wanted.")
+        raise InvalidArgumentsError("Give the name of a file.")
     return request.workspace.directory / Path(text).expanduser()
 
 
@@ -78,7 +78,7 @@ def _replaceable(path: Path, session: Session, *, force: bool) -> None:
     if force or not path.exists():
         return
     if path.is_dir():
-        raise ToolError(f"{path} is a folder; a file's name is wanted.")
+        raise ToolError(f"{path} is a folder; give the name of a file.")
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)

@@ -46,7 +46,7 @@ class SessionRequest(LineRequest):
         if text is None:
             return default
         if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
-            raise InvalidArgumentsError(f"{name} wants a whole number above 0, not {text}.")
+            raise InvalidArgumentsError(f"{name} takes a whole number above 0, not {text}.")
         return int(text)
 
     def last(self) -> str:
@@ -62,14 +62,14 @@ class SessionRequest(LineRequest):
         """What a person should know of a session in a list."""
         notes = []
         if info["id"] == self.current_id():
-            notes.append("%%agent goes on in it")
+            notes.append("next %%agent")
         known = next((one for one in self.workspace.sessions.list() if one.id == info["id"]), None)
         if known is not None and known.run is not None:
-            notes.append("at work")
+            notes.append("running")
         if info.get("title") == DIRECT and not info.get("model"):
             notes.append("calls by hand")
         if info.get("revert"):
-            notes.append("partly taken back")
+            notes.append("partly undone")
         return ", ".join(notes)
 
     def session(self, usage: str, *, required: bool = False) -> Session:
@@ -84,29 +84,30 @@ class SessionRequest(LineRequest):
             raise InvalidArgumentsError(f"Which session? {usage}")
         here = self.current_id()
         if here is None:
-            raise InvalidArgumentsError(f"No session has begun in this notebook; name one. {usage}")
+            raise InvalidArgumentsError(f"No session was started in this notebook; name one. {usage}")
         return self._open(here)
 
     def _open(self, id: str) -> Session:
         try:
             return self.wait(self.workspace.sessions.open(id))
         except KeyError:
-            raise InvalidArgumentsError(f"The session {id} is gone; %sessions lists those there are.") from None
+            raise InvalidArgumentsError(f"The session {id} was deleted; %sessions lists the sessions.") from None
 
     def _id(self, name: str, usage: str) -> str:
-        if name.isascii() and name.isdigit() and len(name) < 6:
-            seen = self._listed()
-            if 0 < int(name) <= len(seen):
-                return seen[int(name) - 1]
+        number = name.removeprefix("#")
+        if number.isascii() and number.isdigit() and len(number) < 6:
+            listed = self._listed()
+            if 0 < int(number) <= len(listed):
+                return listed[int(number) - 1]
         found = self.wait(self.store.found(name))
         if len(found) > 1:  # of several with this title, those of this folder are meant
             found = [info for info in found if info.get("directory") == str(self.workspace.directory)] or found
         if len(found) == 1:
             return str(found[0]["id"])
         if not found:
-            raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists those there are. {usage}")
+            raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists them. {usage}")
         several = ", ".join(f"{info['id']} ({info.get('title')})" for info in found[:5])
-        raise InvalidArgumentsError(f"{name!r} means several sessions: {several}. Say more of the id of one.")
+        raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Use more of the id.")
 
     def _listed(self) -> list[str]:
         """The ids of the list that was shown last; of the one that would be shown now if there was none."""

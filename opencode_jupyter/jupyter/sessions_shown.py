@@ -26,7 +26,7 @@ async def rows_of(workspace: Workspace, session: Session) -> list[dict[str, Any]
         info = message["info"]
         hidden = hidden or info["id"] == hidden_from
         who = "user" if info.get("role") == "user" else str(info.get("agent") or info.get("mode") or "assistant")
-        head = {"#": number, "who": f"{who} (taken back)" if hidden else who}
+        head = {"#": number, "who": f"{who} (undone)" if hidden else who}
         rows += [{**head, **_row(part)} for part in message["parts"]]
         error = info.get("error")
         if error or not message["parts"]:

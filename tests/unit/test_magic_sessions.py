@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,6 +14,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, ToolError
 from opencode_jupyter.agent.exchange import SessionFileError
 from opencode_jupyter.core.sessions import Session
+from opencode_jupyter.jupyter.magic_sessions import short_time
 from tests.support.fake_model import FakeModel, Turn
 from tests.support.session_files import RECORDED, recorded
 from tests.support.shells import Shell, shell
@@ -62,7 +64,7 @@ def test_the_list_tells_of_each_session(full: Shell) -> None:
         "id": MAIN,
     }
     assert rows[CHILD]["child of"] == MAIN
-    assert [row["note"] for row in table if row["note"]] == ["partly taken back"]
+    assert [row["note"] for row in table if row["note"]] == ["partly undone"]
     changed = [row["changed"] for row in table]
     assert changed == sorted(changed, reverse=True)
     assert list(table.df["id"]) == [row["id"] for row in table]
@@ -71,7 +73,7 @@ def test_the_list_tells_of_each_session(full: Shell) -> None:
 
 
 def test_calls_by_hand_are_marked(ip: Shell) -> None:
-    assert "%%agent begins one" in repr(ip.run("%sessions"))
+    assert "%%agent starts one" in repr(ip.run("%sessions"))
     Path("a.txt").write_text("x\n")
     ip.run("%tool -q read a.txt")
     (row,) = ip.run("%sessions").records
@@ -95,14 +97,35 @@ def test_other_folders_are_left_out_unless_asked_for(full: Shell, tmp_path: Path
     assert MAIN in str(full.run(f"%sessions open {MAIN}"))
 
 
-@pytest.mark.parametrize("name", [MAIN, MAIN[:12], MAIN[4:12], "number"])
+def test_the_list_shows_short_times_and_no_ids(full: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.txt").write_text("x\n")
+    full.run("%tool -q read a.txt")
+    long = "A title of more characters than a terminal has left for it beside the other columns"
+    full.run(f"%sessions rename {CHILD} '{long}'")
+    for table in (full.run("%sessions"), full.run("%sessions --all")):
+        text, page = repr(table), table._repr_html_()
+        assert "ses_" not in text + page
+        assert max(map(len, text.splitlines())) <= 80
+        assert re.search(r"#1 .* today \d\d:\d\d ", text) and re.search(r"today \d\d:\d\d<", page)
+        assert not re.search(r"\d\d:\d\d:\d\d", text + page)
+        assert f"#{next(row['#'] for row in table if row['id'] == MAIN)}" in page.split(long)[1]
+        assert any(row["id"] == MAIN for row in table)
+
+
+def test_times_are_short() -> None:
+    now = datetime(2026, 11, 23, 12, 0)  # noqa: DTZ001
+    moments = (now.replace(hour=9, minute=5), datetime(2026, 11, 3), datetime(2025, 11, 3), None)  # noqa: DTZ001
+    assert [short_time(moment, now) for moment in moments] == ["today 09:05", "3 Nov", "3 Nov 2025", ""]
+
+
+@pytest.mark.parametrize("name", [MAIN, MAIN[:12], MAIN[4:12], "number", "#"])
 def test_a_session_is_named_in_several_ways(full: Shell, name: str) -> None:
-    if name == "number":
-        name = str(next(row["#"] for row in full.run("%sessions") if row["id"] == MAIN))
+    if name in ("number", "#"):
+        name = name.removeprefix("number") + str(next(row["#"] for row in full.run("%sessions") if row["id"] == MAIN))
     said = full.run(f"%sessions open {name}")
     assert "5 messages" in str(said)
     assert current(full) == MAIN
-    (here,) = [row["id"] for row in full.run("%sessions") if "goes on" in row["note"]]
+    (here,) = [row["id"] for row in full.run("%sessions") if "%%agent" in row["note"]]
     assert here == MAIN
 
 
@@ -117,7 +140,7 @@ def test_numbers_mean_what_the_list_showed(full: Shell) -> None:
 def test_titles_name_sessions_too(full: Shell) -> None:
     full.run("%sessions open 'find NOTES (@explore subagent)'")
     assert current(full) == CHILD
-    with pytest.raises(InvalidArgumentsError, match="means several sessions: ses_") as caught:
+    with pytest.raises(InvalidArgumentsError, match="matches several sessions: ses_") as caught:
         full.run("%sessions open 'A fresh title'")
     assert MAIN in str(caught.value)
 
@@ -129,10 +152,10 @@ def test_titles_name_sessions_too(full: Shell) -> None:
         ("open", "Which session?"),
         ("open nosuch", "There is no session 'nosuch'"),
         ("open 9", "There is no session '9'"),
-        ("show", "No session has begun in this notebook"),
+        ("show", "No session was started in this notebook"),
         ("show 1 2", "2 is not understood here"),
-        ("list -n none", "-n wants a whole number above 0, not none"),
-        ("list -n", "-n wants a value"),
+        ("list -n none", "-n takes a whole number above 0, not none"),
+        ("list -n", "-n needs a value"),
         (f"fork {MAIN} --at 0", "--at counts from 1"),
         (f"fork {MAIN} --at 99", "has 5 messages; none has the number 98"),
         (f"fork {MAIN} --at msg_x", "has no message msg_x"),
@@ -223,7 +246,7 @@ def test_renaming_and_deleting(full: Shell) -> None:
     full.run("%sessions open 'Tidy up'")
     full.run("%sessions rename Shorter")
     assert {row["id"]: row["title"] for row in full.run("%sessions")}[MAIN] == "Shorter"
-    assert "and 1 that it began" in str(full.run("%sessions delete Shorter"))
+    assert "and 1 that it started" in str(full.run("%sessions delete Shorter"))
     assert full.notebook.agent_session is None
     left = [row["id"] for row in full.run("%sessions")]
     assert len(left) == 3 and MAIN not in left and CHILD not in left
@@ -259,8 +282,8 @@ def test_undo_takes_back_a_message_and_its_files_and_redo_brings_them_again(ip: 
     assert "1 file put back" in said, said
     assert not Path("made.txt").exists() and Path("kept.txt").exists()
     (row,) = ip.run("%sessions").records
-    assert row["note"] == "partly taken back"
-    assert {r["who"] for r in ip.run("%sessions show 1")} == {"user (taken back)", "build (taken back)"}
+    assert row["note"] == "partly undone"
+    assert {r["who"] for r in ip.run("%sessions show 1")} == {"user (undone)", "build (undone)"}
     ip.run(f"%sessions undo {session.id} --redo")
     assert Path("made.txt").read_text() == "made\n"
     assert {r["who"] for r in ip.run("%sessions show 1")} == {"user", "build"}
