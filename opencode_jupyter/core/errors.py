@@ -195,7 +195,7 @@ class ArgumentsRevisedError(ToolError):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self.arguments = arguments
-        super().__init__("The arguments were changed by the person who was asked.")
+        super().__init__("The arguments were changed by the person who answered.")
 
 
 class QuestionRejectedError(ToolError):

@@ -63,7 +63,7 @@ def save(
     problems: list[ToolError] = []
     for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
         if literal and expand(pattern) != pattern:
-            problems.append(ToolError(f"{pattern} would stand for the home folder in a config file"))
+            problems.append(ToolError(f"{pattern} would mean the home folder in a config file"))
             continue
         try:
             path = save_rule(
@@ -114,7 +114,7 @@ def forget(workspace: Workspace, rule: Rule) -> str | None:
     if path is None:
         return None
     if not remove_rule(path, rule.permission, rule.pattern, root=_root(workspace)):
-        raise ToolError(f'{rule.origin} has no such rule (any more) in its "permission"; edit it there')
+        raise ToolError(f'{rule.origin} no longer has such a rule in its "permission"; edit it there')
     workspace.reload_config()
     return rule.origin
 

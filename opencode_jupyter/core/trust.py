@@ -128,7 +128,7 @@ class Trust:
                     str(k): [str(one) for one in (v if isinstance(v, list) else [v])] for k, v in data.items()
                 }
             except (OSError, ValueError, AttributeError):
-                log.warning("%s can't be read: what was trusted is asked for again", self._path)
+                log.warning("%s cannot be read: trust is requested again", self._path)
                 self._known = {}
             self._stamp = stamp
         return self._known

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 OPTIONS = {
     "-o": "VAR  bind the result to a variable",
     "-q": "show no card",
-    "--dry-run": "say what would be asked and which rule decides; run nothing",
+    "--dry-run": "show which approvals it needs and which rule decides; run nothing",
     "--timeout": "SECONDS  stop the call after this time (waiting for you does not count)",
     "--agent": "NAME  whose rules apply",
     "--bg": "run in the background and return a handle",
     "--from": "VAR  take arguments from a dict or a model, or the body from a string",
-    "--help": "what the tool takes",
+    "--help": "show the tool's arguments",
 }
 """The magic's own options, for help and completion."""
 _LONG = {"--output": "-o", "--quiet": "-q", "-h": "--help", "--background": "--bg"}
@@ -172,7 +172,7 @@ class _Parser:
             near = get_close_matches(name, OPTIONS, n=1, cutoff=0.5) if len(name) > 2 else []
             hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
             said = f"{name} takes no value." if name in OPTIONS else f"There is no option {name}.{hint}"
-            more = " A value that begins with - goes in quotes, or behind --." if name not in OPTIONS else ""
+            more = " Quote a value that starts with -, or put it after --." if name not in OPTIONS else ""
             raise line_error(said + more, self.line, begin)
         if name not in _VALUED:
             self._flag(name)
@@ -181,7 +181,7 @@ class _Parser:
             self.at = begin + text.index("=") + 1
         word = None if has_value and not inline else next_word(self.line, self.at)
         if word is None:
-            raise line_error(f"{name} wants a value: {name} {OPTIONS[name].split('  ')[0]}.", self.line, begin)
+            raise line_error(f"{name} needs a value: {name} {OPTIONS[name].split('  ')[0]}.", self.line, begin)
         self.at = word.end
         self._set(name, self.line[word.start : word.end] if word.key else word.text, word.start)
 
@@ -202,10 +202,10 @@ class _Parser:
         if name == "--timeout":
             self.request.timeout = _seconds(value)
             if self.request.timeout is None:
-                raise line_error(f"--timeout wants a number of seconds above 0, not {value!r}.", self.line, place)
+                raise line_error(f"--timeout needs a number of seconds above 0, not {value!r}.", self.line, place)
         elif name == "-o":
             if not value.isidentifier():
-                raise line_error(f"-o wants the name of a variable, not {value!r}.", self.line, place)
+                raise line_error(f"-o needs the name of a variable, not {value!r}.", self.line, place)
             self.request.output = value
         elif name == "--agent":
             self.request.agent = value
@@ -334,7 +334,7 @@ class _Parser:
                     word.start,
                     self.spec.tool.id,
                 )
-            self._give(places[min(i, last)], word, "a word without a name")
+            self._give(places[min(i, last)], word, "a positional argument")
 
     def _give(self, found: Field, word: Word, how: str) -> None:
         if word.kind == "json":

@@ -96,7 +96,7 @@ def _json_hint(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> str:
         if text is not None and wanted and wanted <= {"array", "object", "null"}:
             sample = "[...]" if field.takes("array") else "{...}"
             example = f"{field.name}:={text if VARIABLE.fullmatch(text) else sample}"
-            return f"{field.name}= gives text; := gives JSON or a variable as it is: {example}"
+            return f"{field.name}= takes text; := takes JSON or a variable unchanged: {example}"
     return ""
 
 
@@ -112,7 +112,7 @@ def _scalar(spec: Spec, name: str, value: Any) -> Any:
                 return TypeAdapter(plain).validate_python(value)
             except ValidationError:
                 continue
-    said = f"{spec.tool.id}: {name} wants {a_type(found)}, not {_shown(value)}\n{usage(spec)}"
+    said = f"{spec.tool.id}: {name} needs {a_type(found)}, not {_shown(value)}\n{usage(spec)}"
     raise InvalidArgumentsError(said, tool=spec.tool.id)
 
 
@@ -138,7 +138,7 @@ def _problems(spec: Spec, error: ValidationError) -> str:
         if item["type"] == "missing":
             lines.append(f"{where} is missing")
         elif field is not None and len(place) == 1 and item["type"].endswith(_WRONG_TYPE):
-            lines.append(f"{where} wants {a_type(field)}, not {_shown(item['input'])}")
+            lines.append(f"{where} needs {a_type(field)}, not {_shown(item['input'])}")
         else:
             lines.append(f"{where + ': ' if where else ''}{item['msg']} (it is {_shown(item['input'])})")
     unique = list(dict.fromkeys(lines))
@@ -151,9 +151,9 @@ def usage(spec: Spec) -> str:
     if spec.raw:
         body = spec.body.name if spec.body else "command"
         words = f"{spec.tool.id} [options] {body}: {spec.rest_of_line}"
-        return f"Usage: %tool {words}   (%tool {spec.tool.id} --help says more)"
+        return f"Usage: %tool {words}   (%tool {spec.tool.id} --help shows more)"
     pieces = [f.name if f.required else f"[{f.name}=...]" for f in spec.positional]
-    return f"Usage: %tool {' '.join([spec.tool.id, *pieces])}   (%tool {spec.tool.id} --help says more)"
+    return f"Usage: %tool {' '.join([spec.tool.id, *pieces])}   (%tool {spec.tool.id} --help shows more)"
 
 
 def a_type(field: Field) -> str:

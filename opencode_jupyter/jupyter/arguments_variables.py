@@ -43,7 +43,7 @@ def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
         said = "it is not one f-string"
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-    raise line_error(f"This f-string can't be evaluated ({said}).", line, word.start)
+    raise line_error(f"This f-string cannot be evaluated ({said}).", line, word.start)
 
 
 def fill(text: str, user_ns: Mapping[str, Any]) -> str:
@@ -184,12 +184,14 @@ def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
     if name not in user_ns:
         near = get_close_matches(name, [n for n in user_ns if not n.startswith("_")], n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise line_error(f"There is no variable {name}.{hint} (JSON names stand in double quotes.)", line, word.start)
+        raise line_error(
+            f"There is no variable {name}.{hint} (JSON needs double quotes around names.)", line, word.start
+        )
     try:
         # A name the user has, in the user's own cell: the same as in an f-string.
         return eval(word.text, dict(user_ns))  # noqa: S307
     except Exception as error:
-        raise line_error(f"{word.text} can't be had ({type(error).__name__}: {error}).", line, word.start) from error
+        raise line_error(f"{word.text} cannot be read ({type(error).__name__}: {error}).", line, word.start) from error
 
 
 def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:
@@ -225,5 +227,5 @@ def mapping_of(source: str, value: Any) -> Mapping[Any, Any]:
     if is_dataclass(value) and not isinstance(value, type):
         return {key: item for key, item in asdict(value).items() if item is not None}
     raise InvalidArgumentsError(
-        f"--from {source} wants a dict, a model (model_dump), a dataclass or a string, not {type(value).__name__}"
+        f"--from {source} needs a dict, a model (model_dump), a dataclass or a string, not {type(value).__name__}"
     )

@@ -107,7 +107,7 @@ def json_object(line: str, position: int) -> tuple[dict[str, Any], int]:
     """
     value, end = _decode(line, position)
     if not isinstance(value, dict):  # it begins with {, so this can't be
-        raise line_error("A JSON object of names and values is wanted here.", line, position)
+        raise line_error("Give a JSON object of names and values here.", line, position)
     return value, end
 
 
@@ -169,7 +169,7 @@ def _json(line: str, start: int, position: int, key: str) -> Word:
             raise line_error("The JSON value ends before this.", line, stop)
     else:
         if position >= len(line) or line[position] in BLANK:
-            raise line_error(f"{key}:= wants a JSON value behind it, such as {key}:=[1,2].", line, start)
+            raise line_error(f"{key}:= needs a JSON value after it, such as {key}:=[1,2].", line, start)
         variable = VARIABLE.match(line, position)
         if variable is not None and line[variable.end() : variable.end() + 1] in ("", *BLANK):
             end = variable.end()  # {name} is no JSON: the user's variable
@@ -187,7 +187,7 @@ def _decode(line: str, position: int, end: int | None = None) -> tuple[Any, int]
         text = line[:end]
         place = min(error.pos, len(text))
         unclosed = place >= len(text.rstrip()) or "Unterminated" in error.msg
-        said = "Unclosed JSON" if unclosed else f"This is no JSON: {error.msg}"
+        said = "Unclosed JSON" if unclosed else f"This is not JSON: {error.msg}"
         raise line_error(said + _advice(text[place:]), line, place) from error
     except RecursionError:
         raise line_error("This JSON is nested too deeply.", line, position) from None
@@ -197,5 +197,5 @@ def _decode(line: str, position: int, end: int | None = None) -> tuple[Any, int]
 def _advice(rest: str) -> str:
     for python, wanted in (("True", "true"), ("False", "false"), ("None", "null"), ("'", 'double quotes (")')):
         if rest.startswith(python):
-            return f". JSON wants {wanted}, not {python}."
+            return f". Write {wanted} in JSON, not {python}."
     return "."

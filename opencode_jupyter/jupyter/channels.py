@@ -176,16 +176,16 @@ def nobody(request: PermissionRequest) -> str:
     if request.permission == TRUST:
         names = " ".join(quote(p) for p in request.patterns)
         return (
-            f"{names} is code of a project that nobody trusted yet, and nobody is here to ask. "
-            f"To trust it: %tools trust {names} in a notebook, or {POLICY_VARIABLE}=allow for every ask."
+            f"{names} is code of a project that is not trusted yet, and nobody can answer here. "
+            f"To trust it: %tools trust {names} in a notebook, or {POLICY_VARIABLE}=allow for every request."
         )
     patterns = [p for p in request.always if p != "*"] or request.everything
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
     magic = " ".join(quote(p) for p in patterns)
     return (
-        f"{request.permission} of {', '.join(request.everything)} needs permission, and nobody is here to give it. "
+        f"{request.permission} of {', '.join(request.everything)} needs permission, and nobody can answer here. "
         f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
-        f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every ask."
+        f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every request."
     )
 
 
@@ -193,7 +193,7 @@ def unanswered(request: QuestionRequest) -> str:
     """Why a question got no answer where nobody is."""
     asked = ", ".join(json.dumps(one.question, ensure_ascii=False) for one in request.questions)
     return (
-        f"Nobody is here to answer: {asked}. Run this where a person sees the card or a prompt, or answer from code: "
+        f"Nobody can answer here: {asked}. Run this where a person sees the card or a prompt, or answer from code: "
         "Workspace(..., answer=...), or workspace.questions.reply(...)."
     )
 
@@ -212,8 +212,8 @@ def question(request: PermissionRequest) -> str:
         origin = f" from {request.rule.origin}" if request.rule.origin else ""
         lines.append(f"(rule {request.rule.permission} {request.rule.pattern}: {request.rule.action}{origin})")
     session = f" [2] for this session ({', '.join(visible(p) for p in request.always)})" if request.always else ""
-    once = "trust it, until it changes" if request.permission == TRUST else "once"
-    lines.append(f"[1] {once}{session} [n] deny [n REASON: deny and say why] > ")
+    once = "trust it until it changes" if request.permission == TRUST else "once"
+    lines.append(f"[1] {once}{session} [n] deny [n REASON: deny with a reason] > ")
     return "\n".join(lines)
 
 

@@ -57,7 +57,7 @@ def _versions(notebook: Notebook) -> Check:
     if have < OLDEST_KERNEL:
         advice = "older than what is tested: pip install -U ipykernel"
     elif have < BEST_KERNEL:
-        advice = "works; 7.4 and later hear clicks with the least help: pip install -U ipykernel"
+        advice = "works; 7.4 and later receive clicks more directly: pip install -U ipykernel"
     yield "ipykernel", ".".join(map(str, have)), advice
 
 
@@ -65,7 +65,7 @@ def _routes(notebook: Notebook) -> Check:
     routes = notebook.routes
     if notebook.kernel is None:
         attended = notebook._stdin_now()
-        yield "asks", "the prompt" if attended else "the policy: standard input is no terminal", ""
+        yield "asks", "the prompt" if attended else "the policy: standard input is not a terminal", ""
         return
     style = "awaits" if _kernel_compat.can_await(notebook.kernel) else "blocks and reads its own socket"
     yield "a cell with %tool", style, ""
@@ -97,7 +97,7 @@ def _cards(notebook: Notebook) -> Check:
     if seconds is not None:
         yield "live cards", f"seen by a front end {seconds * 1000:.0f} ms after display", ""
     elif notebook.broker.unheard:
-        yield "live cards", "displayed, and no front end has answered", "asks go to the prompt; is this a console?"
+        yield "live cards", "displayed, and no front end has answered", "approvals go to the prompt; is this a console?"
     else:
         yield "live cards", f"anywidget {_installed('anywidget')}; none was needed yet", ""
 
@@ -120,7 +120,7 @@ def _search(notebook: Notebook) -> Check:
 def _data(notebook: Notebook) -> Check:
     folder = notebook.workspace.data_dir
     writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
-    yield "data folder", str(folder), "" if writable else "can't be written: whole outputs and history are not kept"
+    yield "data folder", str(folder), "" if writable else "not writable: full outputs and history are not kept"
     store = notebook.workspace.store
     problem = getattr(store, "problem", None)
     yield "history", "kept in memory only" if problem else "kept", str(problem or "")
@@ -132,7 +132,7 @@ def _config(notebook: Notebook) -> Check:
     sources = ", ".join(str(path) for path, _ in workspace.config.sources) or "none"
     yield "config files", sources, ""
     for warning in workspace.config.warnings:
-        yield "config", "a part is left out", str(warning)
+        yield "config", "a part is ignored", str(warning)
     for path in workspace.config.changed():
         yield "config", f"{path} changed since it was read", "%tools reload"
     for name, state, does in describe():
@@ -149,7 +149,7 @@ def _tools(notebook: Notebook) -> Check:
     said = tuple(problem.message for problem in problems)
     for one in registry.unavailable():
         if not one.reason.startswith(said):  # a file that failed stands below, with its line
-            yield "tool", f"{one.id} of {one.source} is not there", one.reason
+            yield "tool", f"{one.id} of {one.source} is unavailable", one.reason
     for problem in problems:
         line = f"line {problem.line}: " if problem.line else ""
         yield "tool file", str(problem.path), line + problem.message

@@ -41,7 +41,7 @@ def shorten(error: BaseException) -> None:
         first = next((i for i, node in enumerate(nodes) if not _between(node)), 0)
         kept = nodes[first:]
         if len(kept) > MOST:
-            one.add_note(f"({len(kept) - MOST:,} frames in the middle of its traceback are left out)")
+            one.add_note(f"({len(kept) - MOST:,} frames in the middle of its traceback omitted)")
             kept = [*kept[: MOST // 2], *kept[-MOST // 2 :]]
         if len(kept) < len(nodes):
             one.__traceback__ = _joined(kept)

@@ -79,7 +79,7 @@ class Handle(Generic[T]):
             if clock is not None:
                 clock.cancel()
         if not self._future.done():
-            raise TimeoutError(f"the {self._name} has not ended after {timeout:g} s; it goes on")
+            raise TimeoutError(f"the {self._name} has not finished after {timeout:g} s; it continues")
         return self._outcome()
 
     def __await__(self) -> Generator[Any, None, T]:

@@ -33,8 +33,8 @@ USAGE = (
     "%mcp add NAME -- COMMAND ARGS...      a program on this machine  [--env K=V]",
     "%mcp add NAME URL                     a remote server  [--header K=V] [--sse]",
     "          --save, --global            also keep it: in the project's configuration, in your own",
-    "%mcp remove NAME [--save]             take it away; --save: out of the file as well",
-    "%mcp connect | disconnect NAME        start it (anew), end it",
+    "%mcp remove NAME [--save]             remove it; --save: from the file as well",
+    "%mcp connect | disconnect NAME        start or restart it, stop it",
     "%mcp auth NAME                        log in  [--code ADDRESS] [--forget] [--no-wait]",
     "%mcp logs NAME [-n 50]                what it wrote",
     "%mcp tools NAME                       its tools",
@@ -142,7 +142,7 @@ def tools(request: Request) -> Table:
         for tool in request.servers.tools()
         if tool.source == f"mcp: {name}"
     ]
-    notes = [f"%tool {rows[0]['tool']}? says what one takes."] if rows else []
+    notes = [f"%tool {rows[0]['tool']}? shows its arguments."] if rows else []
     return Table(rows, ("tool", "description"), notes=notes, empty=f"{name}: {words_of(status) or 'it has no tools'}")
 
 
@@ -194,5 +194,5 @@ def shown_file(workspace: Workspace, name: str) -> str:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
-        raise InvalidArgumentsError(f"-n wants a whole number above 0, not {text}.")
+        raise InvalidArgumentsError(f"-n takes a whole number above 0, not {text}.")
     return int(text)

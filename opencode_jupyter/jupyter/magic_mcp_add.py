@@ -66,7 +66,7 @@ def remove(request: Request) -> Message:
     if not path.is_absolute() or path.suffix not in (".json", ".jsonc") or path.parent.name == ".vscode":
         raise ToolError(f"{name} comes from {source}, which is not rewritten; take it out there yourself.")
     if not request.notebook.on_engine(_take_out, request, name, path):
-        raise ToolError(f"{source} has no {name} under mcp; take it out yourself where it stands.")
+        raise ToolError(f"{source} has no {name} under mcp; remove it by hand where it is set.")
     left = request.servers.specs().get(name)
     more = f" {shown_file(request.workspace, left.source)} has one too." if left is not None else ""
     return Message(f"{name} is gone, and out of {source}.{more}")
@@ -108,7 +108,7 @@ def _entry(request: Request) -> tuple[str, dict[str, Any]]:
         if not url.startswith(("http://", "https://")):
             given = " ".join([url, *map(said, request.rest)]).strip()
             near = f" Did you mean: %mcp add {name} -- {given}" if given else f" {_USAGE}"
-            raise InvalidArgumentsError(f"{given or 'Nothing'} is no URL.{near}")
+            raise InvalidArgumentsError(f"{given or 'Nothing'} is not a URL.{near}")
         request.end(_USAGE)
         _none("--env is for a server that is a command; a URL takes --header", variables)
         entry = {"type": "sse" if sse else "remote", "url": url, **({"headers": headers} if headers else {})}
@@ -127,7 +127,7 @@ def _command(request: Request) -> list[str] | None:
     except ValueError as error:
         raise InvalidArgumentsError(f"The command can't be read: {str(error).lower()}.") from None
     if not argv:
-        raise InvalidArgumentsError(f"A command is wanted behind --. {_USAGE}")
+        raise InvalidArgumentsError(f"Give a command after --. {_USAGE}")
     request.rest = [word for word in request.rest if word.text != "--"]
     return argv
 
@@ -139,7 +139,7 @@ def _pairs(request: Request, option: str) -> dict[str, str]:
         mark = ":" if option == "--header" and ":" in value.partition("=")[0] else "="
         key, given, text = value.partition(mark)
         if not given or not key.strip():
-            raise InvalidArgumentsError(f"{option} wants KEY=VALUE, not {key.strip() or 'nothing'}.")
+            raise InvalidArgumentsError(f"{option} needs KEY=VALUE, not {key.strip() or 'nothing'}.")
         if any(c in value for c in "\r\n\0"):
             raise InvalidArgumentsError(f"{option} {key.strip()}: its value goes over several lines.")
         found[key.strip()] = text.strip()
@@ -152,7 +152,7 @@ def _milliseconds(text: str) -> int:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise InvalidArgumentsError(f"--timeout wants a number of seconds above 0, not {text}.")
+        raise InvalidArgumentsError(f"--timeout needs a number of seconds above 0, not {text}.")
     return max(1, round(seconds * 1000))
 
 

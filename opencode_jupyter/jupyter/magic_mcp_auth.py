@@ -102,7 +102,7 @@ def _forget(request: Request, logins: Logins, name: str) -> Message:
 def _finish(request: Request, logins: Logins, name: str, code: str) -> Any:
     login = logins.get(name)
     if login is None:
-        raise ToolError(f"No login at {name} is under way in this kernel; begin one: %mcp auth {name}")
+        raise ToolError(f"No login at {name} is under way in this kernel; start one: %mcp auth {name}")
 
     async def work() -> str:
         login.redirect.give(code)
@@ -171,5 +171,7 @@ def _advice(server: str, waits: bool, listening: bool) -> list[str]:
     if waits:
         return [f"The cell waits. If the browser can't come back: interrupt, copy the address it ended at, {paste}"]
     if listening:
-        return [f"Then go on: {server} connects by itself. If the browser ends at an error: {paste}, with its address"]
+        return [
+            f"After the login {server} connects by itself. If the browser ends at an error: {paste}, with its address"
+        ]
     return [f"Then copy the address that the browser ended at: {paste}"]

@@ -46,7 +46,7 @@ class Content:
 
 def prompts(request: Request) -> Table:
     """``%mcp prompts [NAME]``."""
-    server = _one(request, "%mcp prompts [NAME] shows what servers have prepared to be asked.")
+    server = _one(request, "%mcp prompts [NAME] shows the prompts that servers offer.")
     found = list(request.wait(request.servers.prompts(server)).values())
     rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in found]
     notes = [f"%mcp prompt {rows[0]['prompt']} {_example(found[0])}".rstrip()] if rows else []

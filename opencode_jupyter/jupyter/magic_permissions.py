@@ -71,7 +71,7 @@ def listed(workspace: Workspace, agent: str | None = None) -> Table:
     notes = [f"The last rule that fits decides. Mode: {mode_of(workspace)}."]
     if workspace.permissions.approved:
         first = len(rules) - len(workspace.permissions.approved) + 1
-        notes.append(f"Approvals (from {first} on) never undo a deny that stands above them.")
+        notes.append(f"Approvals (from {first} on) never override a deny above them.")
     notes.append(
         "%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project], revoke N, mode NAME, "
         "test PERMISSION PATTERN, history [N]"
@@ -83,7 +83,7 @@ def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent
     """``%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project]``."""
     rest, line, project = _project_option(rest, line)
     if not rest:
-        usage = f"%permissions {action} wants a permission: %permissions {action} bash 'git *'"
+        usage = f"%permissions {action} needs a permission: %permissions {action} bash 'git *'"
         raise InvalidArgumentsError(f"{usage}; permissions are {', '.join(known_permissions(workspace))}.")
     permission, note = permission_named(workspace, rest[0].text)
     notes = [note] if note else []
@@ -113,7 +113,7 @@ def _save(
 def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
     """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules, approvals, and by number the project's rules."""
     if not rest:
-        raise InvalidArgumentsError("%permissions revoke wants a rule's number (see %permissions) or a permission.")
+        raise InvalidArgumentsError("%permissions revoke needs a rule's number (see %permissions) or a permission.")
     own = own_rules(workspace)
     first = rest[0].text
     if first.isascii() and first.isdigit():
@@ -182,7 +182,7 @@ def _session_option(workspace: Workspace, rest: list[str]) -> tuple[list[str], S
         return rest, None
     place = rest.index(SESSION)
     if place + 1 == len(rest):
-        raise InvalidArgumentsError(f"{SESSION} wants a session's id; %sessions lists them.")
+        raise InvalidArgumentsError(f"{SESSION} needs a session's id; %sessions lists them.")
     try:
         return rest[:place] + rest[place + 2 :], workspace.sessions.get(rest[place + 1])
     except KeyError as error:
@@ -192,7 +192,7 @@ def _session_option(workspace: Workspace, rest: list[str]) -> tuple[list[str], S
 def try_out(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
     """``%permissions test PERMISSION PATTERN``: which rule decides."""
     if len(rest) < 2:
-        raise InvalidArgumentsError("%permissions test wants a permission and what for: %permissions test bash 'rm x'")
+        raise InvalidArgumentsError("%permissions test needs a permission and what for: %permissions test bash 'rm x'")
     permission, note = permission_named(workspace, rest[0].text)
     pattern = rest[1].text if len(rest) == 2 else line[rest[1].start :].strip()
     rule = rule_now(workspace, permission, pattern, agent)
@@ -234,7 +234,7 @@ def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]
 def _all_numbers(rest: list[Word]) -> list[Word]:
     for word in rest:
         if not (word.text.isascii() and word.text.isdigit()):
-            raise InvalidArgumentsError(f"%permissions revoke wants numbers here, not {word.text}.")
+            raise InvalidArgumentsError(f"%permissions revoke takes numbers here, not {word.text}.")
     return rest
 
 

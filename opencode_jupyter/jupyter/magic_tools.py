@@ -34,10 +34,10 @@ USAGE = (
     "%tools [list]                    the tools, and what a call of each would meet now",
     "%tools history [N]               the last calls of this kernel (--project, --all)",
     "%tools doctor                    what works here and what does not",
-    "%tools undo [N] [--force]        take back the last file changes",
+    "%tools undo [N] [--force]        undo the last file changes",
     "%tools clean [--days N] [--all]  delete old files of cut outputs",
     "%tools reload                    read the config files again",
-    "%tools trust [NAME|PATH ...]     code of projects that waits for your trust; gives it",
+    "%tools trust [NAME|PATH ...]     code of projects that waits for your trust; trusts it",
 )
 
 
@@ -124,7 +124,7 @@ def undo(notebook: Notebook, rest: list[str]) -> Table:
     try:
         done = notebook.on_engine(changes.undo, count, force)
     except ToolError as error:
-        advice = "\n%tools undo --force does it all the same." if "force" in str(error) else ""
+        advice = "\n%tools undo --force does it anyway." if "force" in str(error) else ""
         raise ToolError(f"{error}{advice}") from None
     rows = [
         {
@@ -137,7 +137,7 @@ def undo(notebook: Notebook, rest: list[str]) -> Table:
     ]
     left = len(changes.entries())
     less = f" (there were no more than {len(done)})" if len(done) < count else ""
-    title = f"Took back {_counted(len(done), 'change')}{less}; {left} can still be taken back."
+    title = f"Undid {_counted(len(done), 'change')}{less}; {left} can still be undone."
     return Table(rows, ("file", "now", "tool", "called"), title=title)
 
 
@@ -164,7 +164,7 @@ def clean(notebook: Notebook, rest: list[str]) -> Table:
         {"files": "kept", "count": len(after), "size": _size(sum(after.values()))},
     ]
     kept = "" if days < 0 else f" Files changed in the last {days:g} days are kept; --all deletes them too."
-    return Table(rows, ("files", "count", "size"), title=f"Whole outputs in {truncation.directory}.{kept}")
+    return Table(rows, ("files", "count", "size"), title=f"Full outputs in {truncation.directory}.{kept}")
 
 
 def trust(notebook: Notebook, rest: list[str]) -> Table:
@@ -201,12 +201,12 @@ def dry_run(notebook: Notebook, request: CallRequest) -> Table:
                 }
             )
     actions = {row["action"] for row in rows}
-    verdict = "refused" if "deny" in actions else "asked first" if "ask" in actions else "allowed"
+    verdict = "refused" if "deny" in actions else "need approval" if "ask" in actions else "allowed"
     return Table(
         rows,
         ("permission", "pattern", "action", "rule", "origin"),
         title=f"{request.tool} would be {verdict}; nothing was run.",
-        empty="It asks for nothing.",
+        empty="It needs no permission.",
     )
 
 
@@ -232,13 +232,13 @@ def _days(text: str) -> float:
     except ValueError:
         days = -1.0
     if not 0 <= days < 1e6:
-        raise InvalidArgumentsError(f"--days wants a number of days, not {text or 'nothing'}.")
+        raise InvalidArgumentsError(f"--days takes a number of days, not {text or 'nothing'}.")
     return days
 
 
 def _none_left(magic: str, rest: list[str]) -> None:
     if rest:
-        raise InvalidArgumentsError(f"{magic} takes nothing behind it, not {' '.join(rest)}.")
+        raise InvalidArgumentsError(f"{magic} takes no arguments, not {' '.join(rest)}.")
 
 
 def _spilled(folder: Path) -> dict[str, int]:

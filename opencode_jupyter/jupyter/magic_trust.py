@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .notebook import Notebook
 
 USAGE = (
-    "%tools trust NAME|PATH ...   trust what these hold now; another content asks again",
-    "%tools trust --all           trust all that waits",
-    "%tools trust --list          what was trusted; --revoke NAME|PATH takes it back",
+    "%tools trust NAME|PATH ...   trust their content; a change needs your trust again",
+    "%tools trust --all           trust everything that waits",
+    "%tools trust --list          what is trusted; --revoke NAME|PATH revokes it",
 )
 LINES = 20
 """Lines of the beginning of each thing that are shown."""
@@ -111,9 +111,9 @@ def _one(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: s
             return found[0]
         if found:
             names = ", ".join(subject.name for subject in found)
-            raise InvalidArgumentsError(f"{word} may be any of {names}; give the path.")
+            raise InvalidArgumentsError(f"{word} matches {names}; give the path.")
     names = ", ".join(str(subject.shown.get("label") or subject.name) for subject in waiting) or "nothing"
-    raise InvalidArgumentsError(f"{word} {otherwise or 'is nothing that waits for your trust'}. There is {names}.")
+    raise InvalidArgumentsError(f"{word} {otherwise or 'does not wait for your trust'}. Waiting: {names}.")
 
 
 def _is_name(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
@@ -134,13 +134,13 @@ def _is_file(word: str, name: str, shown: dict[str, Any], notebook: Notebook) ->
 def _listed(notebook: Notebook) -> Table:
     entries = notebook.workspace.trust.entries()
     rows = [{"trust": name, "kind": kind} for kind, name in sorted(entries, key=lambda entry: entry[1])]
-    notes = ["What a file holds is compared at every use; if it changed you are asked again."]
-    return Table(rows, ("trust", "kind"), notes=notes if rows else (), empty="Nothing was trusted yet.")
+    notes = ["A file's content is compared at every use; a changed file needs your trust again."]
+    return Table(rows, ("trust", "kind"), notes=notes if rows else (), empty="Nothing is trusted yet.")
 
 
 def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
     if not words:
-        raise InvalidArgumentsError("--revoke wants a name or a path: %tools trust --revoke PATH (--list shows them).")
+        raise InvalidArgumentsError("--revoke needs a name or a path: %tools trust --revoke PATH (--list shows them).")
     workspace = notebook.workspace
     trusted = [
         Subject(kind, name, "", {"label": label_of(Path(name), workspace)}) for kind, name in workspace.trust.entries()
@@ -149,7 +149,7 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
     for word in words:
         tool = workspace.registry.get(word)
         meant = word if tool is None or tool.builtin else tool.source
-        gone.append(_one(meant, trusted, notebook, "is nothing that was trusted"))
+        gone.append(_one(meant, trusted, notebook, "is not trusted"))
     for subject in gone:
         workspace.trust.revoke(subject)
     preparing.ready_all(notebook)

@@ -60,7 +60,7 @@ class ToolMagics(NotebookSettings, Magics):
     @needs_local_scope
     @line_cell_magic
     def tool(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
-        """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? says what one takes."""
+        """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? shows its arguments."""
         from . import preparing
 
         __tracebackhide__ = True

@@ -160,7 +160,7 @@ class NotebookPages:
             what = "change the notebook" if changes else "read the notebook"
             said = " Whether the change was made is not known." if changes else ""
             raise ToolError(
-                f"JupyterLab was told to {what} and did not answer within {ANSWER_WAIT:g} s.{said} The file was not "
+                f"JupyterLab did not answer the request to {what} within {ANSWER_WAIT:g} s.{said} The file was not "
                 "touched. Read it with notebook_read to see how it is before anything else."
             )
         if answer.get("error"):
@@ -272,7 +272,7 @@ def _explained(answer: dict[str, Any]) -> str:
     errors = {
         "closed": "The notebook was closed in JupyterLab meanwhile. Nothing was changed. Try again.",
         "changed": f"Conflict: the cell was changed in JupyterLab meanwhile, by hand or by another call. {again}",
-        "gone": f"Conflict: the cell is not there any more; it was deleted in JupyterLab meanwhile. {again}",
+        "gone": f"Conflict: the cell was deleted in JupyterLab meanwhile. {again}",
         "neighbour": f"Conflict: the cell before the new place was deleted in JupyterLab meanwhile. {again}",
         "read-only": "The notebook is open read-only in JupyterLab. Nothing was changed.",
         "lost": (

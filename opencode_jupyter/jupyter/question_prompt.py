@@ -89,7 +89,7 @@ def parse_choice(line: str, question: Question) -> list[str] | str:
             labels = [label or piece for label, piece in zip(found, pieces, strict=True)]
             return list(dict.fromkeys(labels))
     if not question.custom:
-        return f"{visible(typed)!r} is none of the answers: type {_how(question)[0].lower()}{_how(question)[1:]}."
+        return f"{visible(typed)!r} is not one of the answers: type {_how(question)[0].lower()}{_how(question)[1:]}."
     return [typed]
 
 

@@ -133,14 +133,14 @@ def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
         InvalidArgumentsError: it looks like a slip of the keyboard.
     """
     if name in EDIT_TOOLS and name != "edit":
-        return "edit", f"{name} asks for edit, so the rule speaks of edit."
+        return "edit", f"{name} needs edit, so the rule is for edit."
     known = known_permissions(workspace)
     if name in known or any(c in name for c in "*?"):
         return name, ""
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     if near:
         raise InvalidArgumentsError(f"There is no permission {name}. Did you mean {near[0]}?")
-    return name, f"No tool here is known to ask for {name}."
+    return name, f"No tool here is known to need {name}."
 
 
 def known_permissions(workspace: Workspace) -> list[str]:

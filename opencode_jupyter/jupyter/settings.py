@@ -31,31 +31,36 @@ class NotebookSettings(Configurable):
     """The settings with their kinds, limits and help."""
 
     on_ask = Enum(
-        ("deny", "allow"), "deny", help="What an ask gets when nobody is there to answer (nbclient, papermill)."
+        ("deny", "allow"), "deny", help="The reply to a request that nobody can answer (nbclient, papermill)."
     ).tag(config=True)
     cards = Bool(True, help="Show live cards while calls run; False leaves the finished ones.").tag(config=True)
     agent = Unicode("", help="Whose rules apply when a line names no --agent; empty for the default agent.").tag(
         config=True
     )
     card_after = Float(
-        0.15, min=0, max=3600, help="Seconds a call may take before its card goes live. An ask shows it at once."
+        0.15,
+        min=0,
+        max=3600,
+        help="Seconds a call may take before its card is shown live; a request for approval shows it at once.",
     ).tag(config=True)
     prompt_after = Float(
         2.0,
         min=0,
         max=60,
-        help="Seconds a card that asks has to be seen by a page, before the question is put by a prompt instead.",
+        help="Seconds to wait for a page to show the card of a request before a prompt is used instead.",
     ).tag(config=True)
     timeout = Float(
         0,
         min=0,
         help="Seconds a call may take if its line has no --timeout, not counting your answers; 0: no limit.",
     ).tag(config=True)
-    quiet = Bool(False, help="Show no cards of %tool lines, as -q does; an ask is still shown.").tag(config=True)
+    quiet = Bool(False, help="Show no cards of %tool lines, as -q does; a request for approval is still shown.").tag(
+        config=True
+    )
     data_dir = Unicode(
         "",
-        help="Folder for whole outputs, history and undo; empty for the user's data folder. "
-        "For ipython_config.py: it can't be changed once the tools are in use.",
+        help="Folder for full outputs, history and undo; empty for the user's data folder. "
+        "For ipython_config.py: it cannot be changed once the tools are in use.",
     ).tag(config=True)
 
     _settings: Settings | None = None
@@ -76,9 +81,9 @@ class NotebookSettings(Configurable):
             )
         folder = os.path.expanduser(given)
         if given and not os.path.isabs(folder):
-            raise TraitError(f"data_dir is {given!r}; it should be a whole path, such as ~/opencode-data")
+            raise TraitError(f"data_dir is {given!r}; it must be an absolute path, such as ~/opencode-data")
         if os.path.exists(folder) and not os.path.isdir(folder):
-            raise TraitError(f"data_dir: {folder} is no folder")
+            raise TraitError(f"data_dir: {folder} is not a folder")
         return folder
 
     @observe(*(field.name for field in fields(Settings)))

@@ -112,7 +112,7 @@ def test_rules_are_changed_and_tried_out(notebook: Notebook) -> None:
     text = place.get_by_label("Command, pattern or JSON arguments")
     text.fill("git status && rm x")
     text.press("Enter")
-    expect(place).to_contain_text("You would be asked first.")
+    expect(place).to_contain_text("It would need your approval.")
     place.get_by_label("Action", exact=True).select_option("deny")
     place.get_by_label("Permission", exact=True).fill("bash")
     place.get_by_label("Pattern", exact=True).fill("rm *")

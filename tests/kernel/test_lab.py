@@ -24,7 +24,7 @@ def test_pages_while_a_cell_blocks(kernel: Kernel) -> None:
     first = cut["line"]
     assert page["lines"] == [str(first), str(first + 1), str(first + 2)]
     asked["data"] = {"kind": "page", "path": "/etc/passwd"}
-    assert "only whole outputs" in kernel.request("control", TYPE, asked)["error"]
+    assert "only full outputs" in kernel.request("control", TYPE, asked)["error"]
     kernel.finish(busy)
     kernel.run("%unload_ext opencode_jupyter")
     request = kernel.send("control", TYPE, asked)

@@ -229,7 +229,7 @@ def test_nobody_is_there(shared_kernel: Kernel) -> None:
     for code in (ONE, IN_DEF):
         cell = shared_kernel.execute(code, allow_stdin=False)
         assert cell.error is not None
-        assert cell.error.startswith('QuestionRejectedError: Nobody is here to answer: "Which database?"')
+        assert cell.error.startswith('QuestionRejectedError: Nobody can answer here: "Which database?"')
         assert cell.elapsed < 1.5
         assert final(shared_kernel)["ui"]["outcome"] == "unanswered"
 

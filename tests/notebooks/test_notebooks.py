@@ -152,7 +152,7 @@ def test_the_quickstart_shows_what_it_promises(executed: Any, notebook: Path) ->
     said = "".join(output.get("text", "") for output in outputs(executed))
     assert "refused: bash rm * deny" in said
     assert "not allowed: " in said
-    assert "top wants a whole number, not 'two'" in said
+    assert "top needs a whole number, not 'two'" in said
     assert "Did you mean read" in said
 
 
@@ -202,7 +202,7 @@ def test_the_teaching_notebook_shows_what_it_promises(executed: Any, notebook: P
         "has 5000 lines",
         "retry 2 Too many requests",
         "auth - The key is wrong",
-        "nobody is here to give it",
+        "nobody can answer here",
         "edited and checked: not yet",
     ):
         assert promised in text, promised

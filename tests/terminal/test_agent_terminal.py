@@ -39,7 +39,7 @@ def test_an_agent(program: str, environment: dict[str, str], tmp_path: Path) -> 
             if program == "ipython":
                 child.expect(r"I want to read it.\r?\n")  # the request begins a line
             child.expect(r"Allow read of [^\n]*\.env\?")
-            child.expect("why] > ")
+            child.expect("reason] > ")
             child.sendline("1")
             if program == "ipython":
                 child.expect(r"✓ read [^\n]*\.env")

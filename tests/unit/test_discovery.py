@@ -206,7 +206,7 @@ async def test_the_project_can_be_left_out(place: Place, monkeypatch: pytest.Mon
         ("raise KeyboardInterrupt\n", 1, "KeyboardInterrupt; a tool file must not"),
         ("raise StopIteration\n", 1, "StopIteration"),
         ("\nimport nowhere_to_be_found\n", 2, "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
-        ("\nimport helper\n", 2, "it lies beside the file: from . import helper"),
+        ("\nimport helper\n", 2, "it is beside the file: from . import helper"),
         ("from . import broken\n", 1, "ZeroDivisionError"),
         ("from .. import secrets\n", 1, "ImportError: attempted relative import beyond top-level package"),
         ("\0", None, "null bytes"),

@@ -69,7 +69,7 @@ def test_the_middle_of_an_endless_recursion_is_left_out(running: Shell) -> None:
     with pytest.raises(RecursionError) as raised:
         running.run("%tool endless")
     assert functions(raised.value) == ["endless", *["inner"] * 39]
-    assert "frames in the middle of its traceback are left out" in raised.value.__notes__[0]
+    assert "frames in the middle of its traceback omitted" in raised.value.__notes__[0]
 
 
 def test_an_error_that_can_not_be_read_still_ends_the_call(running: Shell) -> None:

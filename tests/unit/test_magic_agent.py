@@ -145,9 +145,9 @@ def test_state_switch_and_models(ip: Shell) -> None:
     assert ip.notebook.agent.name == "plan"
     with pytest.raises(InvalidArgumentsError, match="Did you mean build"):
         ip.run("%agent bulid")
-    with pytest.raises(InvalidArgumentsError, match="To ask something, use %%agent"):
+    with pytest.raises(InvalidArgumentsError, match="To send a request, use %%agent"):
         ip.run("%agent plan the work")
-    with pytest.raises(InvalidArgumentsError, match="only given tasks"):
+    with pytest.raises(InvalidArgumentsError, match="only works for other agents"):
         ip.run("%agent explore")
 
 
@@ -180,8 +180,8 @@ def test_options() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("-m", "-m wants a value"),
-        ("-m -q", "-m wants a value"),
+        ("-m", "-m needs a value"),
+        ("-m -q", "-m needs a value"),
         ("--modle x", "Did you mean --mode|Did you mean --model"),
         ("write a file", "The request itself goes below"),
         ("-q -q", "twice"),
@@ -190,7 +190,7 @@ def test_options() -> None:
         ("--json {1} ", "JSON"),
         ("--json nothing", "no variable nothing"),
         ("--type nothing", "no variable nothing"),
-        ("--type n", "wants a type"),
+        ("--type n", "needs a type"),
         ("--json missing.json", "can't be read"),
         ("-o 1x", "variable's name"),
     ],
@@ -257,7 +257,7 @@ def test_a_name_that_is_not_there_is_an_error_before_anything_is_sent(body: str,
 def test_large_values_are_cut_with_a_note() -> None:
     text = fill("{long}", NAMES)
     assert len(text) < TEXT_CHARS + 100
-    assert "of 50,000 characters left out" in text
+    assert "of 50,000 characters omitted" in text
     many = fill("{many}", NAMES)
     assert len(many) < 2_000
     assert "100000" in many.replace(",", "")

@@ -106,21 +106,21 @@ def test_question_and_help(ip: Shell) -> None:
         ("%tool raed a.txt", UnknownToolError, "Did you mean read"),
         ("%tool read", InvalidArgumentsError, "filePath (string) is missing"),
         ("%tool read 'a", InvalidArgumentsError, "Unclosed quote"),
-        ("%tool read limit=x a.txt", InvalidArgumentsError, "limit wants a number"),
+        ("%tool read limit=x a.txt", InvalidArgumentsError, "limit needs a number"),
         ("%tool read --agent nobody a.txt", ToolError, "no agent 'nobody'"),
         ("%tools histroy", InvalidArgumentsError, "Did you mean %tools history?"),
         ("%tools history many", InvalidArgumentsError, "whole number"),
         ("%tools undo", ToolError, "no change to undo"),
         ("%tools clean --days soon", InvalidArgumentsError, "number of days"),
         ("%tools clean now", InvalidArgumentsError, "--days N or --all"),
-        ("%tools doctor now", InvalidArgumentsError, "takes nothing"),
+        ("%tools doctor now", InvalidArgumentsError, "takes no arguments"),
         ("%permissions alow bash", InvalidArgumentsError, "Did you mean %permissions allow?"),
-        ("%permissions allow", InvalidArgumentsError, "wants a permission"),
+        ("%permissions allow", InvalidArgumentsError, "needs a permission"),
         ("%permissions allow bsh", InvalidArgumentsError, "Did you mean bash?"),
         ("%permissions allow bash 'git *' ls", InvalidArgumentsError, "in quotes, each"),
         ("%permissions mode plam", InvalidArgumentsError, "Did you mean plan?"),
         ("%permissions mode bypass", ToolError, "allow_bypass"),
-        ("%permissions revoke", InvalidArgumentsError, "wants a rule's number"),
+        ("%permissions revoke", InvalidArgumentsError, "needs a rule's number"),
         ("%permissions revoke 1", ToolError, "was not added here"),
         ("%permissions revoke 999", ToolError, "There is no rule 999"),
         ("%permissions revoke webfetch", ToolError, "No rule of this session"),
@@ -141,7 +141,7 @@ def test_a_line_that_is_no_call_leaves_a_card_too(ip: Shell) -> None:
         ip.run("%tool read limit=x a.txt")
     (card,) = cards(ip)
     assert card["state"]["status"] == "error"
-    assert "limit wants a number" in card["state"]["error"]
+    assert "limit needs a number" in card["state"]["error"]
     assert ip.run("r = %tool -q read a.txt\nr.title")
 
 
@@ -284,7 +284,7 @@ def test_a_command_pattern_without_quotes_stays_one(ip: Shell) -> None:
 
 def test_writing_tools_are_ruled_by_edit(ip: Shell) -> None:
     table = ip.run("%permissions deny write")
-    assert "write asks for edit" in repr(table)
+    assert "write needs edit" in repr(table)
     with pytest.raises(PermissionDeniedError):
         ip.run("%tool write x y")
 
@@ -325,7 +325,7 @@ def test_a_mode_for_one_session(ip: Shell) -> None:
     assert "Mode default" in repr(ip.run("%permissions mode"))
     with pytest.raises(ToolError, match="no session 'ses_gone'"):
         ip.run("%permissions mode plan --session ses_gone")
-    with pytest.raises(InvalidArgumentsError, match="wants a session's id"):
+    with pytest.raises(InvalidArgumentsError, match="needs a session's id"):
         ip.run("%permissions mode plan --session")
 
 

@@ -230,7 +230,7 @@ async def test_a_page_that_goes_away(workspace: Workspace, server: Server, path:
     with pytest.raises(ToolError, match="Whether the change was made is not known"):
         await edit(workspace, path, cell="c1", newSource="new")
     page.deaf = {"read"}
-    with pytest.raises(ToolError, match="did not answer within"):
+    with pytest.raises(ToolError, match="did not answer the request to"):
         await edit(workspace, path, cell="c1", newSource="new")
     for error, words in (("closed", "was closed"), ("lost", "not known"), ("boom", "could not do it: boom")):
         page.deaf, page.error = set(), error

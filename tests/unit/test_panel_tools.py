@@ -123,7 +123,7 @@ def test_a_rule_of_the_project_is_written_and_taken_out(ip: Shell) -> None:
 def test_rules_that_are_none(ip: Shell) -> None:
     assert "Did you mean bash" in ask(ip, "rule_add", permission="bahs", pattern="*", action="allow")["error"]
     assert "allow, deny or ask" in ask(ip, "rule_add", permission="bash", action="maybe")["error"]
-    assert "wants a permission" in ask(ip, "rule_add", permission=" ", action="allow")["error"]
+    assert "needs a permission" in ask(ip, "rule_add", permission=" ", action="allow")["error"]
     assert "too long" in ask(ip, "rule_add", permission="bash", pattern="x" * 20_000, action="allow")["error"]
     builtin = ask(ip, "rules")["rules"][0]
     assert "was not added here" in ask(ip, "rule_revoke", n=1, rule=builtin)["error"]

@@ -117,7 +117,7 @@ async def test_a_project_can_neither_switch_off_nor_replace_a_plugin_of_the_user
         assert running(ws) == ["acme", "guard", "second"]
         problems = plugins_of(ws).without_effect
         assert [
-            said for said in problems if said.startswith('"-second" in ') and "can't switch your plugins off" in said
+            said for said in problems if said.startswith('"-second" in ') and "cannot switch your plugins off" in said
         ]
         assert [said for said in problems if said.startswith('"-acme" in ')]
         assert states(ws)["other"] == "switched off"

@@ -120,7 +120,7 @@ def test_a_click_never_lifts_a_deny(ip: Shell) -> None:
     assert list(bash()) == ["*", "echo *", "echo secret *"]
     said = str(asked.call.part.decisions[0].note)
     assert "Not saved: bash echo secret x allow can't be saved in opencode.json" in said
-    assert "~/bin * would stand for the home folder" in said
+    assert "~/bin * would mean the home folder" in said
 
 
 def test_only_the_answer_that_counts_is_written(ip: Shell) -> None:

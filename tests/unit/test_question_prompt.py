@@ -46,9 +46,9 @@ def test_what_a_typed_line_chooses(typed: str, more: dict[str, object], answer: 
     ("typed", "more", "words"),
     [
         ("1,2", {}, "One answer only"),
-        ("DuckDB", {"custom": False}, "none of the answers"),
-        ("1, DuckDB", {"custom": False, "multiple": True}, "none of the answers"),
-        ("4", {"custom": False}, "none of the answers"),
+        ("DuckDB", {"custom": False}, "not one of the answers"),
+        ("1, DuckDB", {"custom": False, "multiple": True}, "not one of the answers"),
+        ("4", {"custom": False}, "not one of the answers"),
     ],
 )
 def test_what_it_does_not_take(typed: str, more: dict[str, object], words: str) -> None:
@@ -81,7 +81,7 @@ def test_nonsense_is_told_and_ends_after_a_while() -> None:
     asked = dialog(question(custom=False))
     for _ in range(TRIES - 1):
         assert asked.take("x") == "again"
-        assert "none of the answers" in asked.text()
+        assert "not one of the answers" in asked.text()
     assert asked.take("x") == "dismissed"
     assert dialog(question()).take("  ") == "dismissed"
 

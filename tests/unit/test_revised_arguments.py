@@ -111,7 +111,7 @@ async def test_a_refusal_in_the_same_words_is_a_refusal(tmp_path: Path) -> None:
         call = ws.start("greet", {"name": "Ada"})
         running = asyncio.ensure_future(call.run())
         [request] = await asked(ws)
-        ws.permissions.reply(request.id, "reject", "asked again with other arguments", by="card")
+        ws.permissions.reply(request.id, "reject", "requested again with other arguments", by="card")
         with pytest.raises(ToolError):
             await running
         assert decision_words(card_part(call.part))[0].startswith("denied by you")

@@ -179,7 +179,7 @@ async def test_the_story_in_text() -> None:
         "✗ read f2 (denied by you)",
         "    The user said: no",
         "· Summed up",
-        "It stopped because a call was refused. The next %%agent goes on from here: say what to do instead.",
+        "It stopped because a call was denied. Continue with another %%agent: tell it what to do instead.",
     ]
 
 
@@ -193,7 +193,7 @@ async def test_words() -> None:
     assert end_of("failed", "", ModelError("no key", "auth"), None) == {
         "tone": "err",
         "text": "no key",
-        "advice": "The request stands in the session; when that is mended, ask again with another %%agent.",
+        "advice": "The request is kept in the session; when the problem is fixed, send it again with another %%agent.",
     }
 
 

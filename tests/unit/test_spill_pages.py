@@ -162,8 +162,8 @@ def test_a_file_that_grows_is_read_on_and_one_that_was_cut_anew(folder: Path) ->
     spill(folder, b"")
     assert some(made.page(path, 5), "lines", "total", "first", "end") == ([], 0, 1, 0)
     os.unlink(path)
-    assert "not there any more" in made.page(path, at=0)["error"]
-    assert "not there any more" in made.extent(path)["error"]
+    assert "was deleted" in made.page(path, at=0)["error"]
+    assert "was deleted" in made.extent(path)["error"]
 
 
 def test_lines_that_are_not_where_they_were_are_counted_anew(folder: Path) -> None:
@@ -205,8 +205,8 @@ def test_only_regular_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
         for answer in (made.page(given, 1), made.extent(given), made.part(given, 0)):
             assert list(answer) == ["error"], path
             error = answer["error"]
-            assert "secret" not in error.replace(str(secret), "") or "only whole outputs" in error
-    assert "not there any more" in made.page(str(folder / "gone"))["error"]
+            assert "secret" not in error.replace(str(secret), "") or "only full outputs" in error
+    assert "was deleted" in made.page(str(folder / "gone"))["error"]
 
 
 ODD = [("x", "y"), (None, None), (-5, -5), (1.5, 10**9), (True, False), (10**30, 1)]

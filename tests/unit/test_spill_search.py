@@ -113,9 +113,9 @@ def test_a_bad_expression_and_odd_requests_have_words(requests: SpillRequests, f
         assert "one line of text" in begin(requests, folder, b"x\n", text)["error"]  # type: ignore[arg-type]
     assert "search again" in requests.handlers["search"]({"id": "unknown"})["error"]
     gone = {"id": "g", "path": str(folder / "gone"), "text": "x"}
-    assert "not there any more" in requests.handlers["search"](gone)["error"]
+    assert "was deleted" in requests.handlers["search"](gone)["error"]
     outside = {"id": "g", "path": "/etc/passwd", "text": "root"}
-    assert "only whole outputs" in requests.handlers["search"](outside)["error"]
+    assert "only full outputs" in requests.handlers["search"](outside)["error"]
 
 
 def test_an_expression_that_explodes_elsewhere_is_quick(requests: SpillRequests, folder: Path) -> None:

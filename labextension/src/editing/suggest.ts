@@ -87,7 +87,7 @@ function ofArguments(schemas: SchemasReply, tool: ToolInfo, given: string[], wor
   return { matches, start: word.start, whole: first.length > 0 };
 }
 
-/** The fields that are still open behind the words `given`; a word without a name would fill the first. */
+/** The fields that are still open behind the words `given`; a positional argument would fill the first. */
 export function openFields(schemas: SchemasReply, tool: ToolInfo, given: readonly string[]): FieldInfo[] {
   const used = new Set<FieldInfo>();
   let loose = 0;

@@ -11,7 +11,7 @@ import type { TestReply, TestRow } from './token';
 const verdict = (action: Action): string =>
   ({
     allow: trans.__('It would be allowed.'),
-    ask: trans.__('You would be asked first.'),
+    ask: trans.__('It would need your approval.'),
     deny: trans.__('It would be denied.')
   })[action] ?? action;
 
@@ -60,7 +60,7 @@ export class Tester {
     this.list.replaceChildren();
     try {
       const reply = await this.ask(this.name.value, this.text.value);
-      const none = reply.rows.length ? '' : ` ${trans.__('It asks for nothing.')}`;
+      const none = reply.rows.length ? '' : ` ${trans.__('It needs no permission.')}`;
       setText(this.said, [verdict(reply.verdict) + none, reply.note].filter(Boolean).join(' '));
       this.node.dataset.action = reply.verdict;
       for (const row of reply.rows) {

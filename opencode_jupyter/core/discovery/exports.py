@@ -104,7 +104,7 @@ def _listed(held: dict[str, Any], listed: Any, found: Exports) -> dict[str, Tool
             taken[name] = value
         else:
             there = isinstance(name, str) and name in held
-            said = "is neither a tool nor a function" if there else "is not there"
+            said = "is neither a tool nor a function" if there else "is missing"
             found.problems.append((None, f"__all__ names {name}, which {said}"))
     return taken
 

@@ -110,7 +110,7 @@ def _wrong(error: BaseException | None, content: Content) -> ToolFileError:
         first = error.name.partition(".")[0]
         beside = content.main.parent / first
         if beside.is_dir() or beside.with_name(first + PYTHON).is_file():
-            said += f"; it lies beside the file: from . import {first}"
+            said += f"; it is beside the file: from . import {first}"
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         said += "; a tool file must not end the process"
     return ToolFileError(said, path, line)

@@ -59,9 +59,9 @@ MODES: dict[str, PermissionMode] = {
             (("edit", "deny"), ("bash", "deny"), ("python", "deny"), (_OTHERS, "ask")),
         ),
         PermissionMode(
-            "ask", "everything that writes or runs asks first", (*((w, "ask") for w in _WRITERS), (_OTHERS, "ask"))
+            "ask", "everything that writes or runs needs approval", (*((w, "ask") for w in _WRITERS), (_OTHERS, "ask"))
         ),
-        PermissionMode(BYPASS, "NOTHING ASKS ANY MORE; only rules that deny still hold", (("*", "allow"),)),
+        PermissionMode(BYPASS, "NOTHING NEEDS APPROVAL; only deny rules still apply", (("*", "allow"),)),
     )
 }
 """The modes by name. ``accept-edits`` is about files in the project: one outside still asks for external_directory."""

@@ -90,7 +90,7 @@ def parse_reply(reply: Any, message: str | None) -> tuple[Answer, str | None]:
     if isinstance(reply, tuple | list) and len(reply) == 2 and reply[0] == "reject":
         reply, message = "reject", reply[1]
     if reply not in ("once", "always", "reject"):
-        raise ValueError(f'{reply!r} is no reply: use "once", "always", "reject" or ("reject", "a word about why")')
+        raise ValueError(f'{reply!r} is not a reply: use "once", "always", "reject" or ("reject", "a word about why")')
     if message is not None and not isinstance(message, str):
         raise ValueError(f"the message must be text, not {message!r}")
     return reply, message or None

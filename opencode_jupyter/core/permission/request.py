@@ -10,7 +10,7 @@ from .rules import Action, Rule
 Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]
 """An answer. The tuple carries a word to the model about why not."""
 
-TOGETHER = "answered together with another ask"
+TOGETHER = "answered together with another request"
 """`Decision.message` of an ask that another one's answer "always" covered."""
 
 

@@ -105,7 +105,7 @@ def doubted(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[R
             if rule is allowing:
                 return allowing
             if rule.action != "allow" and _speaks_of(permission, rule.permission):
-                why = f"it can't be told whether {permission} {rule.pattern} ({rule.action}) is meant"
+                why = f"it is unclear whether {permission} {rule.pattern} ({rule.action}) is meant"
                 return Rule(permission, rule.pattern, "ask", f"{rule.origin}: {why}" if rule.origin else why)
     return allowing
 

@@ -35,7 +35,7 @@ TRUST = "trust"
 DOOM_LOOP = "doom_loop"
 """Permission of the request for a call that repeats itself."""
 NOBODY_TO_STOP_A_LOOP = (
-    "The same calls were made again and again, and nobody can be asked whether they should go on: the workspace has no "
+    "The same calls were made again and again, and nobody can decide whether they should continue: the workspace has no "
     'approve function and nothing listens to permission.asked. To allow repeated calls, add {"permission": '
     '{"doom_loop": "allow"}} to the configuration.'
 )
@@ -303,7 +303,7 @@ class PermissionService:
             announce,
             self.approve,
             lambda answer: self.reply(request.id, answer, by="approve"),
-            lambda: PermissionRejectedError("Nobody could be asked: the approver was stopped."),
+            lambda: PermissionRejectedError("Nobody could answer: the approver was stopped."),
             withdraw,
         )
         if error is not None:
@@ -427,7 +427,7 @@ class PermissionService:
             self._settle(entry, Outcome("reject", by, reason, PermissionRejectedError(reason)))
         return len(entries)
 
-    def close(self, reason: str = "The workspace was closed before the permission was given.") -> None:
+    def close(self, reason: str = "The workspace was closed before the request was answered.") -> None:
         """Reject what is pending and everything that would have to be asked from now on."""
         with self._lock:
             self._closed = reason

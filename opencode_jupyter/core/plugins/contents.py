@@ -60,7 +60,7 @@ def exported(found: Found) -> Exported:
         raise PluginError(f"importing it failed: {described(error)}") from error
     if not isinstance(given, types.ModuleType):
         if not callable(given):
-            raise PluginError(f"its entry point gives {type(given).__name__}; it must name a function or a module")
+            raise PluginError(f"its entry point is a {type(given).__name__}; it must name a function or a module")
         return Exported([given])
     functions = list({id(fn): fn for fn in _functions(given)}.values())
     if not functions:

@@ -265,7 +265,7 @@ class Finder:
 
 
 def _no_effect(said: str, source: str, name: str) -> str:
-    return f'"-{said}" in {source} has no effect on {name}: a project can\'t switch your plugins off'
+    return f'"-{said}" in {source} has no effect on {name}: a project cannot switch your plugins off'
 
 
 def _entry_point(one: Installed) -> Found:

@@ -60,7 +60,7 @@ class Listener:
             try:
                 self._waiting.put_nowait(None)
             except queue.Full:
-                log.debug("the event hook of the plugin %s is left behind", self._plugin)
+                log.debug("the event hook of the plugin %s did not keep up", self._plugin)
 
     def _start(self, event: dict[str, Any]) -> None:
         try:

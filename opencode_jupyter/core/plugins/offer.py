@@ -68,7 +68,7 @@ def take(returned: Any, fn: Fn, plugin: str, offer: Offer) -> None:
     if isinstance(returned, (str, bytes, int, float, list, tuple, set)):
         raise PluginError(
             f"{getattr(fn, '__name__', fn)} returned {type(returned).__name__}; a plugin function returns a dict or an "
-            "object of hooks. Name the plugin functions in __all__, or begin the names of others with an underscore"
+            "object of hooks. Name the plugin functions in __all__, or start the names of others with an underscore"
         )
     for name, value in _entries(returned):
         if value is None:

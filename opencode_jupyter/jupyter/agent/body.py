@@ -175,8 +175,8 @@ def _value(
         ) from error
     if is_secret(name, value):
         raise InvalidArgumentsError(
-            f"{shown} was not put into the request, since its name looks like a secret's and a request goes to a "
-            "model's provider. If it is none, give it another name. Nothing was sent."
+            f"{shown} was not put into the request: its name looks like a secret's, and a request goes to a "
+            "model's provider. If it is not a secret, rename it. Nothing was sent."
         )
     return text
 
@@ -222,4 +222,4 @@ def cut_middle(text: str, most: int) -> str:
         return text
     head, tail = most * 2 // 3, most // 3
     left = len(text) - head - tail
-    return f"{text[:head]}\n[… {left:,} of {len(text):,} characters left out …]\n{text[-tail:]}"
+    return f"{text[:head]}\n[… {left:,} of {len(text):,} characters omitted …]\n{text[-tail:]}"

@@ -63,7 +63,7 @@ def nothing_named(workspace: Workspace) -> str:
     if usable:
         more = f", ... (%agent models lists {len(usable)})" if len(usable) > SHOWN else ""
         words += f" To choose from: {', '.join(usable[:SHOWN])}{more}."
-    return words + " ollama:NAME asks a model on this machine, and scripted:FILE needs no model at all."
+    return words + " ollama:NAME uses a model on this machine, and scripted:FILE needs no model at all."
 
 
 def keys_found() -> dict[str, str]:

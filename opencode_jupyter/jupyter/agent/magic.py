@@ -54,7 +54,7 @@ def run(notebook: Notebook, line: str) -> Any:
         if word.text in ("-m", "--model"):
             if at + 1 == len(given):
                 raise line_error(
-                    "-m wants a model: provider:model, or default for the configured one.", line, word.start
+                    "-m needs a model: provider:model, or default for the configured one.", line, word.start
                 )
             chosen = given[at + 1].text
             notebook.agent.model = "" if chosen == "default" else chosen
@@ -77,12 +77,12 @@ def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bo
         near = get_close_matches(name, offered, n=1, cutoff=0.6)
         hint = f"Did you mean {near[0]}? " if near else ""
         raise line_error(
-            f"There is no agent {name}. {hint}Agents: {', '.join(offered)}. To ask something, use {USAGE}.",
+            f"There is no agent {name}. {hint}Agents: {', '.join(offered)}. To send a request, use {USAGE}.",
             line,
             position,
         )
     if agent.mode == "subagent":
-        raise line_error(f"{name} is only given tasks by other agents (its mode is subagent).", line, position)
+        raise line_error(f"{name} only works for other agents (its mode is subagent).", line, position)
     notebook.agent.name = name
 
 
@@ -109,7 +109,7 @@ def state(notebook: Notebook) -> Table:
         if cost:
             rows.append({"": "cost", "now": f"${cost:.4f}"})
     notes = [
-        f"{USAGE}. %%agent? says more.",
+        f"{USAGE}. %%agent? shows the options.",
         f"%agent NAME switches ({', '.join(talkable(notebook))}), %agent -m MODEL sets the model,",
         "%agent models lists some.",
     ]

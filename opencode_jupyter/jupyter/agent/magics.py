@@ -41,14 +41,14 @@ class AgentMagics(Magics):
                        or "model" of opencode.json
         -a AGENT       build, plan, or one of yours
         --session ID   go on in this session (id or title); --new begins one
-        --max-steps N  how many times the model may be asked
+        --max-steps N  the most steps of the model
         --json SCHEMA  the answer has to fit this JSON schema ({...}, a variable, a .json file): r.value
         --type NAME    the same by a type: a pydantic model, a dataclass
         --mode MODE    the session's permission mode: default, ask, accept-edits, plan, bypass
         --record FILE  keep the conversation as a script that scripted:FILE replays
         -o VAR         put the answer into this variable
-        -q             show no card (an ask is still shown)
-        --bg           go on when the cell is over; the value is a handle: .result(), .cancel()
+        -q             show no card (a request for approval is still shown)
+        --bg           continue in the background; the value is a handle: .result(), .cancel()
 
         %agent alone says who answers next; %agent NAME switches the agent, %agent -m MODEL sets the model for the
         notebook, %agent models lists models.

@@ -15,18 +15,18 @@ from ..arguments_variables import lookup
 from ..arguments_words import json_object, line_error, next_word, skip_blanks
 
 OPTIONS = {
-    "-m": "MODEL  the model: provider:model, provider/model or scripted:FILE; the one of the last request if left out",
+    "-m": "MODEL  the model: provider:model, provider/model or scripted:FILE; by default that of the last request",
     "-a": "AGENT  the agent: build, plan, or one of yours",
-    "--session": "ID  go on in this session (its id or title)",
-    "--new": "begin a new session",
-    "--max-steps": "N  how many times the model may be asked",
-    "--json": "SCHEMA  the answer is to fit this JSON schema: {...}, a variable, or a .json file; it becomes r.value",
-    "--type": "NAME  the same by a type: a pydantic model, a dataclass, list[int] in a variable",
+    "--session": "ID  continue this session (its id or title)",
+    "--new": "start a new session",
+    "--max-steps": "N  the most steps of the model",
+    "--json": "SCHEMA  the answer must fit this JSON schema: {...}, a variable, or a .json file; it becomes r.value",
+    "--type": "NAME  the same with a type: a pydantic model, a dataclass, list[int] in a variable",
     "--mode": "MODE  the session's permission mode: default, ask, accept-edits, plan, bypass",
     "--record": "FILE  keep the conversation as a script that scripted:FILE replays",
     "-o": "VAR  put the answer into this variable",
-    "-q": "show no card (an ask is still shown)",
-    "--bg": "go on when the cell is over; the value is a handle",
+    "-q": "show no card (a request for approval is still shown)",
+    "--bg": "continue in the background; the value is a handle",
 }
 """Options of ``%%agent`` with the name of their value, and what they do."""
 _LONG = {"--model": "-m", "--agent": "-a", "--output": "-o", "--quiet": "-q", "--background": "--bg"}
@@ -90,7 +90,7 @@ def parse(line: str, variables: Mapping[str, Any]) -> AgentRequest:
             value = next_word(line, position)
             if value is None or (value.text.startswith("-") and not value.quoted):
                 what = OPTIONS[name].partition("  ")[0]
-                raise line_error(f"{name} wants a value: {name} {what}.", line, start)
+                raise line_error(f"{name} needs a value: {name} {what}.", line, start)
             inline, position, start = line[value.start : value.end] if value.key else value.text, value.end, value.start
         else:
             start = word.start
@@ -101,7 +101,7 @@ def parse(line: str, variables: Mapping[str, Any]) -> AgentRequest:
     if request.new and request.session:
         raise line_error("--new and --session exclude each other.", line, 0)
     if "--json" in seen and "--type" in seen:
-        raise line_error("--json and --type exclude each other: both say what the answer is to be.", line, 0)
+        raise line_error("--json and --type exclude each other: both set the form of the answer.", line, 0)
     return request
 
 
@@ -124,7 +124,7 @@ def _set(request: AgentRequest, name: str, value: str, variables: Mapping[str, A
             request.session = value
         case "--max-steps":
             if not re.fullmatch(r"[1-9]\d{0,5}", value):
-                raise InvalidArgumentsError(f"--max-steps wants a whole number above 0, not {value}.")
+                raise InvalidArgumentsError(f"--max-steps takes a whole number above 0, not {value}.")
             request.max_steps = int(value)
         case "--json":
             request.format = _schema(value, variables)
@@ -136,7 +136,7 @@ def _set(request: AgentRequest, name: str, value: str, variables: Mapping[str, A
             request.record = Path(value).expanduser()
         case _:
             if not value.isidentifier():
-                raise InvalidArgumentsError(f"-o wants a variable's name, not {value}.")
+                raise InvalidArgumentsError(f"-o needs a variable's name, not {value}.")
             request.output = value
 
 
@@ -147,11 +147,11 @@ def _schema(value: str, variables: Mapping[str, Any]) -> Any:
         except OSError as error:
             raise InvalidArgumentsError(f"--json: {value} can't be read ({error.strerror}).") from None
         except ValueError as error:
-            raise InvalidArgumentsError(f"--json: {value} is no JSON ({error}).") from None
+            raise InvalidArgumentsError(f"--json: {value} is not JSON ({error}).") from None
     else:
         found = _looked_up("--json", value, variables)
     if not isinstance(found, dict):
-        raise InvalidArgumentsError(f"--json wants a JSON schema (a dict), and {value} is {type(found).__name__}.")
+        raise InvalidArgumentsError(f"--json needs a JSON schema (a dict), and {value} is {type(found).__name__}.")
     return found
 
 
@@ -166,7 +166,7 @@ def lookup_type(value: str, variables: Mapping[str, Any]) -> Any:
         return plain[value]
     found = _looked_up("--type", value, variables)
     if isinstance(found, (str, int, float, bytes)) or found is None:
-        raise InvalidArgumentsError(f"--type wants a type, and {value} is {type(found).__name__}.")
+        raise InvalidArgumentsError(f"--type needs a type, and {value} is {type(found).__name__}.")
     return found
 
 

@@ -112,8 +112,8 @@ def _make(notebook: Notebook, request: AgentRequest) -> Run:
             agent = notebook.settings.agent or None
         if session is not None and session.run is not None:
             raise ToolError(
-                f"the session {session.title!r} is at work on another request. Wait for it, stop it on its card, or "
-                "begin a new session with --new."
+                f"the session {session.title!r} is running another request. Wait for it, stop it on its card, or "
+                "start a new session with --new."
             )
         if agent is not None and agent not in notebook.workspace.agents and not notebook.workspace.registry.settled():
             await notebook.workspace.registry.prepare()  # a plugin may bring it

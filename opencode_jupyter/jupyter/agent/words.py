@@ -12,16 +12,16 @@ RUN_MIME = "application/vnd.opencode.run.v1+json"
 """MIME type of a saved run; the version in it is the run's ``v``."""
 VERSION = 1
 
-REJECTED = "It stopped because a call was refused. The next %%agent goes on from here: say what to do instead."
-STOPPED = "Stopped by you. What was done so far is kept; the next %%agent goes on from here."
-INTERRUPTED = "Interrupted. What was done so far is kept; the next %%agent goes on from here."
+REJECTED = "It stopped because a call was denied. Continue with another %%agent: tell it what to do instead."
+STOPPED = "Stopped by you. The work so far is kept; the next %%agent continues from here."
+INTERRUPTED = "Interrupted. The work so far is kept; the next %%agent continues from here."
 ENDS = {
-    "max-steps": "It had taken as many steps as it may. Run another %%agent to let it go on, or give --max-steps N.",
-    "length": "The answer was cut: it had reached the most tokens that an answer may have.",
-    "refused": "The provider's filter held the answer back.",
+    "max-steps": "It reached its limit of steps. Run another %%agent to continue, or set --max-steps N.",
+    "length": "The answer was cut at the largest number of tokens that an answer can have.",
+    "refused": "The provider's content filter blocked the answer.",
     "rejected": REJECTED,
 }
-AGAIN = "The request stands in the session; when that is mended, ask again with another %%agent."
+AGAIN = "The request is kept in the session; when the problem is fixed, send it again with another %%agent."
 LOST = "State unknown: the kernel ended before the run did."
 
 

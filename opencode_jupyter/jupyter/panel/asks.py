@@ -57,7 +57,7 @@ def revise(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise ToolError("The arguments must be one JSON object")
     if not panel.on_engine(_revise, panel, str(asked.get("id")), asked.get("digest"), arguments):
-        raise ToolError("This ask has been answered already")
+        raise ToolError("This request has been answered already")
     return {}
 
 

@@ -85,10 +85,10 @@ def add(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     """
     action = asked.get("action")
     if action not in ACTIONS:
-        raise InvalidArgumentsError(f"A rule says {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}.")
+        raise InvalidArgumentsError(f"A rule is {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}.")
     name, pattern = _text(asked, "permission"), _text(asked, "pattern") or "*"
     if not name:
-        raise InvalidArgumentsError("A rule wants a permission, such as bash or edit.")
+        raise InvalidArgumentsError("A rule needs a permission, such as bash or edit.")
     notes = panel.on_engine(
         _add, panel, cast("Action", action), name, pattern, asked.get("project") is True, _agent(panel, asked)
     )

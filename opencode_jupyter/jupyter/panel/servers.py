@@ -131,7 +131,7 @@ def give_code(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     _, spec = _named(panel, asked)
     login = _under_way(panel, spec.name)
     if login is None:
-        raise ToolError(f"No login at {spec.name} is under way; begin one with Sign in.")
+        raise ToolError(f"No login at {spec.name} is under way; start one with Sign in.")
     panel.on_engine(login.redirect.give, str(asked.get("address") or "").strip())
     return {}
 

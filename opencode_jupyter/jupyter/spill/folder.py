@@ -29,7 +29,7 @@ class SpillFolder:
         """
         folder, name = os.path.split(os.path.abspath(path))
         if os.path.realpath(folder) != os.path.realpath(self.directory):
-            raise ValueError(f"only whole outputs in {self.directory} are shown here")
+            raise ValueError(f"only full outputs in {self.directory} are shown here")
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(os.path.join(folder, name), flags)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -41,7 +41,7 @@ class SpillFolder:
 def trouble(error: Exception) -> dict[str, str]:
     """Why a file could not be read, in words for a person, as a reply."""
     if isinstance(error, FileNotFoundError):
-        return {"error": f"The file is not there any more: whole outputs are kept for {RETENTION_DAYS:g} days."}
+        return {"error": f"The file was deleted: full outputs are kept for {RETENTION_DAYS:g} days."}
     return {"error": f"The file can't be read: {error}"}
 
 

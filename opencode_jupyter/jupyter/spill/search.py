@@ -176,7 +176,7 @@ class SpillSearch:
     def _give_up(self) -> None:
         now = time.monotonic()
         if now - self._asked > LONELY_SECONDS:
-            self.error = "The search was ended: nobody asked about it any more."
+            self.error = "The search was stopped: no page requested its results any more."
         elif now - self._moved > STUCK_SECONDS:
             self.error = f"The search was ended: it took over {STUCK_SECONDS:g} seconds for a small part of the text."
         else:

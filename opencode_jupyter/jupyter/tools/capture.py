@@ -43,7 +43,7 @@ class NoInputError(RuntimeError):
     """The code asked for input."""
 
     def __init__(self, what: str = "input()", instead: str = "Put the value into the code.") -> None:
-        super().__init__(f"{what} is not available to code that a tool runs: nobody sees its prompt. {instead}")
+        super().__init__(f"{what} is not available to code that a tool runs: nobody can answer its prompt. {instead}")
 
 
 class Capture:

@@ -74,8 +74,8 @@ def _reach(node: ast.expr, variables: Mapping[str, Any]) -> Any:
         owner = _inner(node.value, variables)
         return item(owner, _key(node.slice, owner, variables), ast.unparse(node.value))
     raise ToolError(
-        f"{ast.unparse(node)[:80]!r} would have to be run; inspect takes a variable with .attribute and [index] "
-        "behind it. To run code, use the python tool."
+        f"{ast.unparse(node)[:80]!r} would have to be run; inspect takes a variable, with .attribute and [index] "
+        "after it. To run code, use the python tool."
     )
 
 
@@ -149,7 +149,7 @@ def _of_instance(owner: Any, name: str, path: str) -> Any:
         return Computed(owner, name, of_class) if is_computed(of_class) else of_class
     more = ""
     if class_attribute(kind, "__getattr__") is not Missing:
-        more = f" {type_name(kind)} makes attributes up as they are asked for (__getattr__), which is not run."
+        more = f" {type_name(kind)} computes attributes on access (__getattr__), which is not run."
     raise ToolError(f"{path} has no attribute {name}.{more}" + near(name, [*own, *_names_of(kind)]))
 
 

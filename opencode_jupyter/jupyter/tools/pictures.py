@@ -44,9 +44,9 @@ def pictures_of(data: dict[str, Any], before: int) -> Found:
         if content is None:
             continue
         if before >= MOST:
-            found.notes.append(f"[a picture left out: {MOST} are attached already]")
+            found.notes.append(f"[a picture omitted: {MOST} are attached already]")
         elif len(content) > LARGEST:
-            found.notes.append(f"[a picture of {len(content) / 1e6:.1f} MB left out: the limit is 5 MB]")
+            found.notes.append(f"[a picture of {len(content) / 1e6:.1f} MB omitted: the limit is 5 MB]")
         else:
             found.pictures.append(Attachment.from_bytes(content, mime, f"figure-{before + 1}.{end}"))
         break

@@ -38,8 +38,8 @@ REST = 0.3
 STEP = 0.005
 """Seconds between two looks whether they have."""
 STUBBORN = (
-    "The code did not end when it was asked to: it catches KeyboardInterrupt, or is inside a C function. "
-    "It still runs on the kernel's main thread; if it does not end, the kernel must be restarted."
+    "The code did not stop when it was interrupted: it catches KeyboardInterrupt, or is inside a C function. "
+    "It still runs on the kernel's main thread; if it does not end, restart the kernel."
 )
 NO_THREAD = (
     "The code was not run: no cell waits for it that would lend it the main thread (in a terminal: use no --bg)."
@@ -174,7 +174,7 @@ def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolConte
     note = ""
     if outcome.kind == "exit":
         code = getattr(outcome.error, "code", None)
-        note = f"[the code ended itself (SystemExit{'' if code is None else f': {code}'}); the kernel goes on]"
+        note = f"[the code exited (SystemExit{'' if code is None else f': {code}'}); the kernel keeps running]"
         if code not in (None, 0):
             printed = live.finish()
             raise CodeError("\n".join(filter(None, [printed.text.rstrip("\n"), note])), outcome.error)

@@ -48,7 +48,7 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     except Exception:  # IPython's formatter reads files and calls the exception's own methods
         lines = traceback.format_exception(type(error), error, at)
     if left_out:
-        lines.insert(-1, f"[{left_out} frames in the middle are left out]")
+        lines.insert(-1, f"[{left_out} frames in the middle omitted]")
     if isinstance(error, BaseExceptionGroup):
         lines += _members(error, "  ")
     coloured = _joined_lines(lines)
@@ -57,7 +57,7 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
 
 def without_words(error: BaseException, failed: BaseException) -> TracebackText:
     """What can be said of an exception that can't be shown: its own methods fail, or end the code."""
-    text = f"{type(error).__name__}: (its text can't be had: that raised {type(failed).__name__})"
+    text = f"{type(error).__name__}: (its text cannot be read: that raised {type(failed).__name__})"
     return TracebackText(text, text)
 
 
