@@ -1,4 +1,4 @@
-/** Makes a call again: in a new cell below the one whose output has its card. The old cell is never run. */
+/** Puts cells below the one whose output has a card: a call to be made again, or a model's code. The old cell is never run. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 
@@ -24,16 +24,29 @@ interface Spot {
 export class Again {
   constructor(private readonly app: JupyterFrontEnd) {}
 
-  /** The cell of a notebook with a kernel that `card` stands in; nothing where a call can't be made. */
+  /** The cell that `card` stands in; nothing outside a notebook that takes cells. */
   place(card: Element): Spot | undefined {
     for (const document of documents(this.app.shell)) {
       const panel = document as Panel;
-      if (document.node.contains(card) && panel.content?.model && !panel.content.model.readOnly && kernelOf(document)) {
+      if (document.node.contains(card) && panel.content?.model && !panel.content.model.readOnly) {
         const index = panel.content.widgets.findIndex(({ node }) => node.contains(card));
         return index < 0 ? undefined : { panel, index, trusted: panel.content.widgets[index].model.trusted !== false };
       }
     }
     return undefined;
+  }
+
+  /** Whether a call can be made again where `card` stands: in a notebook with a kernel. */
+  canRun(card: Element): boolean {
+    return kernelOf(this.place(card)?.panel) !== undefined;
+  }
+
+  /** Puts a cell with `source` below the cell of `card`, for the person to read and run. */
+  insert(card: Element, source: string): void {
+    const spot = this.place(card);
+    if (spot) {
+      insertCell(this.app, spot.panel, spot.index + 1, source, false);
+    }
   }
 
   /**

@@ -1,6 +1,7 @@
 /** What the plugin offers the cards in its page, live ones and saved ones. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 
 import { Again } from './again';
 import { answerKeys } from './asks/commands';
@@ -11,7 +12,7 @@ import type { ControlBridge, ControlContent, ToKernel } from './messages';
 import { openSpill } from './viewer';
 
 /** The bridge that cards look for. */
-export function createBridge(app: JupyterFrontEnd): ControlBridge {
+export function createBridge(app: JupyterFrontEnd, typesetter: ILatexTypesetter | null = null): ControlBridge {
   const { shell } = app;
   const again = new Again(app);
   return {
@@ -48,7 +49,10 @@ export function createBridge(app: JupyterFrontEnd): ControlBridge {
       void import('./files').then(({ openFile }) => openFile(app, kernelOf(document), folder, path, line));
     },
     keys: () => answerKeys(app),
-    canRun: card => again.place(card) !== undefined,
+    typeset: typesetter ? formula => void typesetter.typeset(formula) : undefined,
+    canInsert: card => again.place(card) !== undefined,
+    insertCell: (card, source) => again.insert(card, source),
+    canRun: card => again.canRun(card),
     runAgain: (card, source) => again.run(card, source)
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILatexTypesetter } from '@jupyterlab/rendermime';
 
 import { createBridge } from './bridge';
 import editing from './editing';
@@ -25,8 +26,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:control',
   description: 'Answers tool cards through the kernel’s control channel and opens whole outputs.',
   autoStart: true,
-  activate: (app: JupyterFrontEnd): void => {
-    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app);
+  optional: [ILatexTypesetter],
+  activate: (app: JupyterFrontEnd, typesetter: ILatexTypesetter | null): void => {
+    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, typesetter);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel, context) => {
         const { comms } = hubOf(app);

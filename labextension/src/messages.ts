@@ -82,6 +82,12 @@ export interface ControlBridge {
   canRun?(card: Element): boolean;
   /** Puts `source` into a new cell below the one of `card` and runs it. */
   runAgain?(card: Element, source: string): void;
+  /** Draws the TeX in `formula` as JupyterLab draws it in Markdown cells. */
+  typeset?(formula: HTMLElement): void;
+  /** Whether `card` stands in a notebook that takes cells. */
+  canInsert?(card: Element): boolean;
+  /** Puts `source` into a new cell below the one of `card`, which is not run. */
+  insertCell?(card: Element, source: string): void;
   /** The shortcuts of the commands that answer a request, as a person reads them. */
   keys?(): { once?: string; session?: string; deny?: string };
   /** Opens a file of the kernel's machine in the ordinary editor, at `line` from 1, where the server has it. */

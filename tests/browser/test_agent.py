@@ -171,6 +171,62 @@ def reopened(browser: support.Browser, saved: nbformat.NotebookNode, name: str, 
     again.leave()
 
 
+ANSWER = """The area is $\\pi r^2$, and
+
+$$
+\\int_0^1 x\\,dx = \\frac12
+$$
+
+It costs $5, not $6.
+
+```python
+print(6 * 7)
+```
+
+```rust
+fn main() {}
+```
+"""
+
+
+def check_answer(notebook: support.Notebook) -> None:
+    """Its formulas are typeset, its code can be copied and put into a cell."""
+    card = notebook.output(1)
+    expect(card.locator(".oc-formula mjx-container")).to_have_count(2)
+    expect(card).to_contain_text("It costs $5, not $6.")
+    expect(button(card, "Copy code")).to_have_count(2)
+    expect(button(card, "Insert as cell")).to_have_count(1)
+    card.locator(".oc-fence").first.hover()
+    count = notebook.page.locator(".jp-Notebook .jp-Cell").count()
+    button(card, "Insert as cell").click()
+    expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(count + 1)
+    expect(notebook.cell(2).locator(".cm-content")).to_have_text("print(6 * 7)")
+    assert notebook.count(2) is None
+    assert notebook.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2
+
+
+@pytest.mark.parametrize("application", ["lab", "notebook"])
+def test_code_and_formulas_of_an_answer(servers: Servers, application: support.Application) -> None:
+    with (
+        ScriptedServer(({"text": ANSWER},), side={"text": "Area"}) as server,
+        support.browse(servers(application)) as opened,
+    ):
+        notebook = at_work(opened, "answer", server, "%%agent\nWhat is the area?", "# the end")
+        notebook.run(1)
+        check_answer(notebook)
+        notebook.screenshot(f"agent-answer-{application}", notebook.cell(1))
+        notebook.page.keyboard.press("Shift+Enter")
+        notebook.wait_text(2, "42")
+        button(notebook.output(1), "Copy code").first.click()
+        expect(notebook.output(1).locator(".oc-box").first).to_contain_text("Copied")
+        notebook.save()
+        notebook.leave()
+        again = opened.open(notebook.name, kernel=False)
+        check_answer(again)  # as the renderer of saved cards draws it
+        assert notebook.errors == again.errors == []
+        again.leave()
+
+
 def test_stop_and_what_comes_next(lab: support.Browser) -> None:
     turns = ({"text": "I wait a while. " * 30, "delay": 0.1, "hold": 20}, {"text": "Here again."})
     with ScriptedServer(turns, side={"text": "Waiting"}) as server:

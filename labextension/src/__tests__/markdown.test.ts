@@ -1,3 +1,4 @@
+import type { ControlBridge } from '../messages';
 import { inline, markdown } from '../run/markdown';
 
 function draw(text: string): HTMLElement {
@@ -23,6 +24,39 @@ test('paragraphs, headings, lists, quotes, code, bold, italic and links are draw
   expect(root.textContent).toContain('docs (https://example.org/a_(b))');
 });
 
+test('formulas are marked for the typesetter, prices and shell variables are not', () => {
+  const formulas = (text: string): (string | null)[] => [...draw(text).querySelectorAll('.oc-formula')].map(node => node.textContent);
+  expect(formulas('So $a_1*b_2*c$ and \\(x^2\\), then\n$$\n\\int_0^1 x\n$$\nend \\[y\\]')).toEqual([
+    '$a_1*b_2*c$', '\\(x^2\\)', '$$\n\\int_0^1 x\n$$', '\\[y\\]'
+  ]);
+  expect(formulas('$$ e = m c^2 $$')).toEqual(['$$ e = m c^2 $$']);
+  expect(formulas('It costs $5, not $6; set `$A` to `$B`. US$3 and $HOME/$USER. $$ no end')).toEqual([]);
+});
+
+test('a block of code can be copied, and in a notebook of JupyterLab be put into a cell', () => {
+  const place = globalThis as { __opencode_jupyter?: Partial<ControlBridge> };
+  const names = (root: HTMLElement): string[] => [...root.querySelectorAll('button')].map(({ textContent }) => textContent ?? '');
+  const text = '```python\nprint(1)\n```\n\n```bash\nls\n```\n\n```rust\nfn main() {}\n```\n\n```\nplain\n';
+  expect(names(draw(text))).toEqual(['Copy', 'Copy', 'Copy', 'Copy']);
+  const inserted: string[] = [];
+  let notebook = true;
+  place.__opencode_jupyter = { canInsert: () => notebook, insertCell: (_, source) => void inserted.push(source) };
+  try {
+    const root = draw(text);
+    expect(names(root)).toEqual(['Copy', 'Insert as cell', 'Copy', 'Insert as cell', 'Copy', 'Copy', 'Insert as cell']);
+    const buttons = [...root.querySelectorAll('button')].filter(({ textContent }) => textContent === 'Insert as cell');
+    buttons.forEach(button => button.click());
+    expect(inserted).toEqual(['print(1)', '%%bash\nls', 'plain']);
+    notebook = false; // the card of a console
+    const box = root.querySelector('.oc-box') as HTMLElement;
+    box.dispatchEvent(new Event('focusin'));
+    expect(buttons[0].hidden).toBe(true);
+    expect([...root.querySelectorAll('pre')].map(pre => pre.textContent)).toEqual(['print(1)', 'ls', 'fn main() {}', 'plain']);
+  } finally {
+    delete place.__opencode_jupyter;
+  }
+});
+
 const HOSTILE = [
   '<img src=x onerror=alert(1)>',
   '<script>alert(1)</script>',
@@ -45,11 +79,11 @@ const HOSTILE = [
 
 test.each(HOSTILE)('%s shows as text', text => {
   const root = draw(text);
-  const known = new Set(['P', 'B', 'I', 'CODE', 'PRE', 'A', 'SPAN', 'DIV', 'BR', 'HR', 'BLOCKQUOTE', 'TABLE', 'TR', 'TH', 'TD']);
+  const known = new Set(['P', 'B', 'I', 'CODE', 'PRE', 'A', 'SPAN', 'DIV', 'BR', 'HR', 'BLOCKQUOTE', 'TABLE', 'TR', 'TH', 'TD', 'BUTTON']);
   for (const node of root.querySelectorAll('*')) {
     expect(known).toContain(node.tagName);
     for (const { name } of node.attributes) {
-      expect(['class', 'href', 'target', 'rel', 'role', 'aria-level', 'style', 'tabindex']).toContain(name);
+      expect(['class', 'href', 'target', 'rel', 'role', 'aria-level', 'style', 'tabindex', 'aria-label', 'type']).toContain(name);
     }
     expect(node.getAttribute('href') ?? 'https://').toMatch(/^https?:/i);
   }

@@ -144,6 +144,7 @@ test('the plugin sends by the control channel of the kernel that a document has 
 
 test('both cards open a whole output through the bridge, and offer it only where there is one', async () => {
   const spill = { path: '/data/tool_1', bytes: 9, lines: 3, line: 2 };
+  const titled = { ...spill, title: 'edit: src/clean.py' };
   const cut = part({ status: 'completed', output: 'x' }, { spill });
   const data = { data: { [CARD_MIME]: cut } } as never;
   const links = (node: Element): HTMLElement[] => [...node.querySelectorAll<HTMLElement>('.oc-link')];
@@ -155,10 +156,10 @@ test('both cards open a whole output through the bridge, and offer it only where
   const saved = mime.rendererFactory.createRenderer({} as never);
   await saved.renderModel(data);
   links(saved.node)[0].click();
-  expect(open).toHaveBeenLastCalledWith(saved.node, '', spill);
+  expect(open).toHaveBeenLastCalledWith(saved.node, '', titled);
   show({ part: cut });
   links(el)[0].click();
-  expect(open).toHaveBeenLastCalledWith(el, 'k1', spill);
+  expect(open).toHaveBeenLastCalledWith(el, 'k1', titled);
 });
 
 test('the renderer draws a saved card inert, and a card of another version as text', async () => {

@@ -1,12 +1,14 @@
 /**
  * A model's words: the simple half of Markdown, built from text nodes alone; the twin of
  * `opencode_jupyter/jupyter/agent/markdown.py`. Paragraphs, headings, lists, quotes, tables, fenced and inline code,
- * bold, italic, links to http(s). Anything else, HTML above all, is shown as the text it is.
+ * bold, italic, links to http(s), formulas (for the page's typesetter). Anything else, HTML above all, is shown as the
+ * text it is.
  */
 
-import { codeNodes } from '../card/code';
 import { el } from '../card/dom';
 import { readable, visible } from '../card/format';
+import { codeBlock } from './code_block';
+import { FORMULA } from './formulas';
 
 const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
@@ -14,8 +16,11 @@ const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 /** The line below a table's head. */
 const UNDER = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+/** The first and the last line of a formula that has lines of its own. */
+const FORMULA_START = /^\s*(?:\$\$|\\\[)/;
+const FORMULA_END = /(?:\$\$|\\\])\s*$/;
 const INLINE =
-  /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)|\[(?<label>[^[\]]*)\]\((?<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)|(?<bare>https?:\/\/[^\s<>()[\]"'`]+[^\s<>()[\]"'`.,:;!?])|(?<strong>\*\*(?=\S)(?<bold>.{1,400}?)(?<=\S)\*\*)|(?<![\w*])(?<em>\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])/g;
+  /(?<formula>\$\$[^$]+\$\$|\\\(.+?\\\)|\\\[.+?\\\]|(?<![\w\\])\$(?=[^\s$])[^$]*?(?<=[^\s\\])\$(?![\w$]))|(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)|\[(?<label>[^[\]]*)\]\((?<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)|(?<bare>https?:\/\/[^\s<>()[\]"'`]+[^\s<>()[\]"'`.,:;!?])|(?<strong>\*\*(?=\S)(?<bold>.{1,400}?)(?<=\S)\*\*)|(?<![\w*])(?<em>\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])/g;
 /** A longer line is shown as it is, since looking for marks in it could take long. */
 const LONGEST = 2_000;
 /** A longer text is shown as it is. */
@@ -54,10 +59,7 @@ export function markdown(text: string): Node[] {
       flush();
       const closing = new RegExp(`^ {0,3}[${fence[1][0]}]{${fence[1].length},}\\s*$`);
       const close = until(at + 1, one => !closing.test(one));
-      const code = el('pre', 'oc-fence');
-      code.append(...codeNodes(lines.slice(at + 1, close).join('\n'), /[`~]\s*([\w+#-]+)/.exec(line)?.[1] ?? 'text'));
-      code.tabIndex = 0;
-      out.push(code);
+      out.push(codeBlock(lines.slice(at + 1, close).join('\n'), /[`~]\s*([\w+#-]+)/.exec(line)?.[1] ?? ''));
       end = close + 1;
     } else if (heading) {
       flush();
@@ -81,6 +83,10 @@ export function markdown(text: string): Node[] {
       flush();
       end = until(at, one => /^\s*>/.test(one));
       out.push(lined('blockquote', lines.slice(at, end).map(one => one.replace(/^\s*> ?/, ''))));
+    } else if (FORMULA_START.test(line) && formulaEnd(lines, at) < lines.length) {
+      flush();
+      end = formulaEnd(lines, at) + 1;
+      out.push(el('div', FORMULA, lines.slice(at, end).join('\n')));
     } else if (line.trim()) {
       paragraph.push(line);
     } else {
@@ -90,6 +96,15 @@ export function markdown(text: string): Node[] {
   }
   flush();
   return out;
+}
+
+/** The last line of the formula that begins with the line `from`; the number of lines if it has no end. */
+function formulaEnd(lines: string[], from: number): number {
+  if (lines[from].trim().length > 4 && FORMULA_END.test(lines[from])) {
+    return from;
+  }
+  const end = lines.findIndex((line, index) => index > from && (FORMULA_END.test(line) || !line.trim()));
+  return end >= 0 && lines[end].trim() ? end : lines.length;
 }
 
 /** Lines below each other in one block. */
@@ -173,8 +188,10 @@ export function inline(text: string, level = 0): Node[] {
   for (const match of text.matchAll(INLINE)) {
     plain(match.index);
     last = match.index + match[0].length;
-    const { code, label, url, bare, bold, italic } = match.groups ?? {};
-    if (code !== undefined) {
+    const { formula, code, label, url, bare, bold, italic } = match.groups ?? {};
+    if (formula !== undefined) {
+      out.push(el('span', FORMULA, formula));
+    } else if (code !== undefined) {
       out.push(el('code', '', code.length > 2 && code.startsWith(' ') && code.endsWith(' ') ? code.slice(1, -1) : code));
     } else if (url !== undefined) {
       out.push(...link(label, url, match[0]));

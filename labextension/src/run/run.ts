@@ -8,6 +8,7 @@ import { Going } from '../card/going';
 import { trans } from '../i18n';
 import { CHANGED } from '../preferences';
 import { CallView } from './call';
+import { typesetFormulas } from './formulas';
 import { markdown } from './markdown';
 import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './token';
 import { headWords, retryWords, runWords, working } from './words';
@@ -58,6 +59,7 @@ class WordsView {
   readonly node: HTMLElement;
   private readonly body: HTMLElement;
   private drawn: string | undefined;
+  private typeset = false;
 
   constructor(private readonly kind: WordsItem['kind']) {
     if (kind === 'reasoning' || kind === 'summary') {
@@ -72,6 +74,8 @@ class WordsView {
   }
 
   private text = '';
+  /** Whether the text may still grow. */
+  private last = false;
 
   update(text: string, last: boolean): void {
     this.text = text;
@@ -79,6 +83,7 @@ class WordsView {
       const name = this.node.firstElementChild as HTMLElement;
       setText(name, last ? trans.__('reasoning …') : trans.__('reasoning'));
     }
+    this.last = last;
     show(this.node, text.trim() !== '');
     this.draw();
   }
@@ -89,7 +94,12 @@ class WordsView {
     }
     if (this.drawn !== this.text) {
       this.drawn = this.text;
+      this.typeset = false;
       this.body.replaceChildren(...(this.kind === 'note' ? [document.createTextNode(readable(this.text))] : markdown(this.text)));
+    }
+    if (!this.last && !this.typeset) {
+      this.typeset = true;
+      typesetFormulas(this.body);
     }
   }
 }
