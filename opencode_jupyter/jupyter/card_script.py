@@ -6,8 +6,8 @@ import base64
 import hashlib
 import zlib
 
+# Unpacks the card's script (opencode_jupyter/static/card.js), once for all cards of a page.
 _SHIM = """\
-// Unpacks the card's script (opencode_jupyter/static/card.js), once for all cards of a page.
 const KEY = Symbol.for('opencode_jupyter/card/@HASH@');
 async function unpack() {
   const bytes = Uint8Array.from(atob('@DATA@'), (c) => c.charCodeAt(0));
@@ -33,6 +33,7 @@ def packed(script: str) -> str:
     Browsers unpack it themselves (``DecompressionStream``: Chromium 80, Firefox 113, Safari 16.4).
     """
     raw = script.encode()
-    squeezed = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    # the memory level that gives the smallest data here: Huffman codes fitted to shorter blocks
+    squeezed = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, memLevel=7)
     data = base64.b64encode(squeezed.compress(raw) + squeezed.flush()).decode()
     return _SHIM.replace("@HASH@", hashlib.sha256(raw).hexdigest()[:16]).replace("@DATA@", data)

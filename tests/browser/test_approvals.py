@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.acts import ALLOW_ONCE, DENY, SESSION, WORD, answer, asking, button, project
-from tests.support.browser import Browser
+from tests.support.browser import Browser, Notebook
 
 pytestmark = pytest.mark.browser
 
@@ -52,6 +54,48 @@ def test_deny_of_a_persons_call_keeps_the_active_cell(browser: Browser) -> None:
     assert notebook.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2
     notebook.page.keyboard.press("Shift+Enter")
     notebook.wait_text(2, "42")
+    notebook.close()
+
+
+ACTIVE = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+TOP = "() => document.querySelector('.jp-Notebook .jp-mod-active').getBoundingClientRect().top"
+"""Where the active cell is in the window: JupyterLab scrolls by what a card above it shrinks, so that it stays."""
+
+
+def waiting_above(browser: Browser, name: str) -> Notebook:
+    """A long, scrolled notebook: cell 2 waits for approval and cell 3 is the active one, in command mode."""
+    long = "\n".join(f"# line {n}" for n in range(60))
+    notebook = project(browser, name, long, "%tool bash echo allowed", "print(40 + 2)", long)
+    notebook.run(2, wait=False)
+    asking(notebook, 2)
+    notebook.page.keyboard.press("Escape")
+    notebook.page.keyboard.press("ArrowDown")
+    button(notebook.cards(2).first, ALLOW_ONCE).scroll_into_view_if_needed()
+    time.sleep(1)  # the notebook has scrolled, and the buttons are no longer shut against a slip
+    assert notebook.evaluate(ACTIVE) == 3
+    assert notebook.evaluate("() => document.querySelector('.jp-Notebook .jp-Cell').getBoundingClientRect().top") < 0
+    return notebook
+
+
+@pytest.mark.parametrize("way", ["click", "Alt+Shift+O"])
+def test_allow_keeps_the_active_cell_and_the_scroll_position(browser: Browser, way: str) -> None:
+    notebook = waiting_above(browser, "keep-click" if way == "click" else "keep-keys")
+    top = notebook.evaluate(TOP)
+    if way == "click":
+        button(notebook.cards(2).first, ALLOW_ONCE).click()
+    else:
+        notebook.page.keyboard.press(way)
+    notebook.wait_idle(2)
+    notebook.wait_text(2, "allowed")
+    expect(notebook.cards(2).first).to_contain_text("completed")
+    time.sleep(0.5)  # the focus would be given back by now
+    assert notebook.evaluate(ACTIVE) == 3
+    assert abs(notebook.evaluate(TOP) - top) < 2
+    before = notebook.count(2)
+    notebook.page.keyboard.press("Shift+Enter")
+    notebook.wait_text(3, "42")
+    assert notebook.count(2) == before, "the cell that asked was run again"
+    assert notebook.errors == []
     notebook.close()
 
 

@@ -70,7 +70,7 @@ def test_choices_own_words_keyboard_and_dismissal(browser: Browser) -> None:
     notebook.run(4, wait=False)
     button(questioned(notebook, 4), DISMISS).click()
     notebook.wait_idle(4)
-    notebook.wait_text(4, "QuestionRejectedError: The user dismissed this question")
+    notebook.wait_text(4, "QuestionRejectedError: You dismissed this question")
     notebook.wait_text(4, "dismissed by you")
     assert notebook.errors == []
     notebook.close()
