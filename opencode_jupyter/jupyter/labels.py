@@ -17,6 +17,10 @@ TELLING = (
 )  # fmt: skip
 """Arguments that say what a call is about, the most telling first."""
 
+_PREPARES = re.compile(
+    r"#|//|import\b|from \S+ import\b|set [-+]|cd\b[^;&|]*$|export\b[^;&|]*$|[\w./-]+(?: -\S*)* <<-?\s*['\"]?\w+['\"]?$"
+)
+"""Lines of a script that tell little: comments, imports, the shell's options, an interpreter's here-document."""
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
 
 
@@ -30,10 +34,10 @@ def label_of(part: ToolPart) -> str:
         if label:
             return label
     if isinstance(state, (Completed, Running)) and state.title:
-        return str(state.title)
+        return telling_line(str(state.title))
     for value in (*(given.get(name) for name in TELLING), *given.values()):
         if isinstance(value, (str, int, float)) and str(value).strip():
-            return first_line(value)
+            return telling_line(str(value))
     return _held(given)
 
 
@@ -56,6 +60,15 @@ def _held(given: dict[str, Any]) -> str:
     """Arguments that are no text, by name and how many things each holds: ``rows (3), options (2)``."""
     counts = ((name, f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in given.items())
     return ", ".join(name + count for name, count in counts)[:CHARS]
+
+
+def telling_line(text: str) -> str:
+    """The line of a text that says what it does: the first that is no comment, import or preparation of a shell."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if len(lines) < 2:
+        return first_line(text) if lines else ""
+    line = next((line for line in lines if not _PREPARES.match(line)), lines[0])
+    return f"{line[:CHARS]} …"
 
 
 def first_line(value: Any) -> str:
@@ -87,9 +100,7 @@ def _batch(given: dict[str, Any], part: ToolPart) -> str:
     calls = _list(given, "tool_calls") or _list(given, "toolCalls")
     if not calls:
         return ""
-    metadata = part.state.metadata if isinstance(part.state, Completed) else None
-    failed = (metadata or {}).get("failed")
-    return _count(len(calls), "call") + (f", {failed} failed" if isinstance(failed, int) and failed else "")
+    return _count(len(calls), "call")
 
 
 def _question(given: dict[str, Any], part: ToolPart) -> str:
@@ -138,12 +149,9 @@ def _notebook(given: dict[str, Any], part: ToolPart) -> str:
 
 
 def _code(given: dict[str, Any], part: ToolPart) -> str:
-    """The first line that does something."""
+    """The line that tells most."""
     code = given.get("code")
-    lines = [line for line in code.splitlines() if line.strip()] if isinstance(code, str) else []
-    telling = [line for line in lines if not line.lstrip().startswith("#")]
-    more = " …" if len(lines) > 1 else ""
-    return str(getattr(part.state, "title", None) or "") or (first_line((telling or lines)[0]) + more if lines else "")
+    return str(getattr(part.state, "title", None) or "") or (telling_line(code) if isinstance(code, str) else "")
 
 
 _OWN: dict[str, Callable[[dict[str, Any], ToolPart], str]] = {

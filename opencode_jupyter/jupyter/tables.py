@@ -22,8 +22,13 @@ TEXT_WIDTH = 80
 MIN_COLUMN = 3
 """No column of the text form is made narrower to fit the line."""
 
-_RED, _AMBER = "#d6453a", "#a67200"  # readable on white and on black; JupyterLab's sanitizer drops var()
-_ACTION_COLOURS = {"deny": _RED, "ask": _AMBER}
+_RED = "#d6453a"  # can be told on white and on black; JupyterLab's sanitizer drops var()
+_CHIP = "border-radius:3px;padding:0 5px;font-weight:600"
+_ACTION_STYLES = {
+    "deny": f"background-color:#b42318;color:#ffffff;{_CHIP}",
+    "ask": f"background-color:#f2c14e;color:#1c1e21;{_CHIP}",
+}
+"""Text on a background of its own, which reads alike in light and dark themes."""
 
 
 class Table:
@@ -181,6 +186,6 @@ def _text_rows(rows: list[list[str]], width: int, *, wrap: bool) -> list[str]:
 
 
 def _td(column: str, text: str) -> str:
-    colour = _ACTION_COLOURS.get(text) if column in ("action", "now") else None
-    style = "text-align:left" + (f";color:{colour};font-weight:600" if colour else "")
-    return f'<td style="{style}">{escape(text)}</td>'
+    style = _ACTION_STYLES.get(text) if column in ("action", "now") else None
+    shown = f'<span style="{style}">{escape(text)}</span>' if style else escape(text)
+    return f'<td style="text-align:left">{shown}</td>'

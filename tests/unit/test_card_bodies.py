@@ -94,10 +94,7 @@ def test_a_title_takes_its_place_but_for_those_that_say_less() -> None:
     assert label_of(part("bash", Running({"command": "ls"}, 0, "Half done"))) == "Half done"
     files = [{"relativePath": "a.py"}, {"relativePath": "b.py"}]
     assert label_of(done("apply_patch", metadata={"files": files}, title="Success.\nM a.py")) == "2 files"
-    assert (
-        label_of(done("batch", metadata={"failed": 1}, given={"tool_calls": [{}, {}]}, title="B"))
-        == "2 calls, 1 failed"
-    )
+    assert label_of(done("batch", metadata={"failed": 1}, given={"tool_calls": [{}, {}]}, title="B")) == "2 calls"
     assert label_of(part("batch", Failed({"tool_calls": [{}]}, 0, 1, "no"))) == "1 call"
 
 
