@@ -13,6 +13,19 @@ MEND = (
 )
 
 
+BRIEF_CHARS = 120
+"""A longer message of an error is cut where the card above has the whole."""
+
+
+def brief(message: str) -> str:
+    """An error's message in one line, where the card above has the whole."""
+    line = message.strip().split("\n")[0]
+    if line == message.strip() and len(line) <= BRIEF_CHARS:
+        return line
+    cut = line if len(line) <= BRIEF_CHARS else line[:BRIEF_CHARS].rpartition(" ")[0] + " …"
+    return f"{cut} (see the card above)"
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """An error of ours shows as its sentence; the frames of a magic help nobody."""

@@ -31,6 +31,7 @@ from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .editing import Editing
 from .engine import Engine, awaited
+from .errors_shown import brief
 from .frames import shorten
 from .handle import CallHandle
 from .live import LiveDisplay
@@ -206,8 +207,9 @@ class Notebook:
             try:
                 result = waiter.wait(future)
             except BaseException as error:
+                whole = self._needs_whole_error(card)
                 self._end(card)
-                raise self.for_cell(error)  # noqa: B904 - the same error: what it was raised from stays
+                raise self.for_cell(error, whole=whole)  # noqa: B904 - the same error: what it was raised from stays
             self._end(card)
         return self._cell_result(result, card)
 
@@ -218,10 +220,11 @@ class Notebook:
         try:
             result = await waiter.wait_async(future)
         except BaseException as error:
+            whole = self._needs_whole_error(card)
             self._end(card)
             if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
                 raise self.for_cell(KeyboardInterrupt()) from None  # the call was over before the cell had heard of it
-            raise self.for_cell(error)  # noqa: B904 - the same error: what it was raised from stays
+            raise self.for_cell(error, whole=whole)  # noqa: B904 - the same error: what it was raised from stays
         self._end(card)
         return self._cell_result(result, card)
 
@@ -320,15 +323,23 @@ class Notebook:
         values["records"] = values.pop("_records")
         return CellResult(**values, tool=card.call.part.tool, cell=self.shell.execution_count, bundle=card.bundle())
 
-    def for_cell(self, error: BaseException) -> BaseException:
+    def _needs_whole_error(self, card: Card) -> bool:
+        """Whether the cell's error has to say all: no card does, or nobody watches and the output is what is left."""
+        return (card.quiet and not card.shown) or not self._card_attended(card)
+
+    def for_cell(self, error: BaseException, *, whole: bool = True) -> BaseException:
         """The error as the cell raises it: our own without frames; a tool's own with the frames of the tool alone.
 
         An interrupt goes without frames too: the first traceback of a kernel takes IPython half a second to draw.
+
+        Args:
+            error: what the call ended with.
+            whole: show all of its text; else one line, since the card above has the rest.
         """
         if isinstance(error, (ToolError, KeyboardInterrupt)):
             error.__traceback__ = None
-            said = full_text(error, for_person=True) if isinstance(error, ToolError) else str(error)
-            text = f"{type(error).__name__}: {said}".removesuffix(": ")
+            message = full_text(error, for_person=True) if isinstance(error, ToolError) else str(error)
+            text = f"{type(error).__name__}: {message if whole else brief(message)}".removesuffix(": ")
             error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
         else:
             shorten(error)
