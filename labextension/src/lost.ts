@@ -13,6 +13,7 @@ import { trans } from './i18n';
 import { requestKernel, serverRunsCells } from './kernel';
 import type { SettledReply } from './messages';
 import { RUN_MIME } from './run/token';
+import { whole } from './saved';
 
 export const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const COMM_TARGET = 'jupyter.widget';
@@ -58,12 +59,12 @@ export interface ContextLike {
   };
 }
 
-type Bundle = Record<string, unknown>;
+type Bundle = { data: Record<string, unknown>; metadata?: Record<string, unknown> };
 
 /** The id of the call or run that an output shows. */
-function callOf(data: Record<string, unknown>): string {
-  const card = data[CARD_MIME] as { callID?: string } | undefined;
-  const run = data[RUN_MIME] as { id?: string } | undefined;
+function callOf({ data = {}, metadata }: Partial<Bundle>): string {
+  const card = whole(data[CARD_MIME], metadata) as { callID?: string } | undefined;
+  const run = whole(data[RUN_MIME], metadata) as { id?: string } | undefined;
   return card?.callID ?? run?.id ?? '';
 }
 
@@ -87,7 +88,7 @@ function* liveCards(panel: NotebookLike): Generator<LiveCard> {
       const view = output.data?.[WIDGET_MIME] as { model_id?: string } | undefined;
       const { data = {} } = output;
       if (outputs && view && (data[CARD_MIME] ?? data[RUN_MIME])) {
-        yield { cell: c, outputs, at, output, model: view.model_id ?? '', call: callOf(data) };
+        yield { cell: c, outputs, at, output, model: view.model_id ?? '', call: callOf(output) };
       }
     }
   }
@@ -102,8 +103,8 @@ export function dropSuperseded(panel: NotebookLike): void {
   for (const { cell, at, call } of [...liveCards(panel)].reverse()) {
     const { outputs, sharedModel } = cells?.get(cell) ?? {};
     for (let later = at + 1; later < (outputs?.length ?? 0); later++) {
-      const { data = {} } = outputs?.get(later).toJSON() as Output;
-      if (call && callOf(data) === call && !(WIDGET_MIME in data)) {
+      const output = outputs?.get(later).toJSON() as Output;
+      if (call && callOf(output) === call && !(WIDGET_MIME in (output.data ?? {}))) {
         sharedModel?.updateOutputs?.(at, at + 1, []);
         break;
       }
@@ -140,7 +141,7 @@ function lostBundle(part: CardPart | undefined): Bundle | undefined {
     return undefined;
   }
   const lost = lostPart(part);
-  return { [CARD_MIME]: lost, 'text/plain': `${lost.tool} ${lost.ui.label}: ${lost.state.error}` };
+  return { data: { [CARD_MIME]: lost, 'text/plain': `${lost.tool} ${lost.ui.label}: ${lost.state.error}` } };
 }
 
 /**
@@ -158,8 +159,9 @@ export function dropLost(
   let dropped = 0;
   for (const { outputs, at, output, model, call } of liveCards(panel)) {
     if (gone(model)) {
-      const { [WIDGET_MIME]: _, ...data } = settled[call] ?? lostBundle(last(model)) ?? output.data ?? {};
-      outputs.set(at, { ...output, data } as never);
+      const { data: all = {}, metadata = {} } = settled[call] ?? lostBundle(last(model)) ?? output;
+      const { [WIDGET_MIME]: _, ...data } = all;
+      outputs.set(at, { ...output, data, metadata } as never);
       dropped++;
     }
   }
@@ -169,8 +171,8 @@ export function dropLost(
 /** What the kernel knows to have become of `calls`; nothing where it can't tell. */
 async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Promise<Record<string, Bundle>> {
   try {
-    const { cards } = (await requestKernel(kernel, { kind: 'settled', callIDs: calls })) as SettledReply;
-    return cards ?? {};
+    const { cards = {}, metadata = {} } = (await requestKernel(kernel, { kind: 'settled', callIDs: calls })) as SettledReply;
+    return Object.fromEntries(Object.entries(cards).map(([call, data]) => [call, { data, metadata: metadata[call] }]));
   } catch {
     return {};
   }

@@ -57,6 +57,8 @@ export interface SettledRequest {
 /** The kernel's answer: MIME bundles by call id, of those it still has. */
 export interface SettledReply {
   cards?: Record<string, Record<string, unknown>>;
+  /** Their outputs' metadata. */
+  metadata?: Record<string, Record<string, unknown>>;
 }
 
 export type ToKernel = Hello | Answer | Answers | Dismissal | Stop;

@@ -16,6 +16,7 @@ import { bridge } from './messages';
 import { drawNearby, forget } from './nearby';
 import { disposeRun, renderRun, RUN_MIME } from './run';
 import { showRun } from './run/show';
+import { whole } from './saved';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;
@@ -35,14 +36,14 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
       run: (source: string) => bridge()?.runAgain?.(this.node, source)
     };
     callbacks.more = part => actions(part, runner);
-    const { data } = model;
+    const { data, metadata } = model;
     const plain = data['text/plain'] ?? '';
     const words = Array.isArray(plain) ? plain.join('') : String(plain);
     this.clear();
     const saved = (): void => {
       this.node.replaceChildren();
-      const run = checkedRun(data[RUN_MIME]);
-      const part = run ? undefined : checkedPart(data[CARD_MIME]);
+      const run = checkedRun(whole(data[RUN_MIME], metadata));
+      const part = run ? undefined : checkedPart(whole(data[CARD_MIME], metadata));
       if (run) {
         renderRun(this.node, run, callbacks);
       } else if (part) {

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .truncation import Truncation, hint, keep
+from .truncation import Truncation, content_hash, hint, keep
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -23,6 +23,15 @@ COUNTED = 128 * 1024 * 1024
 
 _written: set[tuple[int, int]] = set()
 """Device and inode of the spill files that are open for writing in this process."""
+
+
+_renamed: dict[str, str] = {}
+"""Where a spill file is now that had another path while it was written."""
+
+
+def current_path(path: str) -> str:
+    """Where the spill file is that had this path while it was written."""
+    return _renamed.get(path, path)
 
 
 def being_written(file: tuple[int, int]) -> bool:
@@ -65,7 +74,7 @@ class Spill:
         problem: why the file is not complete (a full disk, say); None if all is well.
     """
 
-    __slots__ = ("_file", "_head", "_path", "_tail", "_truncation", "bytes", "newlines", "problem")
+    __slots__ = ("_file", "_hash", "_head", "_path", "_tail", "_truncation", "bytes", "newlines", "problem")
 
     def __init__(self, truncation: Truncation) -> None:
         self._truncation = truncation
@@ -73,6 +82,7 @@ class Spill:
         self._tail: bytes | bytearray = b""
         self._file: int | None = None
         self._path: str | None = None
+        self._hash = content_hash()
         self.bytes = 0
         self.newlines = 0
         self.problem: str | None = None
@@ -122,6 +132,7 @@ class Spill:
             agent: who reads it: the marker's advice depends on what it may use.
         """
         self.close()
+        self._rename()
         lines = self.newlines + 1 if self.bytes <= COUNTED else None
         ended = (self._tail if self.spilling else self._head)[-1:] in (b"\n", b"")
         text_lines = None if lines is None else lines - ended
@@ -155,6 +166,23 @@ class Spill:
                 self.problem = self.problem or str(error)
             self._file = None
 
+    def discard(self) -> None:
+        """Close the file and delete it: nobody will learn of it."""
+        self.close()
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+            self._path = None
+
+    def _rename(self) -> None:
+        """Name the file after its content; one that is not complete, or too long to be hashed, keeps its name."""
+        if self._path is None or self.problem is not None or self.bytes > COUNTED:
+            return
+        written = self._path
+        self._path = self._truncation.keep_whole(written, self._hash.hexdigest())
+        if self._path != written:
+            _renamed[written] = self._path
+
     def _ends(self) -> tuple[bytes, bytes, bool]:
         """The beginning and the end to show: whole lines where they fit, else a part of the line."""
         limits = self._truncation
@@ -182,6 +210,8 @@ class Spill:
     def _write(self, data: bytes | bytearray) -> None:
         if self._file is None:
             return
+        if self.bytes <= COUNTED:
+            self._hash.update(data)
         view = memoryview(data)
         try:
             while view:

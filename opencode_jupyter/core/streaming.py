@@ -8,10 +8,8 @@ value that is returned is shown below it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import inspect
-import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -156,8 +154,6 @@ class Stream:
         given = self._result
         if isinstance(given, ToolResult) and given.value is not None and not given.output:
             return self._with_value(given)
-        with self._lock:
-            whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
         if given is None:
             given = ToolResult()
         elif isinstance(given, dict):
@@ -167,11 +163,11 @@ class Stream:
                 dict(given.get("metadata") or {}),
                 attachments_of(given.get("attachments")),
             )
-        if given.output:
-            if whole.output_path is not None:  # nobody would learn of it
-                with contextlib.suppress(OSError):
-                    os.unlink(whole.output_path)
-            return given
+        with self._lock:
+            if given.output:
+                self._spill.discard()
+                return given
+            whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
         given.output = whole.text
         given.metadata = {**given.metadata, **_metadata(whole)}
         return given

@@ -7,6 +7,7 @@ is kept with a marker that says how much is missing and where the whole is.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import time
 from collections.abc import Mapping
@@ -118,11 +119,30 @@ class Truncation:
         path = str(self.directory / ids.create("tool"))
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600), path
 
+    def keep_whole(self, path: str, digest: str) -> str:
+        """Give a finished spill file the name of its content, so that the same output always has the same path.
+
+        A file that has the name already holds the same bytes: this one takes its place and is kept as long as any.
+
+        Args:
+            path: the finished file.
+            digest: the hash of its content.
+
+        Returns:
+            Its path from now on; `path` if it cannot be renamed.
+        """
+        target = str(self.directory / f"tool_{digest}")
+        try:
+            os.replace(path, target)
+        except OSError:
+            return path
+        return target
+
     def save(self, data: bytes) -> str:
-        """Write a spill file and give its path.
+        """Write a spill file and give its path, which the same bytes always have.
 
         Raises:
-            OSError: it can't be written; nothing is left of it then.
+            OSError: it cannot be written; nothing is left of it then.
         """
         descriptor, path = self.create()
         try:
@@ -132,7 +152,7 @@ class Truncation:
             with contextlib.suppress(OSError):
                 os.unlink(path)
             raise
-        return path
+        return self.keep_whole(path, content_hash(data).hexdigest())
 
     def cleanup(self, days: float = RETENTION_DAYS) -> int:
         """Delete spill files last changed more than `days` ago; what can't be read or deleted is left.
@@ -187,6 +207,11 @@ def output(
     return Truncation(directory).output(
         text, max_lines=max_lines, max_bytes=max_bytes, direction=direction, agent=agent
     )
+
+
+def content_hash(data: bytes | bytearray = b"") -> hashlib.blake2b:
+    """The hash that names spill files; more bytes go in with ``update``."""
+    return hashlib.blake2b(data, digest_size=13)
 
 
 def keep(pieces: list[bytes], max_lines: int, max_bytes: int, *, from_end: bool = False) -> tuple[list[bytes], bool]:

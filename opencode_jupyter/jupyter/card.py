@@ -152,7 +152,7 @@ class Card(LiveDisplay):
 
     def _settled_bundle(self) -> Bundle:
         try:
-            return settled_bundle(self.json(live=False))
+            return settled_bundle(self.json(live=False), durations=self.durations)
         except Exception:
             part = ended(self.call.part)
             log.exception("the card of %s could not be drawn", part.tool)

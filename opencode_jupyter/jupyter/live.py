@@ -42,6 +42,7 @@ class LiveDisplay:
         kernel_id: for the front end's control channel.
         live: whether live widgets can be shown here at all.
         live_after: seconds after which it goes live.
+        durations: whether its text form says how long the work took.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class LiveDisplay:
         kernel_id: str = "",
         live: bool = True,
         live_after: float = LIVE_AFTER,
+        durations: bool = False,
     ) -> None:
         self.key = key
         self.run: Run | None = None
@@ -67,6 +69,7 @@ class LiveDisplay:
         self.heard: float | None = None
         """Seconds until a front end first said that it shows the display; None while none has."""
         self.can_live = live
+        self.durations = durations
         self.is_unseen: Callable[[], bool] = lambda: False
         """Whether the front end may be one without widgets, which passes over what replaces a display."""
         self._live_after = live_after

@@ -122,6 +122,10 @@ def extent(lines: int | None, count: int | None) -> str:
     return ", ".join([*words, size(count)] if count else words)
 
 
+DENIED = "⊘"
+"""The mark of a call that a person denied or dismissed."""
+
+
 def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     """A part's state: the mark, the word, and its tone (``ok``, ``err``, ``ask``, ``run``, ``off``)."""
     status, ui = part["state"].get("status"), part["ui"]
@@ -130,11 +134,13 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
         return "?", "waiting for you", "ask"
     if outcome in {"cancelled", "ended", "stopped", "interrupted"}:
         return "■", outcome, "off"
+    if outcome and str(outcome).startswith(("denied by you", "dismissed")):
+        return DENIED, visible_line(str(outcome)), "off"  # what the person wanted is no failure
     if outcome and outcome != "completed":
         return "✗", visible_line(str(outcome)), "err"
     if status == "completed":
-        code = _exit_code(part)
-        return ("✓", f"completed, exit code {code}", "off") if code else ("✓", "completed", "ok")
+        failure = _failure(part)
+        return ("✗", failure, "err") if failure else ("✓", "completed", "ok")
     if status == "error":
         return "✗", "failed", "err"
     if status == "running" and ui.get("waitsFor"):
@@ -142,10 +148,16 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     return ("◐", "running", "run") if status == "running" else ("○", "pending", "run")
 
 
-def _exit_code(part: dict[str, Any]) -> int:
-    """What a command of bash ended with: other than 0 it is no error of the call, and may be one to a person."""
-    code = (part["state"].get("metadata") or {}).get("exit") if part.get("tool") == "bash" else 0
-    return code if isinstance(code, int) else 0
+def _failure(part: dict[str, Any]) -> str:
+    """What failed in a call that completed: a command's exit code, or calls of a batch; empty if nothing did."""
+    metadata = part["state"].get("metadata") or {}
+    code = metadata.get("exit")
+    if part.get("tool") == "bash" and isinstance(code, int) and code:
+        return f"exit code {code}"
+    failed, total = metadata.get("failed"), metadata.get("totalCalls")
+    if part.get("tool") == "batch" and isinstance(failed, int) and isinstance(total, int) and failed:
+        return f"{total - failed} of {total} completed, {failed} failed"
+    return ""
 
 
 def live(part: dict[str, Any]) -> bool:

@@ -280,6 +280,7 @@ class Notebook:
             "kernel_id": kernel_id(self.kernel),
             "live": False,
             "live_after": self.settings.card_after,
+            "durations": self.kernel is None,  # nobody saves what a terminal shows
         }
 
     def attach(self, card: LiveDisplay) -> None:
@@ -314,7 +315,7 @@ class Notebook:
             live = card.shown
             card.settle()  # first: it holds interrupts off
             if live:
-                self.settled.keep(card.key, card.bundle()[0])
+                self.settled.keep(card.key, card.bundle())
         except Exception:  # a card that can't be drawn must not hide the call's result
             log.exception("the card %s could not be settled", card.key)
 

@@ -25,6 +25,7 @@ from .mime import (
     visible_line,
 )
 from .render_html import html
+from .volatile import METADATA_KEY, split_part
 
 PLAIN_LINES = 30
 """Most lines of the text form."""
@@ -37,18 +38,20 @@ LOST_WAITING = (
 )
 
 
-def settled_bundle(part: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The MIME bundle of a finished call.
+def settled_bundle(part: dict[str, Any], *, durations: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The MIME bundle of a finished call: the same for the same result, with ids and times in the metadata.
 
     Args:
         part: The call as a card's JSON (``labextension/src/card/token.ts``).
+        durations: Say in the text how long the call took; for a terminal, where nothing is saved.
 
     Returns:
         Data and metadata for IPython's ``display(..., raw=True)``.
     """
     saved = saved_part(part)
-    data = {"text/plain": plain_text(saved), "text/html": html(saved), CARD_MIME: saved}
-    return data, {}
+    stable, volatile = split_part(saved)
+    text = plain_text(saved if durations else stable)
+    return {"text/plain": text, "text/html": html(stable), CARD_MIME: stable}, {METADATA_KEY: volatile}
 
 
 def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from html import escape
 from typing import Any
 
 from .mime import HEADER, TASK_MARKS, is_picture, numeric_columns, readable, rows_words, visible, visible_line
-from .render_style import LINE, MONO, TONES, block, chip, dim, padded, pre
+from .render_style import DIM, LINE, MONO, TONES, block, chip, dim, padded, pre
 
+WIDE = "display:inline-block;width:100%;background-color:"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
 
@@ -53,7 +54,7 @@ def _tasks(tasks: list[dict[str, Any]]) -> str:
         if status == "in_progress":
             text = f"<b>{text}</b>"
         elif status != "pending":
-            text = f'<span class="oc-s-dim">{text}</span>'
+            text = f'<span {DIM}">{text}</span>'
         shown = (
             " " + chip(priority, TONES["err"] if priority == "high" else "") if priority not in ("", "medium") else ""
         )
@@ -87,21 +88,20 @@ def _table(table: dict[str, Any]) -> str:
             align = "right" if numeric[i] else "left"
             top = f"text-align:{align};font-weight:400;font-size:11px;{cell}"
             tag = "th" if name else "td"
-            drawn += f'<{tag} class="oc-s-dim" style="{top}">{_text(name)}{kind}</{tag}>'
+            drawn += f'<{tag} {DIM};{top}">{_text(name)}{kind}</{tag}>'
         drawn += "</tr>"
     for row in rows:
         drawn += "<tr>"
         for i, (value, number) in enumerate(zip(row, numeric, strict=False)):
             label = i < index
-            tag, look = ("th", ' class="oc-s-dim"') if label else ("td", "")
-            weight = "font-weight:400;" if label else ""
+            tag, look = ("th", f"{DIM};font-weight:400;") if label else ("td", 'style="')
             align = "right" if number and any(columns) else "left"
-            drawn += f'<{tag}{look} style="{weight}text-align:{align};{cell}">{_text(value)}</{tag}>'
+            drawn += f'<{tag} {look}text-align:{align};{cell}">{_text(value)}</{tag}>'
         drawn += "</tr>"
     whole = f'<table style="border-collapse:collapse;margin:0;{MONO}">{drawn}</table>'
     words = escape(rows_words(table))
     note = f'<div style="padding:2px 10px 4px">{dim(words)}</div>' if words else ""
-    return block(f'<div style="max-height:190px;overflow:auto">{whole}</div>{note}')
+    return block(f'<div style="overflow-x:auto">{whole}</div>{note}')
 
 
 def _cells(shown: dict[str, Any], lines: list[str]) -> str:
@@ -120,8 +120,7 @@ def _cells(shown: dict[str, Any], lines: list[str]) -> str:
         head = f'<div style="padding:4px 10px 0">{name}</div>'
         drawn.append(head + text)
     words = escape(visible_line(cells_words(shown)))
-    box = f'<div style="max-height:420px;overflow:auto">{"".join(drawn)}</div>'
-    return block(f'{box}<div style="padding:2px 10px 4px">{dim(words)}</div>')
+    return block(f'{"".join(drawn)}<div style="padding:2px 10px 4px">{dim(words)}</div>')
 
 
 def cells_words(shown: dict[str, Any]) -> str:
@@ -144,7 +143,7 @@ def _picture(attachment: dict[str, Any]) -> str:
     if is_picture(url):
         shown = f'<img alt="{name}" src="{escape(str(url))}" style="max-width:100%;max-height:480px">'
     else:
-        shown = f'<span class="oc-s-dim">{name} ({escape(visible_line(attachment.get("mime") or ""))})</span>'
+        shown = f'<span {DIM}">{name} ({escape(visible_line(attachment.get("mime") or ""))})</span>'
     return f'<div style="padding:8px 10px">{shown}</div>'
 
 
@@ -156,12 +155,12 @@ def diff(text: str) -> str:
     drawn = []
     for sign, number, text in rows:
         shown = escape(visible(text.removesuffix("\r") if crlf else text))
-        line = f'<span class="oc-s-dim">{str(number or "").rjust(width)}</span> {sign} {shown}'
+        line = f'<span {DIM}">{str(number or "").rjust(width)}</span> {sign} {shown}'
         # a block each: with a colour in the background as wide as the card, without styles still a line
         if sign == "+":
-            line = f'<span class="oc-s-add" style="background-color:rgba(46,160,67,0.18)">{line}</span>'
+            line = f'<span class="oc-s-add" style="{WIDE}rgba(46,160,67,0.18)">{line}</span>'
         elif sign == "-":
-            line = f'<span class="oc-s-del" style="background-color:rgba(248,81,73,0.18)">{line}</span>'
+            line = f'<span class="oc-s-del" style="{WIDE}rgba(248,81,73,0.18)">{line}</span>'
         drawn.append(line)
     return pre("\n".join(drawn))
 

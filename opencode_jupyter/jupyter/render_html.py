@@ -27,19 +27,16 @@ from .mime import (
     visible_line,
 )
 from .render_bodies import bodies, diff
-from .render_style import LINE, MONO, NO_MATH, STYLE, TONES, block, pre, summary
-
-OPEN_LINES = 100
-"""Outputs with more lines are folded where no style sheet gives them a scroll bar."""
+from .render_style import DIM, LINE, MONO, NO_MATH, TONES, block, pre, summary
 
 
 def html(part: dict[str, Any]) -> str:
     """The card as HTML that needs nothing else."""
-    return f"<style>{STYLE}</style>{card(part)}"
+    return card(part)
 
 
 def card(part: dict[str, Any], *, nested: bool = False) -> str:
-    """The card without the style sheet, which a page needs once."""
+    """The card, or one inside another."""
     mark, word, tone = state_words(part)
     state, ui = part["state"], part["ui"]
     tool, label = escape(visible_line(part["tool"])), escape(visible_line(ui.get("label") or state.get("title") or ""))
@@ -47,8 +44,8 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
     head = (
         f'<b class="oc-s-mono" style="{MONO}">{tool}</b>',
         f'<span class="oc-s-mono" style="{MONO}flex:1;word-break:break-word">{label}</span>',
-        f'<b class="oc-s-accent" style="color:{accent};white-space:nowrap;font-size:12px">{mark} {escape(word)}</b>',
-        f'<small class="oc-s-dim" style="white-space:nowrap;font-size:11px">{escape(time_words(part))}</small>',
+        f'<b style="white-space:nowrap;font-size:12px"><span style="color:{accent}">{mark}</span> {escape(word)}</b>',
+        f'<small {DIM};white-space:nowrap;font-size:11px">{escape(time_words(part))}</small>',
     )
     blocks = [f'<div style="display:flex;gap:8px;padding:6px 10px">{" ".join(head)}</div>']
     if ui.get("diff"):
@@ -83,7 +80,7 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
 def _output(output: str, *, folded: bool) -> str:
     text = readable(cut(output, OUTPUT_CHARS)).rstrip("\n")
     lines = text.count("\n") + 1
-    opened = " open" if lines <= OPEN_LINES and not folded else ""
+    opened = "" if folded else " open"  # however long: what is folded is missing on paper
     return block(f"<details{opened}>{summary(f'output · {extent(lines, None)}')}{pre(escape(text))}</details>")
 
 
@@ -96,7 +93,7 @@ def _spill(spill: dict[str, Any]) -> str:
         link = f'<a class="oc-s-link" href="{escape(url)}">Open the whole output at line {line}</a> '
     path = escape(visible_line(str(spill["path"])))
     return block(
-        f'<div class="oc-s-dim" style="padding:5px 10px;font-size:12px">{escape(whole)}; the rest from line {line} '
+        f'<div {DIM};padding:5px 10px;font-size:12px">{escape(whole)}; the rest from line {line} '
         f'is kept {link}<br><code style="font-size:11px;word-break:break-word">{path}</code></div>',
         "dashed",
     )
@@ -109,7 +106,7 @@ def _foot(part: dict[str, Any]) -> str:
     shown = json.dumps(given, indent=2, ensure_ascii=False) if given else str(state.get("raw") or "")
     floating = "float:right;max-width:70%;" if shown else ""
     quiet = f"{floating}font-size:11px;padding:2px 10px;text-align:right"
-    foot = f'<div class="oc-s-dim" style="{quiet}">{words}</div>' if words else ""
+    foot = f'<div {DIM};{quiet}">{words}</div>' if words else ""
     if shown:
         given_text = pre(escape(visible(cut(shown, INPUT_CHARS))))
         foot += f'<details>{summary("input")}<div style="clear:both">{given_text}</div></details>'

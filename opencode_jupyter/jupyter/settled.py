@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._show import Bundle
+
 KEPT = 50
 """Cards kept, the last ones; each of a call has at most some 200 KB."""
 CHARS = 20_000_000
@@ -17,19 +19,26 @@ class SettledCards:
     """What live cards became, by the id of their call."""
 
     def __init__(self) -> None:
-        self._cards: dict[str, dict[str, Any]] = {}
+        self._cards: dict[str, Bundle] = {}
 
-    def keep(self, call_id: str, data: dict[str, Any]) -> None:
+    def keep(self, call_id: str, bundle: Bundle) -> None:
         """Keep a card's MIME bundle; the oldest goes."""
-        self._cards[call_id] = data
+        self._cards[call_id] = bundle
         while len(self._cards) > 1 and (len(self._cards) > KEPT or self._size() > CHARS):
             del self._cards[next(iter(self._cards))]
 
     def _size(self) -> int:
-        return sum(len(str(data.get("text/html", ""))) for data in self._cards.values())
+        return sum(len(str(data.get("text/html", ""))) for data, _ in self._cards.values())
 
     def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Answer a page: ``{"cards": {call id: MIME bundle}}`` of those that are kept. On the control thread."""
+        """Answer a page: ``cards`` (MIME bundles by call id) of those that are kept, and their ``metadata``.
+
+        On the control thread.
+        """
         wanted = asked.get("callIDs")
         names = [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else []
-        return {"cards": {name: self._cards[name] for name in names if name in self._cards}}
+        kept = {name: self._cards[name] for name in names if name in self._cards}
+        return {
+            "cards": {name: data for name, (data, _) in kept.items()},
+            "metadata": {name: metadata for name, (_, metadata) in kept.items()},
+        }

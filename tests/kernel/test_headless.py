@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -102,3 +103,31 @@ def test_policy_allow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = ["%load_ext opencode_jupyter", "r = %tool read .env\nprint(r.output.count('A=1'))"]
     done = NotebookClient(notebook(*cells), timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
     assert done.cells[1].outputs[-1].text == "1\n"
+
+
+CALLS = [
+    "%load_ext opencode_jupyter",
+    "%permissions allow '*'",
+    "%tool bash seq 5000",
+    "%tool bash echo out; exit 3",
+    "%%tool write notes.md\nsame",
+    "%tool read notes.md",
+    "%tool glob '*.md'",
+    "r = %tool grep same --glob '*.md'\nr",
+    "%%tool python\nfor i in range(40000):\n    print(i)",
+    '%%tool batch\n{"tool_calls": [{"tool": "read", "parameters": {"filePath": "missing.md"}}]}',
+    "h = %tool --bg bash sleep 0.4; seq 3000\nh.result()",
+]
+
+
+def test_the_same_results_are_saved_alike(folder: Path) -> None:
+    def run() -> str:
+        where = {"metadata": {"path": str(folder)}}
+        done = NotebookClient(notebook(*CALLS), timeout=60, allow_errors=True, resources=where).execute()
+        assert all(o.get("metadata") for cell in done.cells for o in cell.outputs if CARD_MIME in o.get("data", {}))
+        return json.dumps([[o.get("data", o) for o in cell.outputs] for cell in done.cells], indent=1)
+
+    first, second = run().splitlines(), run().splitlines()
+    assert [(a[:300], b[:300]) for a, b in zip(first, second, strict=True) if a != b] == []
+    files = {Path(path) for path in re.findall(r"kept in (\S+tool_\w+)", "\n".join(first))}
+    assert len(files) == 3 and all(file.is_file() for file in files)

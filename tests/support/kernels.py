@@ -425,7 +425,7 @@ class Kernel:
         if kind in ("display_data", "update_display_data"):
             display_id = content.get("transient", {}).get("display_id")
             if display_id:
-                self.displays[display_id] = content["data"]
+                self.displays[display_id] = _with_ids(content)
         elif kind == "comm_open":
             self.comms[content["comm_id"]] = dict(content["data"].get("state", {}))
         elif kind == "comm_close":
@@ -495,3 +495,10 @@ if __name__ == "__main__":  # `make kernels`: make all environments beforehand, 
         print(environment(pinned))
     print(server_documents())
     print(lab())
+
+
+def _with_ids(content: dict[str, Any]) -> dict[str, Any]:
+    """A display's data, its card with the ids that are in the metadata."""
+    data, ids = dict(content["data"]), content.get("metadata", {}).get("opencode", {})
+    card = {CARD_MIME: data[CARD_MIME] | {n: ids[n] for n in ("id", "callID") if n in ids}} if CARD_MIME in data else {}
+    return data | card

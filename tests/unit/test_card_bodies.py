@@ -52,7 +52,7 @@ def done(
 def drawn(made: ToolPart, base: Path | None = None) -> tuple[dict[str, Any], str, str]:
     """A settled card's ``ui``, HTML and text."""
     data, _ = settled_bundle(card_part(made, Extras(base=base)))
-    return data[CARD_MIME]["ui"], data["text/html"].split("</style>")[1], data["text/plain"]
+    return data[CARD_MIME]["ui"], data["text/html"], data["text/plain"]
 
 
 @pytest.mark.parametrize(

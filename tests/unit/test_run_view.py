@@ -176,7 +176,7 @@ async def test_the_story_in_text() -> None:
         "",
         "✓ read f1 (2 ms)",
         "  ✓ read f3 (2 ms)",
-        "✗ read f2 (denied by you)",
+        "⊘ read f2 (denied by you)",
         "    The user said: no",
         "· Summed up",
         "It stopped because a call was denied. Continue with another %%agent: tell it what to do instead.",

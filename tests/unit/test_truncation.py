@@ -58,7 +58,8 @@ def test_the_end_can_be_kept_instead(tmp_path: Path) -> None:
 
 
 def test_files_are_private_and_new(tmp_path: Path) -> None:
-    first, second = (output("a\nb", 1, directory=tmp_path).output_path for _ in range(2))
+    first, again, second = (output(text, 1, directory=tmp_path).output_path for text in ("a\nb", "a\nb", "a\nc"))
+    assert first == again, "the same output always has the same path"
     assert first is not None
     assert first != second
     assert stat.S_IMODE(os.stat(first).st_mode) == 0o600

@@ -25,7 +25,7 @@ describe('states', () => {
     [{ status: 'running' }, { waitsFor: 'a\u202e.txt' }, '◐', 'waiting for another change of a\\u202e.txt'],
     [{ status: 'completed' }, {}, '✓', 'completed'],
     [{ status: 'error' }, {}, '✗', 'failed'],
-    [{ status: 'error' }, { outcome: 'denied by you' }, '✗', 'denied by you'],
+    [{ status: 'error' }, { outcome: 'denied by you' }, '⊘', 'denied by you'],
     [{ status: 'error' }, { outcome: 'denied by policy' }, '✗', 'denied by policy'],
     [{ status: 'error' }, { outcome: 'denied by a rule' }, '✗', 'denied by a rule'],
     [{ status: 'error' }, { outcome: 'invalid arguments' }, '✗', 'invalid arguments'],
@@ -40,13 +40,15 @@ describe('states', () => {
   });
 
   test.each([
-    ['bash', 127, 'completed, exit code 127'],
-    ['bash', 0, 'completed'],
-    ['bash', null, 'completed'],
-    ['other', 3, 'completed']
-  ])('%s that ended with %j says %s', (tool, exit, word) => {
-    renderCard(root, part({ status: 'completed', metadata: { exit } }, {}, { tool }));
-    expect(text('.oc-mark')).toBe('✓');
+    ['bash', { exit: 127 }, '✗', 'exit code 127'],
+    ['bash', { exit: 0 }, '✓', 'completed'],
+    ['bash', { exit: null }, '✓', 'completed'],
+    ['other', { exit: 3 }, '✓', 'completed'],
+    ['batch', { failed: 1, totalCalls: 3 }, '✗', '2 of 3 completed, 1 failed'],
+    ['batch', { failed: 0, totalCalls: 3 }, '✓', 'completed']
+  ])('%s that ended with %j says %s %s', (tool, metadata, mark, word) => {
+    renderCard(root, part({ status: 'completed', metadata }, {}, { tool }));
+    expect(text('.oc-mark')).toBe(mark);
     expect(text('.oc-state')).toBe(word);
   });
 

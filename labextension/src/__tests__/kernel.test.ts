@@ -102,7 +102,7 @@ describe('live cards whose kernel has ended', () => {
           requestCommInfo: async () => answer,
           sendControlMessage: () => {
             const future = new Future();
-            void Promise.resolve().then(() => future.onReply({ content: { cards: settled } }));
+            void Promise.resolve().then(() => future.onReply({ content: { cards: settled, metadata: { call_a: { opencode: { id: 'prt_a' } } } } }));
             return future;
           }
         }
@@ -130,7 +130,7 @@ describe('live cards whose kernel has ended', () => {
     const outputs: unknown[] = [live('a'), other, { output_type: 'stream' }];
     await open(null, outputs).watched;
     expect(views(outputs)).toEqual([false, true, false]);
-    expect(outputs[0]).toEqual({ data: { [CARD_MIME]: { v: 1 }, 'text/plain': 'x' } });
+    expect(outputs[0]).toEqual({ data: { [CARD_MIME]: { v: 1 }, 'text/plain': 'x' }, metadata: {} });
     expect(outputs[1]).toBe(other);
   });
 
@@ -155,7 +155,7 @@ describe('live cards whose kernel has ended', () => {
     notebook.ended('a');
     jest.advanceTimersByTime(2_000);
     await settle();
-    expect(outputs).toEqual([{ data: settled.call_a }]);
+    expect(outputs).toEqual([{ data: settled.call_a, metadata: { opencode: { id: 'prt_a' } } }]);
     expect(jest.getTimerCount()).toBe(0);
   });
 });

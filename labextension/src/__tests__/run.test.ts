@@ -92,7 +92,7 @@ test('a call is a card while it goes on and a line when it is over; what went wr
   });
   expect(calls.map(node => node.open)).toEqual([false, true, true]);
   expect(calls[0].querySelector('.oc-line')?.textContent).toBe('✓readsrc/clean.py2 ms');
-  expect(calls[1].querySelector('.oc-line')?.textContent).toBe('✗denied by youreadsrc/clean.py');
+  expect(calls[1].querySelector('.oc-line')?.textContent).toBe('⊘denied by youreadsrc/clean.py');
   calls[0].open = true;
   calls[0].dispatchEvent(new Event('toggle'));
   expect(calls[0].querySelector('.oc-out')?.textContent).toContain('one');
@@ -165,6 +165,6 @@ test('a live run that is lost gives way to what is beside it', () => {
   const set: unknown[] = [];
   const outputs = { length: 1, get: () => ({ toJSON: () => output }), set: (_: number, value: unknown) => set.push(value) };
   const panel = { content: { model: { cells: { length: 1, get: () => ({ outputs }) } } } };
-  expect(dropLost(panel as never, () => true, { run_1: { 'text/plain': 'settled' } })).toBe(1);
-  expect(set).toEqual([{ data: { 'text/plain': 'settled' } }]);
+  expect(dropLost(panel as never, () => true, { run_1: { data: { 'text/plain': 'settled' } } })).toBe(1);
+  expect(set).toEqual([{ data: { 'text/plain': 'settled' }, metadata: {} }]);
 });

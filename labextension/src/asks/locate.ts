@@ -7,13 +7,19 @@ import type { CardPart } from '../card';
 import type { KernelDocument } from '../kernel';
 import { RUN_MIME } from '../run';
 import type { RunPart } from '../run';
+import { whole } from '../saved';
 
 /** How often, and how long, a cell that scrolls into view is looked at for its card. */
 const LOOK_MS = 50;
 const LOOKS = 40;
 
+interface Output {
+  data?: Record<string, unknown>;
+  metadata?: unknown;
+}
+
 interface Cell {
-  outputs?: { length: number; get(index: number): { data?: Record<string, unknown>; toJSON?(): unknown } };
+  outputs?: { length: number; get(index: number): Output & { toJSON?(): unknown } };
 }
 
 /** What is needed of a notebook's panel. */
@@ -57,9 +63,9 @@ export function cellOf(panel: NotebookPanel, key: string): number {
     const outputs = cells?.get(c).outputs;
     for (let at = 0; at < (outputs?.length ?? 0); at++) {
       const output = outputs?.get(at);
-      const data = output?.data ?? (output?.toJSON?.() as { data?: Record<string, unknown> } | undefined)?.data ?? {};
-      const card = data[CARD_MIME] as Partial<CardPart> | undefined;
-      const run = data[RUN_MIME] as Partial<RunPart> | undefined;
+      const { data = {}, metadata } = output?.data ? output : ((output?.toJSON?.() ?? {}) as Output);
+      const card = whole(data[CARD_MIME], metadata) as Partial<CardPart> | undefined;
+      const run = whole(data[RUN_MIME], metadata) as Partial<RunPart> | undefined;
       const inRun = (): boolean =>
         !!run?.items?.some?.(item => item.kind === 'call' && (item.part?.id === key || item.part?.callID === key));
       if (card?.callID === key || card?.id === key || run?.id === key || inRun()) {

@@ -226,6 +226,9 @@ export function outcomeWord(outcome: string): string {
   }
 }
 
+/** The mark of a call that a person denied or dismissed. */
+export const DENIED = '⊘';
+
 /** The state of `part` in words. */
 export function stateWords(part: CardPart): StateWords {
   const { status } = part.state;
@@ -236,14 +239,17 @@ export function stateWords(part: CardPart): StateWords {
   if (outcome === 'cancelled' || outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
     return { word: outcomeWord(outcome), mark: '■', tone: 'off' };
   }
+  if (outcome?.startsWith('denied by you') || outcome?.startsWith('dismissed')) {
+    return { word: outcomeWord(outcome), mark: DENIED, tone: 'off' }; // what the person wanted is no failure
+  }
   if (outcome && outcome !== 'completed') {
     return { word: outcomeWord(outcome), mark: '✗', tone: 'err' };
   }
   switch (status) {
     case 'completed': {
-      const code = exitCode(part);
-      return code
-        ? { word: trans.__('completed, exit code %1', code), mark: '✓', tone: 'off' }
+      const failed = failure(part);
+      return failed
+        ? { word: failed, mark: '✗', tone: 'err' }
         : { word: trans.__('completed'), mark: '✓', tone: 'ok' };
     }
     case 'error':
@@ -258,10 +264,16 @@ export function stateWords(part: CardPart): StateWords {
   }
 }
 
-/** What a command of bash ended with: other than 0 it is no error of the call, and may be one to a person. */
-function exitCode(part: CardPart): number {
-  const code = part.tool === 'bash' ? part.state.metadata?.exit : 0;
-  return typeof code === 'number' ? code : 0;
+/** What failed in a call that completed: a command's exit code, or calls of a batch; empty if nothing did. */
+function failure({ tool, state }: CardPart): string {
+  const { exit, failed, totalCalls } = state.metadata ?? {};
+  if (tool === 'bash' && typeof exit === 'number' && exit) {
+    return trans.__('exit code %1', exit);
+  }
+  if (tool === 'batch' && typeof failed === 'number' && typeof totalCalls === 'number' && failed) {
+    return trans.__('%1 of %2 completed, %3 failed', totalCalls - failed, totalCalls, failed);
+  }
+  return '';
 }
 
 /** Whether the call goes on. */

@@ -3,7 +3,7 @@
 import { disposeCard, renderCard, updateTail } from '../card';
 import type { CardCallbacks, CardPart, TailUpdate } from '../card';
 import { el, setText } from '../card/dom';
-import { live, stateWords, timeWords, visibleLine } from '../card/format';
+import { DENIED, live, stateWords, timeWords, visibleLine } from '../card/format';
 
 export class CallView {
   readonly node = el('details', 'oc-call');
@@ -43,7 +43,7 @@ export class CallView {
     if (!going && !this.folded) {
       this.folded = true;
       this.node.classList.remove('oc-live');
-      this.node.open = tone === 'err';
+      this.node.open = tone === 'err' || mark === DENIED;
     }
     this.drawCard();
   }

@@ -21,7 +21,7 @@ from ..live_widget import live_widget
 from ..view_asks import AskView
 from .items import RunItems
 from .render import end_text, live_text, lost_bundle, settled_bundle
-from .words import RUN_MIME, VERSION, end_of
+from .words import VERSION, end_of
 
 if TYPE_CHECKING:
     from ...agent.answer import Answer
@@ -225,7 +225,7 @@ class RunCard(LiveDisplay):
             log.exception("the card of a run could not be drawn")
             return {"text/plain": f"the run ended ({self.run.status}); its card could not be drawn"}, {}
         if self._printer is not None:  # the words were printed as they came
-            bundle[0]["text/plain"] = end_text(bundle[0][RUN_MIME])
+            bundle[0]["text/plain"] = end_text(self.json(live=False))
         return bundle
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._show import Bundle
-from ..mime import INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
+from ..mime import DENIED, INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
 from ..mime import state_words as call_state
+from ..volatile import METADATA_KEY, split_run
 from .items import with_children
 from .render_html import html
 from .words import LOST, RUN_MIME, call_words, head_words, state_words
@@ -32,17 +33,16 @@ def settled_bundle(run: dict[str, Any]) -> Bundle:
     Args:
         run: the run as its card's JSON (``labextension/src/run/token.ts``).
     """
-    saved = saved_run(run)
-    return {"text/plain": plain_text(saved), "text/html": html(saved), RUN_MIME: saved}, {}
+    stable, volatile = split_run(saved_run(run))
+    return {"text/plain": plain_text(stable), "text/html": html(stable), RUN_MIME: stable}, {METADATA_KEY: volatile}
 
 
 def lost_bundle(run: dict[str, Any]) -> dict[str, Any]:
     """What a live card's display holds beside the widget, and what is left of it if the kernel dies in the middle."""
     lost = {**run, "status": "stopped", "outcome": "ended", "end": {"tone": "off", "text": LOST}}
     lost["items"] = [_ended(item) for item in run["items"]]
-    data, _ = settled_bundle(lost)
-    del data["text/plain"]
-    return data
+    saved = saved_run(lost)  # whole: what takes its place is found by its ids
+    return {"text/html": html(saved), RUN_MIME: saved}
 
 
 def _ended(item: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
     about = "" if tone == "ok" and not time else f" ({', '.join(filter(None, ['' if tone == 'ok' else word, time]))})"
     lines = ["  " * depth + f"{mark} {call_words(part)}{about}"]
     error = readable(str(part["state"].get("error") or "")).strip()  # of which nothing may be left, such as of colours
-    if error and tone == "err":
+    if error and (tone == "err" or mark == DENIED):
         lines.append("  " * depth + f"    {error.splitlines()[0]}")
     for child in part["ui"].get("children") or ():
         lines += call_lines(child, depth + 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from ..mime import readable, time_words, visible_line
+from ..mime import DENIED, readable, time_words, visible_line
 from ..mime import state_words as call_state
 from ..render_html import card
-from ..render_style import LINE, MONO, NO_MATH, STYLE, TONES, block, padded, pre, summary
+from ..render_style import DIM, LINE, MONO, NO_MATH, TONES, block, padded, pre, summary
 from .items import with_children
 from .markdown import markdown
 from .words import head_words, state_words
@@ -41,7 +41,7 @@ def html(run: dict[str, Any]) -> str:
         blocks.append(_end(run["end"]))
     drawn = "".join(blocks)
     return (
-        f'<style>{STYLE}</style><div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;'
+        f'<div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;'
         f"border-width:1px 1px 1px 3px;border-radius:6px;border-color:{LINE};border-left-color:{accent};"
         f'margin:2px 0 4px;overflow:hidden;font-size:13px;line-height:1.5;text-align:left">{drawn}</div>'
     )
@@ -56,21 +56,21 @@ def _head(run: dict[str, Any], accent: str) -> str:
     about = escape(" · ".join(head_words(run)))
     return (
         f'<div style="padding:6px 10px"><b class="oc-s-mono" style="{MONO}">{escape(visible_line(run["agent"]))}</b> '
-        f'<span class="oc-s-mono oc-s-dim" style="{MONO}">{escape(visible_line(run["model"]))}</span>{shown_mode} '
-        f'<b class="oc-s-accent" style="color:{accent};white-space:nowrap;font-size:12px">{mark} {escape(word)}</b> '
-        f'<small class="oc-s-dim" style="font-size:11px">{about}</small></div>'
+        f'<span {DIM};{MONO}">{escape(visible_line(run["model"]))}</span>{shown_mode} '
+        f'<b style="white-space:nowrap;font-size:12px"><span style="color:{accent}">{mark}</span> {escape(word)}</b> '
+        f'<small {DIM};font-size:11px">{about}</small></div>'
     )
 
 
 def _words(item: dict[str, Any]) -> str:
     text = item["text"]
     if item["kind"] == "note":
-        return padded(f'<span class="oc-s-dim" style="font-size:12px">{escape(readable(text))}</span>')
+        return padded(f'<span {DIM};font-size:12px">{escape(readable(text))}</span>')
     drawn = markdown(text) if len(text) <= MARKDOWN_CHARS else pre(escape(readable(text)))
     if item["kind"] == "text":
         return block(f'<div style="padding:2px 10px">{drawn}</div>')
     name = "summary of the conversation" if item["kind"] == "summary" else "reasoning"
-    return block(f'<details>{summary(name)}<div class="oc-s-dim" style="padding:0 10px 4px">{drawn}</div></details>')
+    return block(f'<details>{summary(name)}<div {DIM};padding:0 10px 4px">{drawn}</div></details>')
 
 
 def _call(part: dict[str, Any]) -> str:
@@ -78,22 +78,18 @@ def _call(part: dict[str, Any]) -> str:
     mark, word, tone = call_state(part)
     label = escape(visible_line(part["ui"].get("label") or part["state"].get("title") or ""))
     said = "" if tone == "ok" else f" {escape(word)}"
-    opened = " open" if tone in ("err", "ask") else ""
+    opened = " open" if tone in ("err", "ask") or mark == DENIED else ""
     head = (
         f'<summary style="padding:2px 10px;cursor:pointer;font-size:12px">'
-        f'<b style="color:{TONES[tone]}">{mark}{said}</b> <b class="oc-s-mono" style="{MONO}">'
+        f'<b><span style="color:{TONES[tone]}">{mark}</span>{said}</b> <b class="oc-s-mono" style="{MONO}">'
         f'{escape(visible_line(part["tool"]))}</b> <span class="oc-s-mono" style="{MONO}">{label}</span> '
-        f'<small class="oc-s-dim" style="font-size:11px">{escape(time_words(part))}</small></summary>'
+        f'<small {DIM};font-size:11px">{escape(time_words(part))}</small></summary>'
     )
     return f'<details{opened}>{head}<div style="padding:2px 10px 4px 22px">{card(part)}</div></details>'
 
 
 def _end(end: dict[str, str]) -> str:
     colour = TONES[end["tone"]]
-    advice = (
-        f'<div class="oc-s-dim" style="font-size:12px">{escape(readable(end["advice"]))}</div>'
-        if end.get("advice")
-        else ""
-    )
+    advice = f'<div {DIM};font-size:12px">{escape(readable(end["advice"]))}</div>' if end.get("advice") else ""
     text = "<br>".join(escape(readable(line)) for line in end["text"].split("\n"))
     return padded(f'<b style="color:{colour};font-weight:600">{text}</b>{advice}')

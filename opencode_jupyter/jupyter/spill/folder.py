@@ -7,6 +7,7 @@ import stat
 from io import FileIO
 from pathlib import Path
 
+from ...core.spill import current_path
 from ...core.truncation import RETENTION_DAYS
 
 
@@ -31,7 +32,7 @@ class SpillFolder:
         if os.path.realpath(folder) != os.path.realpath(self.directory):
             raise ValueError(f"only full outputs in {self.directory} are shown here")
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-        descriptor = os.open(os.path.join(folder, name), flags)
+        descriptor = os.open(current_path(os.path.join(folder, name)), flags)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise ValueError("it is not a regular file")

@@ -1,0 +1,57 @@
+/**
+ * Puts the halves of a saved card together: what differs at each run of a cell (ids and times) is in the output's
+ * metadata, so that its data stays the same (`opencode_jupyter/jupyter/volatile.py`).
+ */
+
+/** Levels that are looked into; cards inside cards do not go deeper. */
+const LEVELS = 40;
+
+type Tree = Record<string, unknown>;
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `data` with what the output's `metadata` adds to it; as it is where that has nothing. */
+export function whole(data: unknown, metadata: unknown): unknown {
+  const more = isTree(metadata) ? metadata.opencode : undefined;
+  if (!isTree(data) || !isTree(more)) {
+    return data;
+  }
+  const { aliases, ...rest } = more;
+  const ids = isTree(aliases) ? Object.entries(aliases).filter(([short, id]) => short && typeof id === 'string') : [];
+  const long = (text: string): string => (text.includes('_…') ? named(text, ids as [string, string][]) : text);
+  return joined(ids.length ? walk(data, long, 0) : data, rest, 0);
+}
+
+/** `text` with the ids that its aliases stand for. */
+function named(text: string, ids: [string, string][]): string {
+  const known = new Map(ids);
+  return text.replace(/\w+_…\d+/g, alias => known.get(alias) ?? alias);
+}
+
+function walk(value: unknown, long: (text: string) => string, level: number): unknown {
+  if (typeof value === 'string') {
+    return long(value);
+  }
+  if (level >= LEVELS || typeof value !== 'object' || value === null) {
+    return value;
+  }
+  return Array.isArray(value)
+    ? value.map(item => walk(item, long, level + 1))
+    : Object.fromEntries(Object.entries(value).map(([name, item]) => [long(name), walk(item, long, level + 1)]));
+}
+
+/** Two trees of one shape as one; where both have a value, that of `more`. */
+function joined(data: unknown, more: unknown, level: number): unknown {
+  if (level >= LEVELS) {
+    return data;
+  }
+  if (isTree(data) && isTree(more)) {
+    const names = [...new Set([...Object.keys(data), ...Object.keys(more)])];
+    return Object.fromEntries(names.map(name => [name, joined(data[name], more[name], level + 1)]));
+  }
+  if (Array.isArray(data) && Array.isArray(more)) {
+    const length = Math.max(data.length, more.length);
+    return Array.from({ length }, (_, at) => joined(data[at], more[at], level + 1));
+  }
+  return more === undefined ? data : more;
+}

@@ -1,0 +1,38 @@
+"""The same result gives the same saved output; ids and times are in its metadata."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from opencode_jupyter.jupyter.labels import telling_line
+from opencode_jupyter.jupyter.render import settled_bundle
+
+
+def card(run: str) -> dict[str, Any]:
+    session = "ses_0123456789ab" + run * 14
+    time = {"start": int(run), "end": int(run) * 900}
+    state = {"status": "completed", "input": {}, "output": f"a\n\nb {session}", "time": time, "metadata": {"exit": 1}}
+    ui = {"label": "x", "by": "user", "waited": int(run), "decisions": [], "outcome": "completed"}
+    ids = {name: f"{name}{run}" for name in ("id", "callID", "messageID")}
+    return {"v": 1, **ids, "sessionID": session, "tool": "bash", "state": state, "ui": ui}
+
+
+def test_the_same_result_is_saved_alike() -> None:
+    (first, metadata), (second, _) = settled_bundle(card("1")), settled_bundle(card("2"))
+    assert json.dumps(first) == json.dumps(second)
+    assert metadata["opencode"]["callID"] == "callID1"
+    assert metadata["opencode"]["state"]["time"] == {"start": 1, "end": 900}
+
+
+def test_html_survives_a_markdown_export_and_a_printer() -> None:
+    data, _ = settled_bundle(card("1"))
+    assert "<style" not in data["text/html"]
+    assert "\n\n" not in data["text/html"]
+    assert "max-height" not in data["text/html"]
+    assert data["text/plain"].startswith("✗ bash x (exit code 1)")
+
+
+def test_a_script_is_titled_by_what_it_does() -> None:
+    assert telling_line("set -e\ncd x\n# build\nmake all\nls") == "make all …"
+    assert telling_line("python3 - <<'EOF'\nimport os\nprint(1)\nEOF") == "print(1) …"
