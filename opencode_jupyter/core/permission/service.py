@@ -35,8 +35,8 @@ TRUST = "trust"
 DOOM_LOOP = "doom_loop"
 """Permission of the request for a call that repeats itself."""
 NOBODY_TO_STOP_A_LOOP = (
-    "The same calls were made again and again, and nobody can decide whether they should continue: the workspace has no "
-    'approve function and nothing listens to permission.asked. To allow repeated calls, add {"permission": '
+    "The same calls were made again and again, and nobody can decide whether they should continue: the workspace has "
+    'no approve function and nothing listens to permission.asked. To allow repeated calls, add {"permission": '
     '{"doom_loop": "allow"}} to the configuration.'
 )
 REVISED = "asked again with other arguments"
