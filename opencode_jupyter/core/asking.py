@@ -189,8 +189,8 @@ class Asking:
         permissions = self._workspace.permissions
         deciding = permissions.check(name, ["*"], rules)[0]
         naming = [r for r in (*rules, *permissions.approved) if r.permission != "*" and match(name, r.permission)]
-        if deciding.action == "ask" and (tool.asks_itself or not any(rule is deciding for rule in naming)):
-            return  # a rule for everything is for what the tool does, such as the calls that it makes
+        if deciding.action == "ask" and (tool.asks_itself or (tool.asks_itself is None and not naming)):
+            return  # its own request says more
         if tool.asks_itself and naming and naming[-1].pattern != "*":
             return  # rules for some patterns are for the tool's own request
         if deciding.action != "allow":

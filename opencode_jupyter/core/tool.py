@@ -196,8 +196,11 @@ class Tool:
         self.body = body
         self.builtin = builtin
         self.external = external
-        self.asks_itself = mentions_ask(init.execute if isinstance(init, Definition) else init)
-        """Whether its own code asks for permission; where rules say ``ask``, the pipeline asks for the other tools."""
+        self.asks_itself: bool | None = mentions_ask(init.execute if isinstance(init, Definition) else init)
+        """Whether its own code asks for permission; where rules say ``ask``, the pipeline asks for the other tools.
+
+        None where the code is of another language: then it is asked for only by a rule that names it.
+        """
         self.completions = completions
         self.source = source
         self.group = group

@@ -118,7 +118,9 @@ class JavaScriptTools:
             return await self._background.run(self._call(path, listed["id"], listed["export"], arguments, ctx))
 
         definition = Definition(listed["description"], listed["schema"], execute, check=checked_elsewhere)
-        return Tool(listed["id"], definition, source=str(path))
+        made = Tool(listed["id"], definition, source=str(path))
+        made.asks_itself = None
+        return made
 
     # ------------------------------------------------------------------ on the background loop: files
 

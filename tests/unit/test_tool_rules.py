@@ -156,13 +156,14 @@ async def test_a_loop_that_nobody_can_be_asked_about_fails_at_once(tmp_path: Pat
         assert caught.value.decision is not None and caught.value.decision.permission == "doom_loop"
 
 
-async def test_a_rule_for_everything_leaves_asking_to_the_tool(tmp_path: Path) -> None:
+async def test_a_rule_for_everything_asks_for_own_tools_too(tmp_path: Path) -> None:
     async with Workspace(tmp_path, {"permission": "ask"}, tmp_path / "data", approve=lambda request: "reject") as ws:
         for made in (mine, silent, careful):
             ws.registry.register(made)
-        assert (await ws.call("mine")).output == (await ws.call("silent")).output == "x"
-        with pytest.raises(PermissionRejectedError):
-            await ws.call("careful")
+        for name in ("mine", "silent", "careful"):
+            assert [decision.action for decision in await ws.dry_run(name)] == ["ask"]
+            with pytest.raises(PermissionRejectedError):
+                await ws.call(name)
 
 
 def test_a_stored_session_keeps_its_times_and_has_no_tool_rules() -> None:
