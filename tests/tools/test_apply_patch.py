@@ -402,7 +402,7 @@ async def test_a_time_limit_at_any_moment_leaves_all_or_nothing(workspace: Works
     for n in range(12):
         undone = False
         try:
-            await patch(workspace, *ALL, timeout=0.001 * n)
+            await patch(workspace, *ALL, timeout=0.0001 + 0.001 * n)
         except ToolAbortedError:
             undone = tree(files) == before
         if not undone:
