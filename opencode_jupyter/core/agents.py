@@ -19,6 +19,7 @@ from .config.schema import normalise
 from .errors import ConfigError
 from .paths import relative
 from .permission import Rule, RuleConfig, from_config, merge
+from .wildcard import match
 
 if TYPE_CHECKING:
     from .config import Config
@@ -90,6 +91,18 @@ class Agent:
     prompt: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     steps: int | None = None
+    _allowed: dict[tuple[str, int, int], bool] = field(default_factory=dict, repr=False, compare=False)
+
+    def allows_all_of(self, name: str, rules: list[Rule]) -> bool:
+        """Whether `rules` are this agent's own and every one that matches the permission `name` allows."""
+        if rules is not self.permission and rules is not self.model_permission:
+            return False
+        key = (name, id(rules), len(rules))
+        allowed = self._allowed.get(key)
+        if allowed is None:
+            allowed = all(rule.action == "allow" for rule in rules if match(name, rule.permission))
+            self._allowed[key] = allowed
+        return allowed
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's form; entries that are not set are left out."""

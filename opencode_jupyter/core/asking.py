@@ -172,8 +172,9 @@ class Asking:
         Raises:
             ToolError: a rule or a person denies the tool.
         """
-        name = tool.id
-        denying = tool_denied(self._workspace, self.session, name)
+        name, session = tool.id, self.session
+        switched = session.tool_rules or session.parent_id is not None
+        denying = tool_denied(self._workspace, session, name) if switched else None
         if denying is None and tool.builtin:
             if name not in OTHER_PERMISSION:
                 return
@@ -183,9 +184,9 @@ class Asking:
         if denying is not None:
             await self._ask(name, ["*"], [], {}, [denying])
             return
-        if tool.builtin or self._workspace.registry.get(name) is not tool:
-            return
         rules = self.ruleset
+        if tool.builtin or self._agent.allows_all_of(name, rules) or self._workspace.registry.get(name) is not tool:
+            return
         permissions = self._workspace.permissions
         deciding = permissions.check(name, ["*"], rules)[0]
         naming = [r for r in (*rules, *permissions.approved) if r.permission != "*" and match(name, r.permission)]

@@ -165,14 +165,15 @@ def test_a_conflict_is_told(browser: Browser) -> None:
     write(opened, "other.ipynb", 1, "two = 'mine'")
     answer(notebook, 2)
     notebook.wait_text(2, "told: Conflict")
-    # Typed before: no ask at all.
-    notebook.run(2)
-    notebook.wait_text(2, "told: Conflict: cell 1 (id cell-1)")
+    # Typed before: a person sees the notebook, and may replace it.
     assert sources(opened, "other.ipynb") == ["one = 1", "two = 'mine'"]
+    notebook.run(2, wait=False)
+    answer(notebook, 2)
+    assert sources(opened, "other.ipynb") == ["one = 1", "two = 22"]
     # Another cell of the same notebook can be changed all the same.
     notebook.run(3, wait=False)
     answer(notebook, 3)
-    assert sources(opened, "other.ipynb") == ["one = 11", "two = 'mine'"]
+    assert sources(opened, "other.ipynb") == ["one = 11", "two = 22"]
     assert path.read_bytes() == before
     assert notebook.errors == []
     notebook.close()

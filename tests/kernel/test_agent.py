@@ -219,7 +219,7 @@ def test_refused_without_a_word_the_run_ends(talk: Talk) -> None:
     talk.answer("reject")
     kernel.finish(cell, 15).check()
     assert talk.runs()[-1]["status"] == "rejected"
-    assert "refused" in talk.runs()[-1]["end"]["text"]
+    assert "denied" in talk.runs()[-1]["end"]["text"]
     assert kernel.run("print(r.ended)").stdout.strip() == "rejected"
 
 

@@ -47,11 +47,7 @@ def requirements(version: str) -> list[str]:
 
 
 def environment(version: str) -> Path:
-    """The Python of the environment for `version`; made at its first use and when its requirements change.
-
-    Raises:
-        RuntimeError: uv could not make it; with uv's words.
-    """
+    """The Python of the environment for `version`; see `make_environment`."""
     return make_environment(f"ipykernel-{version}", requirements(version))
 
 
@@ -491,10 +487,8 @@ def start(
 
 
 if __name__ == "__main__":  # `make kernels`: make all environments beforehand, so that no test waits for it
-    for pinned in PINS:
-        print(environment(pinned))
-    print(server_documents())
-    print(lab())
+    for made in (*map(environment, PINS), server_documents(), lab()):
+        print(made)
 
 
 def _with_ids(content: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from opencode_jupyter.jupyter.render import PLAIN_LINES, live_text, lost_bundle,
 from opencode_jupyter.jupyter.view import Extras, card_part, card_tree
 from opencode_jupyter.jupyter.view_asks import AskView, digest_of
 from opencode_jupyter.jupyter.view_bodies import ROWS
+from opencode_jupyter.jupyter.volatile import METADATA_KEY
 
 EVIL = "<script>alert(1)</script>\u202e"
 DIFF = "@@ -1 +1 @@\n-a\n+b\n"
@@ -169,10 +170,12 @@ def test_tables_of_searches_and_of_json() -> None:
 
 def test_a_time_in_a_table_is_local_and_short() -> None:
     changed = datetime.fromtimestamp(1_700_000_000.5, UTC)
-    ui, html, _ = drawn(done("glob", "/p/a.py", records=[{"path": "/p/a.py", "mtime": changed}]), Path("/p"))
-    assert ui["table"]["rows"] == [["a.py", time.strftime("%Y-%m-%d %H:%M", time.localtime(1_700_000_000))]]
-    assert ui["table"]["rows"][0][1] in html
-    json.dumps(ui)
+    made = done("glob", "/p/a.py", records=[{"path": "/p/a.py", "mtime": changed}])
+    data, metadata = settled_bundle(card_part(made, Extras(base=Path("/p"))))
+    local = time.strftime("%Y-%m-%d %H:%M", time.localtime(1_700_000_000))
+    assert data[CARD_MIME]["ui"]["table"]["rows"] == [["a.py"]], "a file that is written anew changes no saved data"
+    assert metadata[METADATA_KEY]["ui"]["table"]["rows"] == [["a.py", local]]
+    json.dumps(metadata)
 
 
 def test_a_skill_shows_its_text_and_files() -> None:
