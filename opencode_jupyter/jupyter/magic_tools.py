@@ -201,11 +201,11 @@ def dry_run(notebook: Notebook, request: CallRequest) -> Table:
                 }
             )
     actions = {row["action"] for row in rows}
-    verdict = "refused" if "deny" in actions else "need approval" if "ask" in actions else "allowed"
+    verdict = "be refused" if "deny" in actions else "need approval" if "ask" in actions else "be allowed"
     return Table(
         rows,
         ("permission", "pattern", "action", "rule", "origin"),
-        title=f"{request.tool} would be {verdict}; nothing was run.",
+        title=f"{request.tool} would {verdict}; nothing was run.",
         empty="It needs no permission.",
     )
 
