@@ -118,7 +118,7 @@ def test_an_ask_is_a_card_of_its_own(ip: Shell) -> None:
     assert ip.run("%tool weather Bonn").output == "Bonn 1 sunny"
     assert len(asked) == 1
     history = ip.run("%tools history").records
-    assert [row["tool"] for row in history] == ["weather", "weather", "trust"]
+    assert [row["tool"] for row in history] == ["trust", "weather", "weather"]
 
 
 def test_trusting_and_revoking(ip: Shell) -> None:

@@ -82,6 +82,7 @@ async def read(workspace: Workspace, path: Path, **more: Any) -> Any:
 
 
 async def edit(workspace: Workspace, path: Path, **more: Any) -> Any:
+    workspace.sessions.default.recent.clear()  # the same call again and again is meant here
     return await workspace.call("notebook_edit", {"filePath": str(path), **more})
 
 
