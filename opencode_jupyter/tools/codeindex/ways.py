@@ -147,7 +147,7 @@ class Learning:
         """Stop making it."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(2)
+            self._thread.join(1)
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is made; whether it is there."""
