@@ -25,7 +25,7 @@ from .issues import issues
 from .result import ToolResult, attachments_of
 from .schema import json_schema
 from .schema_check import SchemaMismatchError, checker, validator_of
-from .signature import parameters_of
+from .signature import context_of
 from .streaming import RESULT_KEYS, joined
 from .suggestions import near_names, suggestion
 
@@ -360,7 +360,7 @@ def tool(
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         if made.static is not None:
             made.static.check_definition()
-        gets_context = (parameters or given.parameters) is not None or bool(parameters_of(given.fn).context)
+        gets_context = (parameters or given.parameters) is not None or bool(context_of(given.fn))
         made.asks_itself = gets_context and mentions_ask(given.fn)
         made.__doc__ = text
         for listener in listeners:
