@@ -95,7 +95,7 @@ def test_the_result_of_a_slow_call_is_shown(program: str, environment: dict[str,
     with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
         child.logfile_read = log = io.StringIO()
         child.sendline("%tool bash sleep 0.6; echo $((40 + 2))x")
-        child.expect(r"completed, [0-9.]+ s\)\r?\n42x")
+        child.expect(r"completed(, [0-9.]+ s)?\)\r?\n42x")
         child.expect(r"In \[3\]: ")
         child.sendline("%tool read .env")
         child.expect("reason] > ")
@@ -106,7 +106,7 @@ def test_the_result_of_a_slow_call_is_shown(program: str, environment: dict[str,
         child.expect(r"Out\[4\]: '\.env'")  # the value is kept, though there is no Out[3]
         child.expect(r"In \[5\]: ")
         child.sendline("r = await get_ipython().run_line_magic('tool', 'read .env')")
-        child.expect("why] > ")
+        child.expect("reason] > ")
         child.sendline("1")
         child.expect(r"In \[6\]: ")
         child.sendline("await get_ipython().run_line_magic('tool', 'bash echo by await')")
