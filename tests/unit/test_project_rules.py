@@ -164,7 +164,9 @@ def test_a_project_rule_says_what_still_decides(ip: Shell) -> None:
 def test_revoking_a_rule_of_the_project(ip: Shell) -> None:
     number = ip.run("%permissions allow bash 'git log *' --project").records[0]["n"]
     table = ip.run(f"%permissions revoke {number}")
-    assert "Removed from opencode.json. bash git log * is now decided by: bash * ask (opencode.json)" in " ".join(repr(table).split())
+    assert "Removed from opencode.json. bash git log * is now decided by: bash * ask (opencode.json)" in " ".join(
+        repr(table).split()
+    )
     assert bash() == {"*": "ask"}
     ip.run("%permissions allow bash 'ls *'")
     rows = ip.run("%permissions").records
