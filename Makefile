@@ -8,8 +8,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 ARGS   ?=
-# Test workers. Most tests wait for a kernel or a browser, so one more than a small machine has cores.
-JOBS   ?= 3
+# Test workers. Most tests wait for a kernel or a browser, so twice as many as a small machine has cores.
+JOBS   ?= 4
 BIN     = $(VENV)/bin
 ROUNDS ?= 5
 FRONT   = labextension
@@ -31,7 +31,7 @@ lab: $(VENV)/lab.stamp
 	$(BIN)/jupyter lab $(ASROOT) $(ARGS) notebooks/01-quickstart.ipynb
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory -j2 check compiled
+	@$(MAKE) --no-print-directory -j3 check compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
 
 fuzz: $(VENV)/dev.stamp

@@ -13,7 +13,22 @@ from pathlib import Path
 
 from ._measure import Options, Row
 
-BENCHMARKS = ("call", "load", "search", "read", "spill", "viewer", "codesearch", "tools500", "agent", "page")
+BENCHMARKS = (
+    "call",
+    "shell",
+    "growth",
+    "load",
+    "search",
+    "read",
+    "spill",
+    "sandbox",
+    "viewer",
+    "codesearch",
+    "tools500",
+    "agent",
+    "page",
+    "sessions",
+)
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 
@@ -47,7 +62,8 @@ def main() -> int:
     lines = table(rows)
     print("\n".join(lines))
     if arguments.write and not failed:
-        DOCUMENT.write_text(document(lines), encoding="utf-8")
+        _, head, kept = DOCUMENT.read_text(encoding="utf-8").partition("\n## ")  # what was measured once
+        DOCUMENT.write_text(document(lines) + head + kept, encoding="utf-8")
     return 1 if failed or any(row.met is False for row in rows) else 0
 
 

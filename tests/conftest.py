@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -17,6 +18,15 @@ from tests.support.kernels import PINS
 def anyio_backend() -> str:
     """Everything runs on asyncio: the notebook's loop is tornado over it."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process knows a secret for good once it was told; a test knows its own only."""
+    from opencode_jupyter.core import secrets
+
+    monkeypatch.setattr(secrets.known, "_learned", {})
+    monkeypatch.setattr(secrets.known, "_before", None)
 
 
 # The same examples at each run, here as in CI, and no limit of time: the machine may be busy. `make fuzz` takes others.
@@ -67,6 +77,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
+def pytest_collection_finish() -> None:
+    """Keep what importing and collecting made out of the garbage collector.
+
+    IPython collects whenever one of its shells ends; going through half a million objects took half of such a test.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def rank(path: Path) -> int:
     """The place of a test file's folder among `MACHINES`; their number for all others."""
     folder = path.relative_to(HERE).parts[0]
@@ -87,14 +106,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduler
 
 
-BESIDE_NOTEBOOK = ("test_accessible.py", "test_hostile.py", "test_look.py")
-"""Files of browser tests with JupyterLab alone that go to the worker of Notebook 7, so that both have as much to do."""
+BESIDE_NOTEBOOK = ("test_accessible.py", "test_hostile.py")
+"""Files of browser tests with JupyterLab alone that go to the worker of Notebook 7, so that each has as much to do."""
 
 
 def group_of(nodeid: str) -> str:
-    """Which tests stay together in one worker: those of a file that share a kernel; and no more than two browsers."""
+    """Which tests stay together in one worker: those of a file that share a kernel; and no more than three browsers."""
     path, _, test = nodeid.partition("::")
     parameters = test.partition("[")[2].rstrip("]").split("-")
     if "tests/browser/" in path:
-        return "browser notebook" if "notebook" in parameters or path.endswith(BESIDE_NOTEBOOK) else "browser lab"
+        if "notebook" in parameters or path.endswith(BESIDE_NOTEBOOK):
+            return "browser notebook"
+        return f"browser lab {1 if Path(path).name < 'test_h' else 2}"
     return f"{path} {''.join(one for one in parameters if one in VERSIONS)}"

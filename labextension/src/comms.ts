@@ -8,6 +8,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { CardPart } from './card/token';
 import type { Model } from './live';
+import type { RunPart, RunUpdate, RunWhole } from './run/token';
 
 const COMM_TARGET = 'jupyter.widget';
 
@@ -58,6 +59,19 @@ class CommModel implements Model {
   }
 }
 
+/** `run` with what has changed; pieces of text that do not fit what is known are left out. */
+function withUpdate(run: RunPart, { head, items: changed = [], deltas = [] }: RunUpdate): RunPart {
+  const items = [...run.items];
+  changed.forEach(([at, item]) => (items[at] = item));
+  for (const [at, length, text] of deltas) {
+    const item = items[at];
+    if (item && 'text' in item && item.text.length === length) {
+      items[at] = { ...item, text: item.text + text };
+    }
+  }
+  return { ...run, ...head, items };
+}
+
 /** The live cards of every kernel that this page is connected to. */
 export class LiveComms {
   /** Emitted with the model's id when the kernel closes it: the call is over. */
@@ -84,8 +98,13 @@ export class LiveComms {
     } else if (updated) {
       known?.update(state);
     } else if (header.msg_type === 'comm_msg' && data.method === 'custom') {
-      const { kind, run } = data.content as { kind?: string; run?: unknown };
-      known?.update(kind === 'whole' ? { run } : {}); // a run's state, for a page that was opened late
+      const update = data.content as RunWhole | RunUpdate;
+      const run = known?.get('run') as RunPart | undefined;
+      if (update.kind === 'whole') {
+        known?.update({ run: update.run }); // for a page that was opened late
+      } else if (update.kind === 'run' && run) {
+        known?.update({ run: withUpdate(run, update) });
+      }
       known?.emit('msg:custom', data.content);
     } else if (header.msg_type === 'comm_close' && known) {
       this.models.delete(id);
@@ -94,8 +113,9 @@ export class LiveComms {
     }
   }
 
-  /** The call that the model `id` showed last; kept when its kernel ends before the call does. */
-  part(id: string): CardPart | undefined {
-    return this.models.get(id)?.get('part');
+  /** The call or run that the model `id` showed last; kept when its kernel ends before it does. */
+  shown(id: string): CardPart | RunPart | undefined {
+    const model = this.models.get(id);
+    return model?.get('part') ?? model?.get('run');
   }
 }

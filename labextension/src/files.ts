@@ -53,7 +53,7 @@ export async function openFile(
     }
     return;
   }
-  Notification.warning(trans.__('This server does not show %1: it is gone, hidden, or outside the server’s folder.', visibleLine(path)), {
+  Notification.warning(trans.__('The server cannot open %1: it was removed, is hidden, or is outside the server’s root folder.', visibleLine(path)), {
     autoClose: 8000,
     actions: [{ label: trans.__('Copy path'), callback: () => void navigator.clipboard?.writeText(path) }]
   });

@@ -32,7 +32,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel, context) => {
         const { comms } = hubOf(app);
-        void watch(panel as unknown as NotebookLike, context as unknown as ContextLike, id => comms.part(id));
+        void watch(panel as unknown as NotebookLike, context as unknown as ContextLike, id => comms.shown(id));
         if (serverRunsCells()) {
           const look = (): void => void (panel.isDisposed || dropSuperseded(panel as unknown as NotebookLike));
           const closed = (): void => SETTLED_MS.forEach(delay => setTimeout(look, delay));

@@ -13,6 +13,8 @@ import { trans } from './i18n';
 import { requestKernel, serverRunsCells } from './kernel';
 import type { SettledReply } from './messages';
 import { RUN_MIME } from './run/token';
+import type { CallItem, RunPart } from './run/token';
+import { working } from './run/words';
 import { whole } from './saved';
 
 export const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
@@ -135,12 +137,37 @@ function lostPart(part: CardPart): CardPart {
   };
 }
 
-/** What replaces a live card whose last state was `part`: more is known of it than what was saved when it was displayed. */
-function lostBundle(part: CardPart | undefined): Bundle | undefined {
-  if (!part?.ui || !live(part)) {
+/** `run`, and the calls in it, as the end of the kernel left them. */
+function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
+  const calls = run.items.filter(item => item?.kind === 'call' && live(item.part)) as CallItem[];
+  const waits = ({ id, part }: CallItem): boolean => {
+    const inside = calls.filter(({ parent }) => parent === id);
+    return isUntouched(part) || (inside.length > 0 && inside.every(waits));
+  };
+  const lost = ({ id, part }: CallItem): CardPart => {
+    const found = lostPart(part);
+    const error = trans.__('The kernel ended while a call inside this one waited for approval.');
+    const waiting = waits({ id, part, kind: 'call' }) && !isUntouched(part);
+    return waiting ? { ...found, state: { ...found.state, error }, ui: { ...found.ui, outcome: 'cancelled' } } : found;
+  };
+  const text =
+    calls.length && calls.every(waits)
+      ? trans.__('The kernel ended while this run waited for approval. What waited was not run.')
+      : trans.__('State unknown: the kernel ended before the run did.');
+  const items = run.items.filter(Boolean).map(item => (item.kind === 'call' ? { ...item, part: lost(item) } : item));
+  return { ...run, items, status: 'stopped', outcome: 'ended', end: { tone: 'off', text } };
+}
+
+/** What replaces a live card that showed `last` in the end: more is known of it than what was saved when it was displayed. */
+function lostBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
+  if (last && 'items' in last) {
+    const lost = working(last) ? lostRun(last) : undefined;
+    return lost && { data: { [RUN_MIME]: lost, 'text/plain': `${lost.agent}: ${lost.end?.text}` } };
+  }
+  if (!last?.ui || !live(last)) {
     return undefined;
   }
-  const lost = lostPart(part);
+  const lost = lostPart(last);
   return { data: { [CARD_MIME]: lost, 'text/plain': `${lost.tool} ${lost.ui.label}: ${lost.state.error}` } };
 }
 
@@ -148,13 +175,13 @@ function lostBundle(part: CardPart | undefined): Bundle | undefined {
  * Takes the widget out of the outputs that have a card beside it and whose widget is `gone`.
  *
  * @param settled - What came of some calls, by their id.
- * @param last - The last state of a widget's call, if it is known.
+ * @param last - The last state of a widget's call or run, if it is known.
  */
 export function dropLost(
   panel: NotebookLike,
   gone: (modelId: string) => boolean,
   settled: Record<string, Bundle> = {},
-  last: (modelId: string) => CardPart | undefined = () => undefined
+  last: (modelId: string) => CardPart | RunPart | undefined = () => undefined
 ): number {
   let dropped = 0;
   for (const { outputs, at, output, model, call } of liveCards(panel)) {
@@ -182,7 +209,7 @@ async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Pr
 export async function watch(
   panel: NotebookLike,
   context: ContextLike,
-  last?: (modelId: string) => CardPart | undefined
+  last?: (modelId: string) => CardPart | RunPart | undefined
 ): Promise<void> {
   const { sessionContext } = context;
   /** True if live cards are left. */

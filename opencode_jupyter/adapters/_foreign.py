@@ -63,7 +63,8 @@ def foreign(
         ctx.proceed()
         return await run(arguments, ctx)
 
-    made = Tool(id, Definition(description, parameters, execute, check=check), external=external, source=source)
+    definition = Definition(description, parameters, execute, check=check, asks=True)
+    made = Tool(id, definition, external=external, source=source)
     made.__doc__ = description
     return made
 

@@ -45,7 +45,7 @@ def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> To
     if not isinstance(name, str) or not isinstance(schema, dict) or given.get("type", "function") not in _KINDS:
         raise TypeError(f"a dict that is a tool has one of the forms {SHAPES}; this one has the keys {sorted(given)}")
     if not callable(call):
-        raise TypeError(f"the tool {name} says what it takes, not what it does: register(..., call=the_function)")
+        raise TypeError(f"the tool {name} has a description but no function: register(..., call=the_function)")
     fn = described(call).fn
     context = context_of(fn)
     is_async = inspect.iscoroutinefunction(fn)

@@ -11,7 +11,7 @@ from langchain_core.tools import Tool as SimpleTool
 from pydantic import BaseModel, ValidationError
 
 from ..core.errors import InvalidArgumentsError, ToolError
-from ..core.issues import issues
+from ..core.issues import as_json, list_issues, sentences
 from ..core.result import Attachment, ToolResult
 from ..core.schema_check import checker
 from ._foreign import foreign, plain, rows_of, text_of
@@ -53,8 +53,10 @@ def _tool(given: BaseTool) -> Tool:
         except ValidationError as error:
             if getattr(error, "title", None) != getattr(given.args_schema, "__name__", ""):
                 raise  # of something that the tool itself checks
-            said = f"The {given.name} tool was called with invalid arguments: {issues(error)}."
-            raise InvalidArgumentsError(said, tool=given.name, cause=error) from error
+            found = list_issues(error)
+            said = f"The {given.name} tool was called with invalid arguments: {as_json(found)}."
+            for_person = sentences(given.name, found)
+            raise InvalidArgumentsError(said, tool=given.name, cause=error, for_person=for_person) from error
         return _result(outcome)
 
     return foreign(given.name, given.description, form, run, source="langchain", check=check)
@@ -100,7 +102,7 @@ def _result(outcome: Any) -> ToolResult:
     texts, attachments = _content(outcome.content)
     output = "\n\n".join(texts)
     if outcome.status == "error":
-        raise ToolError(output or "the tool failed and did not say why")
+        raise ToolError(output or "the tool failed without a message")
     metadata: dict[str, Any] = {}
     if outcome.artifact is not None:
         metadata["artifact"] = plain(outcome.artifact)

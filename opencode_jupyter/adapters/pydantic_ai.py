@@ -93,7 +93,7 @@ def _tool(toolset: AbstractToolset[Any], name: str, listed: ToolsetTool[Any], co
             raise ToolError(error.message) from error
         except (CallDeferred, ApprovalRequired) as error:
             raise ToolError(
-                f"the tool {name} puts its work off ({type(error).__name__}), which only its own agent can wait for"
+                f"the tool {name} defers its work ({type(error).__name__}), which only its own agent can wait for"
             ) from error
         return _result(outcome)
 

@@ -1,4 +1,4 @@
-"""What came of a prompt: the value of an agent's cell."""
+"""The answer to a prompt: the value of an agent's cell."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _row(part: ToolPart) -> dict[str, Any]:
 
 @dataclass
 class Answer:
-    """What a model answered, and how it came to it.
+    """A model's answer, with its messages and calls.
 
     Attributes:
         text: the words of its last message.

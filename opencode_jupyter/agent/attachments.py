@@ -43,7 +43,7 @@ def file_parts(message: Message, files: Iterable[Any], directory: Path) -> list[
 def _of_path(message: Message, path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > LARGEST:
-            raise InvalidArgumentsError(f"{path} is larger than {LARGEST // 1024**2} MB; a model can't be sent it")
+            raise InvalidArgumentsError(f"{path} is larger than {LARGEST // 1024**2} MB; it cannot be sent to a model")
         data = path.read_bytes()
     except OSError as error:
         raise InvalidArgumentsError(f"{path} can't be read: {error.strerror or error}") from error
@@ -55,7 +55,7 @@ def _of_path(message: Message, path: Path) -> list[dict[str, Any]]:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidArgumentsError(
-            f"{path} is neither a picture, a PDF file nor text; a model can't be sent it"
+            f"{path} is neither a picture, a PDF file nor text; it cannot be sent to a model"
         ) from None
     if len(data) > LONGEST_TEXT:
         raise InvalidArgumentsError(

@@ -50,10 +50,10 @@ async def begin(run: Run) -> None:
     await _leave(run.session)
     if run.session.run is not None and run.session.run is not run:
         raise ToolError(
-            f"the session {run.session.title!r} is at work on another prompt; "
-            "wait for it, stop it, or use another session"
+            f"the session {run.session.title!r} is running another prompt; wait for it, stop it, or use another session"
         )
     run.session.run = run
+    run.title = workspace.masked(run.title)
     run.set_status("working")  # again: now there is a session to say it of
     run.conversation = Conversation(workspace, run.session)
     run.agent = workspace.agent(run.wanted_agent or run.session.agent or None)
@@ -67,7 +67,7 @@ async def begin(run: Run) -> None:
     first = not session.messages
     run.add(message)
     if first and session.title in ("", NEW):
-        session.title = run.title or await title(workspace, session, run.text)
+        session.title = run.title or await title(workspace, session, workspace.masked(run.text))
     workspace.sessions.save(session)
 
 

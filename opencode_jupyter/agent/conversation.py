@@ -34,6 +34,7 @@ class Conversation:
 
     def add(self, message: Message) -> Message:
         """Put a message, with the parts it has, at the end."""
+        message.parts[:] = map(self._masked, message.parts)
         self.session.messages.append(message)
         self.changed(message)
         for part in message.parts:
@@ -44,6 +45,7 @@ class Conversation:
         """A message's info has changed."""
         message.turns = None
         workspace = self.workspace
+        message.info.update(workspace.masked(message.info))
         workspace.publish("message.updated", lambda: {"info": dict(message.info)})
         if workspace.store is not None:
             # A copy: the store writes it later, on its own thread.
@@ -52,6 +54,7 @@ class Conversation:
     def put(self, message: Message, part: Part) -> None:
         """Put a part into a message: at its end, or in the place of the one with the same id."""
         message.turns = None
+        part = self._masked(part)
         id = part_id(part)
         for i in range(len(message.parts) - 1, -1, -1):
             if part_id(message.parts[i]) == id:
@@ -87,6 +90,12 @@ class Conversation:
         for id in ids:
             self._removed("message.removed", {"messageID": id})
 
+    def _masked(self, part: Part) -> Part:
+        """The same part, its secrets masked; a tool's part takes none in."""
+        if isinstance(part, dict):
+            part.update(self.workspace.masked(part))
+        return part
+
     def _removed(self, event: str, where: dict[str, str]) -> None:
         self.workspace.publish(event, lambda: {"sessionID": self.session.id, **where})
 
@@ -99,7 +108,7 @@ class Conversation:
     # ------------------------------------------------------------------ reading
 
     def turns(self) -> list[Turn]:
-        """What a model is sent: everything behind the last summary.
+        """The messages to send to a model: everything after the last summary.
 
         The turns of a message are made once and kept until it changes, so that providers' own forms of them can be kept
         too.

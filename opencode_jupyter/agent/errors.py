@@ -1,4 +1,4 @@
-"""What can go wrong between the loop and a model, by what a user or the loop can do about it."""
+"""Errors between the loop and a model, by what a user or the loop can do about them."""
 
 from __future__ import annotations
 

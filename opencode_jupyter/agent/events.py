@@ -1,4 +1,4 @@
-"""What a model's stream yields, in order, whichever provider it comes from.
+"""The events of a model's stream, in order, whichever provider it comes from.
 
 A part's events carry its `index`: start, any number of deltas, end. Parts may overlap (some providers interleave
 calls). The last event is `Finish`. A stream that breaks off raises `ModelError` instead; then no `CallEnd` has been

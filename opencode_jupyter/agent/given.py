@@ -1,4 +1,4 @@
-"""What a prompt is given, looked at before anything is begun."""
+"""Validation of a prompt's options before it starts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import InvalidArgumentsError
+from ..core.option_checks import check_kind
 from ..core.sessions import Session
 
 
 def check(model: Any, agent: Any, session: Any, system: Any, title: Any, record: Any) -> None:
-    """Refuse what is not of its kind, before anything is begun.
+    """Refuse options of the wrong kind before the prompt starts.
 
     Raises:
         InvalidArgumentsError: it says what is wanted.
@@ -39,13 +40,19 @@ def listed(files: Any) -> list[Any]:
 
 
 def switched(tools: Mapping[str, bool] | Iterable[str] | None) -> tuple[dict[str, bool], Sequence[str] | None]:
-    """What a prompt says of tools: the switches, and the names of the only ones if that is what it gives."""
+    """The ``tools`` of a prompt as switches, and the names of the only available tools if it lists them."""
     if tools is None:
         return {}, None
     if isinstance(tools, str):
         raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
     if isinstance(tools, Mapping):
-        return {str(name): bool(wanted) for name, wanted in tools.items()}, None
+        for name, wanted in tools.items():
+            check_kind(name, str, "each name in tools=", "a tool's id")
+            check_kind(wanted, bool, f"tools[{name!r}]", "True or False")
+        return dict(tools), None
     if not isinstance(tools, Iterable):
         raise InvalidArgumentsError(f"tools= takes a list of names or a dict of names, not {type(tools).__name__}")
-    return {}, [str(name) for name in tools]
+    names = list(tools)
+    for name in names:
+        check_kind(name, str, "each name in tools=", "a tool's id")
+    return {}, names

@@ -215,7 +215,7 @@ class _Loop:
     # ------------------------------------------------------------------ between steps
 
     def _may_compact(self) -> bool:
-        """Whether a conversation that was too long may be summarised: the user can have switched it off."""
+        """Return whether a conversation that was too long may be summarised: the user can have switched it off."""
         run = self.run
         automatic = run.workspace.config.get("compaction", "auto") is not False
         if not automatic:
@@ -245,9 +245,7 @@ class _Loop:
         run = self.run
         if self.nudged >= NUDGES:
             text = "the model did not give its answer in the requested form"
-            raise ModelError(
-                f"{text}; what it said: {message.text[:500]}", "protocol", provider=run.model.info.provider
-            )
+            raise ModelError(f"{text}; its answer: {message.text[:500]}", "protocol", provider=run.model.info.provider)
         self.nudged += 1
         nudge = user_message(run.session.id, run.session.agent, run.model_wire)
         nudge.parts.append(new_part(nudge, "text", text=NUDGE, synthetic=True))

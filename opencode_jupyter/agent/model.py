@@ -20,7 +20,7 @@ class Cost:
     cache_write: float = 0.0
 
     def of(self, usage: Usage) -> float:
-        """What a request cost, in US dollars; reasoning is charged as output."""
+        """The cost of a request in US dollars; reasoning is charged as output."""
         return (
             usage.input * self.input
             + (usage.output + usage.reasoning) * self.output
@@ -31,7 +31,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model.
+    """Information about a model: window, prices, what it accepts.
 
     Attributes:
         provider: its id, as in ``provider:model``.
@@ -109,7 +109,7 @@ class Model(Protocol):
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of it."""
+        """Information about the model."""
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Ask it. Closing the generator (or cancelling whoever reads it) closes the connection at once.

@@ -1,4 +1,4 @@
-"""Which tools a model is offered at a step, and what its calls of them mean (reference: core.md 6, 7)."""
+"""The tools available to a model at a step, and how its calls are resolved (reference: core.md 6, 7)."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def last_change(session: Session) -> Message | None:
 
 
 def _changed_files(message: Message) -> bool:
-    """Whether files were changed; where there are no snapshots, the calls of tools that write must tell."""
+    """Return whether files were changed; where there are no snapshots, the calls of tools that write must tell."""
     return any(message.of_type("patch")) or any(
         isinstance(call.state, Completed) and call.tool in WRITERS for call in message.calls
     )
@@ -192,7 +192,7 @@ def _changed_files(message: Message) -> bool:
 
 def _idle(session: Session) -> None:
     if session.run is not None:
-        raise ToolError(f"the session {session.title!r} is at work; stop it first, or wait for it")
+        raise ToolError(f"the session {session.title!r} is running; stop it first, or wait for it")
 
 
 def _point(session: Session, to: str | int | Message) -> _Point:

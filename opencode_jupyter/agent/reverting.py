@@ -10,15 +10,15 @@ from .snapshots import files
 from .snapshots.service import firsts
 from .snapshots.shadow import Entries, Shadow
 
-SINCE = "it was changed since, by somebody else"
+SINCE = "somebody else changed it since"
 BETWEEN = "somebody else changed it between two steps"
-UNRECORDED = "what is there now is not recorded (ignored, too large, or no file)"
+UNRECORDED = "its present content is not recorded (ignored, too large, or not a file)"
 OUTSIDE = "it is outside the project now"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one step did: the files it changed (absolute), and the trees before and after it."""
+    """The changes of one step: its files (absolute), and the trees before and after it."""
 
     before: str
     files: tuple[str, ...]
@@ -27,7 +27,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What came of it: see `revert.Reverted`; `snapshot` is the tree to which taking it back leads."""
+    """The outcome: see `revert.Reverted`; `snapshot` is the tree to which taking it back leads."""
 
     files: list[str]
     kept: dict[str, str]
@@ -101,12 +101,12 @@ def _expected(shadow: Shadow, changes: Sequence[Change]) -> tuple[Entries, Colle
 
 
 def _recorded(shadow: Shadow, path: str, current: Entries) -> bool:
-    """Whether what is at a path now is what the snapshot of now says."""
+    """Return whether what is at a path now is what the snapshot of now says."""
     return current[path] is not None or not os.path.lexists(shadow.worktree / path) or _only_files(shadow, path)
 
 
 def _only_files(shadow: Shadow, path: str) -> bool:
-    """Whether a folder is there, with recorded files in it, where a file shall come back."""
+    """Return whether a folder is there, with recorded files in it, where a file shall come back."""
     full = shadow.worktree / path
     return full.is_dir() and not full.is_symlink()
 

@@ -179,7 +179,7 @@ class Run:
         self.tell("end", None)
 
     def _has_session(self) -> bool:
-        """Whether what is said of this run is said of its session: not while another run is at work in that."""
+        """Return whether what is said of this run is said of its session: not while another run is at work in that."""
         return self.session is not _NONE and self.session.run in (None, self)
 
     def __await__(self) -> Generator[Any, None, Answer]:
@@ -245,12 +245,12 @@ class Run:
 
     @property
     def rules(self) -> list[Rule]:
-        """What the model's calls are judged by."""
+        """The rules for the model's calls."""
         return [*self.agent.model_permission, *self.workspace.rules, *rules_of(self.workspace, self.session)]
 
     @property
     def mentions_agent(self) -> bool:
-        """Whether the prompt itself names a sub-agent; then calling it needs no permission of its own."""
+        """True if the prompt itself names a sub-agent; then calling it needs no permission of its own."""
         return bool(self.messages) and any(self.messages[0].of_type("agent"))
 
     def tell(self, kind: str, thing: Any) -> None:
@@ -260,7 +260,7 @@ class Run:
         try:
             self.on_change(self, kind, thing)
         except Exception:
-            log.exception("a listener of a run failed")
+            log.exception("a subscriber of a run failed")
 
     def set_status(self, status: Status) -> None:
         """Say how it stands."""

@@ -21,6 +21,7 @@ from ..core.messages import Message, new_part, part_id
 from ..core.state import now_ms
 from . import events
 from .errors import ModelError
+from .masking import stream_masked
 from .offered import Offered
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Step:
         async with anyio.create_task_group() as group:
             try:
                 with self._reading:
-                    async with aclosing(self._run.model.stream(request)) as stream:
+                    async with aclosing(stream_masked(self._run.workspace, self._run.model, request)) as stream:
                         async for event in stream:
                             self._on(event, group)
             except ModelError as error:

@@ -19,7 +19,7 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPiece:
-    """What a model thought before it spoke; `metadata` (signatures) only goes back to the model that made it."""
+    """A model's reasoning before its answer; `metadata` (signatures) only goes back to the model that made it."""
 
     text: str
     metadata: dict[str, Any] | None = None
@@ -48,7 +48,7 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class ResultPiece:
-    """What came of a call."""
+    """The result of a call."""
 
     call_id: str
     name: str

@@ -7,12 +7,20 @@ import sqlite3
 from typing import Any
 
 from ._store_process import Writer
+from .endings import FAILURE_KEYS, failure_of
+from .repair import requested_tool
 
 _OWN = "tool IS NOT NULL AND pid = ? AND host = ? AND process_started = ?"
+_FACTS = ", ".join(
+    f"'{key}', json_extract(data, '$.state.{'input' if key == 'tool' else 'metadata'}.{key}')"
+    for key in (*FAILURE_KEYS, "tool")
+)
+"""What of a completed call tells how it ended, and which tool it asked for, without its output."""
 _COLUMNS = (
     "rowid, id, parent_id, session_id, tool, status, outcome, CASE WHEN title = '' THEN NULL ELSE title END, "
     'coalesce(start, written), "end", waited, agent, "by", decisions, '
-    "CASE WHEN coalesce(title, '') = '' THEN data END"
+    "CASE WHEN coalesce(title, '') = '' THEN data END, "
+    f"CASE WHEN tool IN ('bash', 'batch', 'invalid') AND status = 'completed' THEN json_object({_FACTS}) END"
 )
 OPEN = ("pending", "running")
 
@@ -28,7 +36,7 @@ def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, l
 
     Returns:
         ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again. A call without
-        a title has ``given``: its arguments.
+        a title has ``given``: its arguments. The outcome of a completed call says what failed in it.
     """
     who = (writer.pid, writer.host, writer.started)
     rows = connection.execute(
@@ -44,16 +52,19 @@ def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, l
 
 
 def _call(row: tuple[Any, ...]) -> dict[str, Any]:
-    _, part_id, parent, session, tool, status, outcome, title, start, end, waited, agent, by, decisions, data = row
+    _, part_id, parent, session, tool, status, outcome, title, start, end, waited, agent, by, decisions, data, facts = (
+        row
+    )
+    known = json.loads(facts) if facts else {}
     given = json.loads(data).get("state", {}).get("input") if data else None
     return {
         **({"given": given} if isinstance(given, dict) else {}),
         "id": part_id,
         "parent": parent,
         "session": session,
-        "tool": tool,
+        "tool": requested_tool(tool, known),
         "state": status,
-        "outcome": outcome,
+        "outcome": (failure_of(tool, known) if facts else "") or outcome,
         "title": title or "",
         "start": start,
         "end": end,

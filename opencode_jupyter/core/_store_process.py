@@ -9,13 +9,12 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """A process on a machine."""
 
     host: str
@@ -47,7 +46,7 @@ def start_time(pid: int) -> str | None:
 
 
 def is_alive(writer: Writer) -> bool:
-    """Whether `writer`, a process of this machine, still runs. Says yes when it can't be found out."""
+    """Return whether `writer`, a process of this machine, still runs. Says yes when it can't be found out."""
     try:
         started = start_time(writer.pid)
     except (OSError, subprocess.SubprocessError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import reprlib
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from typing import Any
 from pydantic_core import to_json
 
 from ._store_process import Writer
+from .endings import failure_of
+from .repair import requested_tool
 from .state import ToolPart
 
 Statement = tuple[str, tuple[Any, ...]]
@@ -62,7 +65,7 @@ def encode(value: Any) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether there is nothing in it but what JSON has."""
+    """Return whether there is nothing in it but what JSON has."""
     kind = type(value)
     if kind is dict:
         if not _STRINGS.issuperset(map(type, value)):
@@ -136,7 +139,7 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
     tool = wire.get("tool")
     data = encode(wire)
     if data.startswith('{"unserialisable"'):
-        wire["state"] = {**state, "input": {}, "metadata": {"unserialisable": ascii(state)[:2000]}}
+        wire["state"] = {**state, "input": {}, "metadata": {"unserialisable": ascii(reprlib.repr(state))}}
         data = encode(wire)
     return _PUT_PART, (
         wire["id"],
@@ -199,6 +202,19 @@ def todos_row(session_id: str, todos: list[Any]) -> Statement:
     return _PUT_TODOS, (session_id, encode(todos))
 
 
+def other_row(key: str, kind: str, value: Any, writer: Writer) -> Statement:
+    """The statement that keeps what is no part; `kind` names what it is."""
+    if kind == "session":
+        return session_row(value)
+    if kind == "message":
+        return message_row(value)
+    if kind == "todos":
+        return todos_row(*value)
+    if kind == "notebook":
+        return notebook_row(value, writer)
+    return decision_row(key, value)
+
+
 def delete_rows(session_id: str) -> list[Statement]:
     """The statements that remove a session, the sessions begun by it, and all that belongs to them."""
     owned = ("messages", "parts", "decisions", "todos")
@@ -252,18 +268,32 @@ def read_parts(
     return parts
 
 
+_OF_NOTEBOOK = (
+    "SELECT 1 FROM notebooks n WHERE n.path = ? AND n.pid = p.pid AND n.host = p.host "
+    "AND n.process_started = p.process_started"
+)
+
+
+def notebook_row(path: str, writer: Writer) -> Statement:
+    """The notebook that a process is the kernel of."""
+    values = (writer.host, writer.pid, writer.started, text_of(path))
+    return "INSERT OR REPLACE INTO notebooks (host, pid, process_started, path) VALUES (?, ?, ?, ?)", values
+
+
 def read_calls(
     connection: sqlite3.Connection,
     limit: int,
     writer: Writer | None = None,
     folder: str | None = None,
     label: Callable[[dict[str, Any]], str] | None = None,
+    notebook: str | None = None,
 ) -> list[dict[str, Any]]:
     """The newest calls, newest first, one flat row each; see `Store.calls`."""
     conditions, parameters = ["p.tool IS NOT NULL"], list[Any]()
     if writer is not None:
-        conditions.append("p.pid = ? AND p.host = ? AND p.process_started = ?")
-        parameters += [writer.pid, writer.host, writer.started]
+        own = "p.pid = ? AND p.host = ? AND p.process_started = ?"
+        conditions.append(f"({own} OR EXISTS ({_OF_NOTEBOOK}))" if notebook else own)
+        parameters += [writer.pid, writer.host, writer.started, *([text_of(notebook)] if notebook else [])]
     if folder is not None:
         conditions.append("(s.directory = ? OR substr(s.directory, 1, ?) = ?)")
         below = folder.rstrip("/\\") + os.sep
@@ -279,16 +309,18 @@ def read_calls(
     calls = []
     for part_id, at, tool, title, state, outcome, start, end, waited, agent, by, session, data in rows:
         part = json.loads(data) if data else {}
-        given = part.get("state", {}).get("input")
+        wire = part.get("state", {})
+        given = wire.get("input")
         calls.append(
             {
                 "time": at,
-                "tool": tool,
+                "tool": requested_tool(tool, given),
                 "title": label(part)
                 if label is not None
                 else title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
                 "state": state,
                 "outcome": outcome,
+                "failure": failure_of(tool, wire.get("metadata")) if state == "completed" else "",
                 "seconds": None if start is None or end is None else (end - start) / 1000,
                 "waited": waited,
                 "agent": agent,

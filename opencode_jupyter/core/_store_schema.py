@@ -12,6 +12,8 @@ from pathlib import Path
 
 from ._store_process import Writer, is_alive, this_process
 from ._store_sessions import add_session_columns
+from .flags import flag
+from .paths import make_private_folder
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +22,8 @@ ABORTED = "Tool execution aborted"
 WAITING = "waiting for approval"
 """Outcome of an unfinished call that has done nothing yet: it waits for its first approval."""
 CANCELLED = "The kernel ended while this call waited for approval. Nothing was run."
+SYNC = "OPENCODE_JUPYTER_STORE_SYNC"
+"""Switch: every commit waits until it is on the disk."""
 FOREIGN_HOURS = 24
 """Unfinished rows of another machine (a shared home folder) can't be checked; they are given up after this long."""
 
@@ -42,7 +46,14 @@ CREATE INDEX decisions_of_session ON decisions (session_id);
 CREATE TABLE todos (session_id TEXT PRIMARY KEY, data TEXT NOT NULL);
 """
 
-MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = [_FIRST, add_session_columns]
+_NOTEBOOKS = """
+CREATE TABLE notebooks (
+    host TEXT NOT NULL, pid INTEGER NOT NULL, process_started TEXT NOT NULL, path TEXT NOT NULL,
+    PRIMARY KEY (host, pid, process_started));
+CREATE INDEX notebooks_by_path ON notebooks (path)
+"""
+
+MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = [_FIRST, add_session_columns, _NOTEBOOKS]
 """Step n brings a file from version n to n + 1; the file keeps its version in ``PRAGMA user_version``."""
 
 
@@ -51,7 +62,7 @@ class NewerStoreError(Exception):
 
 
 def is_corrupt(error: BaseException) -> bool:
-    """Whether SQLite says that the file's content is damaged (or is no database at all)."""
+    """Return whether SQLite says that the file's content is damaged (or is no database at all)."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -69,20 +80,29 @@ def open_database(path: Path | None, busy_ms: int = 3000) -> sqlite3.Connection:
         NewerStoreError: a later release has been at work on it.
     """
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     connection = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
     try:
         connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
         if path is not None:
             _set_wal(connection, busy_ms)
-        connection.execute("PRAGMA synchronous = NORMAL")
+        # NORMAL survives a killed process; FULL waits for the disk too, so it survives a power failure
+        connection.execute(f"PRAGMA synchronous = {'FULL' if flag(SYNC) else 'NORMAL'}")
         _migrate(connection)
         _end_abandoned(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def inode(path: Path | None) -> int | None:
+    """The number of the file that is there now; None if there is none."""
+    try:
+        return None if path is None else path.stat().st_ino
+    except OSError:
+        return None
 
 
 def move_aside(path: Path) -> Path | None:
@@ -101,7 +121,7 @@ def move_aside(path: Path) -> Path | None:
     except OSError as error:
         log.warning("%s is damaged and could not be renamed: %s", path, error)
         return None
-    log.warning("%s is damaged; it was kept as %s and a new one begun", path, target.name)
+    log.warning("%s is damaged; it was renamed to %s and a new one was created", path, target.name)
     return target
 
 

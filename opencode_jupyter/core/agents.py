@@ -94,7 +94,7 @@ class Agent:
     _allowed: dict[tuple[str, int, int], bool] = field(default_factory=dict, repr=False, compare=False)
 
     def allows_all_of(self, name: str, rules: list[Rule]) -> bool:
-        """Whether `rules` are this agent's own and every one that matches the permission `name` allows."""
+        """Return whether `rules` are this agent's own and every one that matches the permission `name` allows."""
         if rules is not self.permission and rules is not self.model_permission:
             return False
         key = (name, id(rules), len(rules))
@@ -155,7 +155,7 @@ def build_agents(
     data: Mapping[str, Any]
     if isinstance(config, Mapping):
         data = normalise(copy.deepcopy(dict(config)))
-        user = from_config(data.get("permission"), "configuration")
+        user = from_config(data.get("permission"), "configuration", source="config")
     else:
         data, user = config.data, config.permission_rules
     builder = _Builder(user, truncate_glob, notebook_defaults, [str(d) for d in skill_directories])
@@ -167,7 +167,7 @@ def build_agents(
         if name not in agents:
             agents[name] = builder.agent(name, mode="all")
         if isinstance(config, Mapping):
-            own = from_config(entry.get("permission"), f"agent {name}")
+            own = from_config(entry.get("permission"), f"agent {name}", source="config")
         else:
             own = config.rules("agent", name, "permission", origin=f"agent {name}")
         _override(agents[name], entry, own)
@@ -222,19 +222,23 @@ class _Builder:
                 "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"},
             },
             OPENCODE,
+            source="default",
         )
         readable = {f"{folder}/*": "allow" for folder in skills}
         self.notebook = (
-            merge(from_config(NOTEBOOK_RULES, NOTEBOOK), from_config({"external_directory": readable}, OPENCODE))
+            merge(
+                from_config(NOTEBOOK_RULES, NOTEBOOK, source="default"),
+                from_config({"external_directory": readable}, OPENCODE, source="default"),
+            )
             if notebook_defaults
             else []
         )
 
     def agent(self, name: str, rules: RuleConfig | None = None, **fields: Any) -> Agent:
-        own = from_config(rules, f"agent {name}")
+        own = from_config(rules, f"agent {name}", source="default")
         # What OpenCode lets an agent of its own do at will (explore: bash, webfetch) still asks in a notebook.
         freed = [rule for rule in own if rule.action == "allow" and rule.permission in NOTEBOOK_RULES]
-        asks = [Rule(rule.permission, "*", "ask", NOTEBOOK) for rule in freed if rule.pattern == "*"]
+        asks = [Rule(rule.permission, "*", "ask", NOTEBOOK, source="default") for rule in freed if rule.pattern == "*"]
         return Agent(
             name,
             permission=merge(self.defaults, own, self.user),
@@ -300,7 +304,7 @@ class _Builder:
         glob = self.truncate_glob
         if Rule("external_directory", glob, "deny") in agent.permission:
             return
-        rule = Rule("external_directory", glob, "allow", OPENCODE)
+        rule = Rule("external_directory", glob, "allow", OPENCODE, source="default")
         agent.permission.append(rule)
         agent.model_permission.append(rule)
 

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from .state import Pending
 
 if TYPE_CHECKING:
-    from .state import ToolPart
+    from .state import State, ToolPart
 
 ARRIVAL_INTERVAL = 0.1
 """Seconds between two looks at arguments that grow: each look parses all that has come so far."""
@@ -27,6 +27,8 @@ class Arriving:
         _pieces: list[str]
         _looked: float
         part: ToolPart
+
+        def _become(self, state: State) -> None: ...
 
         def _tell(self) -> None: ...
 
@@ -45,7 +47,7 @@ class Arriving:
         except ValueError:
             seen = None
         state = self.part.state
-        self.part.state = Pending(seen if isinstance(seen, dict) else state.input, raw)
+        self._become(Pending(seen if isinstance(seen, dict) else state.input, raw))
         self._tell()
 
     @property

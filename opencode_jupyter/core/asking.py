@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .audit import audit_log, entry_of
 from .context import DryRunEnd, InitContext, ToolContext
 from .descriptions import renew_description
 from .errors import (
@@ -15,8 +17,7 @@ from .errors import (
 )
 from .permission import Action, Decision, Rule
 from .permission.modes import rules_of, tool_denied
-from .permission.service import TRUST
-from .question_request import Answers
+from .permission.request import SANDBOX, TRUST
 from .schema import wire_names
 from .state import Pending, Running, now_ms
 from .wildcard import match
@@ -28,16 +29,20 @@ if TYPE_CHECKING:
 
     from .agents import Agent
     from .call import By, Call
+    from .question_request import Answers
     from .sessions import Session
-    from .state import ToolPart
+    from .state import State, ToolPart
     from .tool import Tool
     from .workspace import Workspace
 
 
-NOT_OF_ARGUMENTS = frozenset({TRUST, "doom_loop"})
-"""Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more."""
+NOT_OF_ARGUMENTS = frozenset({TRUST, SANDBOX, "doom_loop"})
+"""Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more, or
+without the sandbox."""
 OTHER_PERMISSION = frozenset({"write", "patch", "multiedit", "apply_patch", "notebook_edit", "notebook_read", "batch"})
 """Built-in tools that ask under the permission of another tool, or not at all."""
+CHANGE = ("diff", "files")
+"""Metadata of a request, and of a call, that says how files are changed."""
 WAITING_FOR = "waitingFor"
 """Metadata of a running call: the file that another call changes first."""
 REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
@@ -62,17 +67,19 @@ def rules_for(workspace: Workspace, agent: Agent, session: Session, by: By) -> l
 class Asking:
     """The part of a `Call` that asks."""
 
-    __slots__ = ("_asked_at", "_earlier", "_permitted", "_remaining", "asked", "revised")
+    __slots__ = ("_asked_at", "_earlier", "_permitted", "_remaining", "asked", "revised", "waits")
 
     _asked_at: float
+    waits: list[tuple[float, float]]
+    """Start and end of each time it waited for a person, by the monotonic clock."""
     _earlier: list[Decision]
-    """What was decided before a person changed the arguments."""
+    """The decisions made before a person changed the arguments."""
     _permitted: Decision | None
     """The approval of the call as a whole, under the tool's own id."""
     _remaining: float | None
     asked: int
     revised: bool
-    """Whether a person changed the arguments."""
+    """True if a person changed the arguments."""
 
     if TYPE_CHECKING:
         _agent: Agent
@@ -87,6 +94,10 @@ class Asking:
         session: Session
         timeout: float | None
         tool: Tool | None
+
+        arguments: dict[str, Any]
+
+        def _become(self, state: State) -> None: ...
 
         def _changed(self) -> None: ...
 
@@ -122,13 +133,15 @@ class Asking:
     ) -> Decision:
         part = self.part
         rules = self.ruleset if ruleset is None else ruleset
+        if permission == SANDBOX:  # a project must not let its commands out
+            from .project_rules import without_project_rules
+
+            rules = without_project_rules(rules)
         if self.dry_run:
             return self._note(permission, patterns, rules, also, path)
-        permitted = self._permitted
-        if permitted is not None and permitted.permission == permission:  # the person has approved this call as a whole
-            judged = self._workspace.permissions.judge(permission, patterns, also, rules, path)[1]
-            if all(rule.action != "deny" for rule in judged):
-                return permitted
+        earlier, permitted = self._take_earlier(permission), self._permitted
+        if permitted is not None and permitted.permission == permission:
+            earlier.append(replace(permitted, patterns=[*patterns, *also]))  # the call as a whole was approved
         self._pause()
         self.asked += 1
         try:
@@ -143,11 +156,12 @@ class Asking:
                 ruleset=rules,
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 agent=part.agent,
-                earlier=self._take_earlier(permission),
+                earlier=earlier,
             )
         except ToolError as error:
             if error.decision is not None:
                 self._decided(error.decision)
+                self._keep_change(metadata)
             raise
         finally:
             self.asked -= 1
@@ -157,17 +171,29 @@ class Asking:
             self._changed()
         return decision
 
+    def _keep_change(self, metadata: dict[str, Any]) -> None:
+        """Keep the change that was denied, as the request showed it, in the part of the call."""
+        state, change = self.part.state, {name: metadata[name] for name in CHANGE if metadata.get(name)}
+        if change and isinstance(state, Running):
+            self._become(replace(state, metadata={**(state.metadata or {}), **change}))
+
     def _take_earlier(self, permission: str) -> list[Decision]:
         """The decisions of this permission from before the person changed the arguments; each counts once."""
         taken = [decision for decision in self._earlier if decision.permission == permission]
         self._earlier = [decision for decision in self._earlier if decision.permission != permission]
         return taken
 
-    async def _permit(self, tool: Tool, arguments: dict[str, Any]) -> None:
+    async def _permit(self, tool: Tool, asks: bool, arguments: dict[str, Any]) -> None:
         """Apply the rules on the tool's own id, whoever calls it.
 
         Built-in tools ask under their permission themselves; of those that use another tool's, or none, a rule that
         names their id can deny them.
+
+        Args:
+            tool: the one that is to run.
+            asks: it requests permission under its own id itself (`Definition.asks`), so only what no request of it
+                could pass is denied here.
+            arguments: for the request.
 
         Raises:
             ToolError: a rule or a person denies the tool.
@@ -178,24 +204,25 @@ class Asking:
         if denying is None and tool.builtin:
             if name not in OTHER_PERMISSION:
                 return
-            named = (rule for rule in reversed(self.ruleset) if rule.permission != "*" and match(name, rule.permission))
+            firm = [rule for rule in self.ruleset if not (rule.stricter and rule.action == "ask")]
+            named = (rule for rule in reversed(firm) if rule.permission != "*" and match(name, rule.permission))
             last = next(named, None)
             denying = last if last is not None and (last.pattern, last.action) == ("*", "deny") else None
         if denying is not None:
             await self._ask(name, ["*"], [], {}, [denying])
             return
         rules = self.ruleset
-        if tool.builtin or self._agent.allows_all_of(name, rules) or self._workspace.registry.get(name) is not tool:
+        if tool.builtin or self._agent.allows_all_of(name, rules):
             return
         permissions = self._workspace.permissions
-        deciding = permissions.check(name, ["*"], rules)[0]
-        naming = [r for r in (*rules, *permissions.approved) if r.permission != "*" and match(name, r.permission)]
-        if deciding.action == "ask" and (tool.asks_itself or (tool.asks_itself is None and not naming)):
-            return  # its own request says more
-        if tool.asks_itself and naming and naming[-1].pattern != "*":
-            return  # rules for some patterns are for the tool's own request
-        if deciding.action != "allow":
-            self._permitted = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
+        patterns = ["*"]
+        if asks:
+            naming = (rule for rule in (*rules, *permissions.approved) if match(name, rule.permission))
+            patterns += [rule.pattern for rule in naming if rule.action != "deny"]
+        actions = {rule.action for rule in permissions.check(name, patterns, rules)}
+        if actions == {"allow"} or (asks and actions != {"deny"}):
+            return
+        self._permitted = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
 
     async def _question(self, questions: Sequence[Any]) -> Answers:
         part = self.part
@@ -259,6 +286,9 @@ class Asking:
             return False
         if (waiting.tool or {}).get("callID") != self.part.call_id or waiting.permission in NOT_OF_ARGUMENTS:
             raise ToolError(f"What is asked here ({waiting.permission}) can't be changed by other arguments")
+        masker = self._workspace.masker()
+        if masker is not None:  # the person saw the arguments masked
+            arguments = masker.restore(arguments, self.arguments)
         bound = self.tool.static or await self.tool.init(InitContext(self._agent, self._workspace))
         arguments = wire_names(bound.definition.parameters, arguments)
         bound.validate(arguments)
@@ -269,12 +299,17 @@ class Asking:
         self._permitted = None
         self._earlier = [d for d in self.part.decisions if d.permission not in NOT_OF_ARGUMENTS and d.reply is not None]
         self.ctx._report, self.ctx.proceeded = None, False
-        self.part.state = Pending(renew_description(self.part.state.input, revised.arguments))
+        arguments = renew_description(self.arguments, revised.arguments)
+        self.arguments = arguments  # type: ignore[misc]  # a slot of the class that has this for a base
+        self._become(Pending(self.arguments))
         self._changed()
 
     def _decided(self, decision: Decision) -> None:
         self.part.decisions.append(decision)
-        if self._workspace.store is not None and decision.by != "rule":  # what rules allow stands in the part
+        if self._workspace.store is None:
+            return
+        audit_log(self._workspace).append(entry_of(self.part, decision))
+        if decision.by != "rule":  # what rules allow stands in the part
             self._workspace.store.put_decision(decision)
 
     def _note(
@@ -308,7 +343,9 @@ class Asking:
             self.parent.asked -= 1
             self.parent._resume()
         if self.asked == 0:
-            self.part.waited += time.monotonic() - self._asked_at
+            now = time.monotonic()
+            self.waits.append((self._asked_at, now))
+            self.part.waited += now - self._asked_at
         if self._remaining is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
             self._scope.deadline = self._loop.time() + self._remaining
             self._remaining = None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 
+from . import temporaries
 from .errors import ToolError
 
 NEW_FILE_MODE = 0o644
@@ -20,7 +20,7 @@ NEW_FILE_MODE = 0o644
 
 
 def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MODE) -> Path:
-    """Put `data` into `path`, its folders made if missing; an existing file keeps its mode and owner.
+    """Put `data` into `path`, its folders made if missing; an existing file keeps mode, owner and attributes.
 
     A symbolic link stays: the file it leads to is written.
 
@@ -40,18 +40,21 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         target = Path(os.path.realpath(shown))
         existing = _existing(target, shown)
         made = missing_folders(target.parent)
-        temporary = target.parent / f".opencode-{secrets.token_hex(8)}.tmp"
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            fill(temporary, data, mode, existing)
-            temporary.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            for folder in made:
-                with contextlib.suppress(OSError):  # somebody else may have put something in
-                    folder.rmdir()
-            raise
+        with temporaries.noted():
+            temporary = temporaries.name(target.parent)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                fill(temporary, data, mode, existing)
+                if existing is not None:
+                    copy_attributes(target, temporary)
+                temporary.replace(target)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                for folder in made:
+                    with contextlib.suppress(OSError):  # somebody else may have put something in
+                        folder.rmdir()
+                raise
     except OSError as error:
         raise ToolError(explain(error, shown)) from error
     return target
@@ -100,8 +103,17 @@ def fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | Non
             temporary.chmod(stat.S_IMODE(existing.st_mode))
 
 
+def copy_attributes(source: Path, target: Path) -> None:
+    """Copy the extended attributes (tags, access lists) of a file as far as this user may set them."""
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for attribute in os.listxattr(source):
+                with contextlib.suppress(OSError):
+                    os.setxattr(target, attribute, os.getxattr(source, attribute))
+
+
 def explain(error: OSError, path: str) -> str:
-    """What went wrong with `path`, in words that say what to do."""
+    """The reason why `path` could not be written, with what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         state = "The file is unchanged" if os.path.exists(path) else "Nothing was written"
         return f"No space left on the disk to write {path}. {state}; free some space and try again."

@@ -10,19 +10,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import atomic
+from . import atomic, temporaries
 from .errors import ToolAbortedError, ToolError
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What one file is to become."""
+    """One file and the content to write to it."""
 
     path: Path
     """Absolute, the links of its folder followed. A link at the path itself is replaced, not followed."""
@@ -49,6 +48,11 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
     Raises:
         ToolError: a change can't be made; the message says why, and that nothing is changed.
     """
+    with temporaries.noted():
+        return _write_all(writes, step)
+
+
+def _write_all(writes: Sequence[Write], step: Callable[[int], None]) -> list[Path]:
     work = _Work()
     current: Path | None = None
     try:
@@ -117,17 +121,19 @@ class _Work:
             raise ToolError(f"Not a regular file: {write.path}. Only regular files can be written.")
         if write.after is None and write.link is None:
             if existing is None:
-                raise ToolError(f"{write.path} is not there any more.")
+                raise ToolError(f"{write.path} no longer exists.")
             return
         if existing is not None and stat.S_ISREG(existing.st_mode) and not os.access(write.path, os.W_OK):
             raise PermissionError(errno.EACCES, "read-only file")
-        temporary = _name(_folder(write.path))
+        temporary = temporaries.name(_folder(write.path))
         self._staged[write.path] = temporary
         if write.link is not None:
             temporary.symlink_to(write.link)
             return
         like = existing if existing is not None and stat.S_ISREG(existing.st_mode) else None
         atomic.fill(temporary, write.after or b"", atomic.NEW_FILE_MODE, like)
+        if like is not None:
+            atomic.copy_attributes(write.path, temporary)
         if write.mode is not None:
             temporary.chmod(write.mode)
 
@@ -136,7 +142,7 @@ class _Work:
         found = _status(write.path)
         temporary = self._staged.get(write.path)
         if temporary is None:
-            aside = _name(write.path.parent)
+            aside = temporaries.name(write.path.parent, write.path)
             write.path.rename(aside)
             self._log.append(_Done(write, aside, found))
             return
@@ -145,7 +151,7 @@ class _Work:
             temporary.replace(write.path)
             self._log.append(_Done(write, None, None))
         else:
-            aside = _name(write.path.parent)
+            aside = temporaries.name(write.path.parent, write.path)
             try:
                 os.link(write.path, aside, follow_symlinks=False)
             except (OSError, NotImplementedError):  # a file system without hard links: a moment without the file
@@ -211,7 +217,7 @@ def _restore(done: _Done) -> None:
 
 
 def _untouched(done: _Done) -> bool:
-    """Whether the old file is still where it was: it got its second name, and then could not be replaced."""
+    """Return whether the old file is still where it was: it got its second name, and then could not be replaced."""
     try:
         return done.aside is not None and os.path.samestat(done.aside.lstat(), done.write.path.lstat())
     except OSError:
@@ -233,12 +239,8 @@ def _folder(path: Path) -> Path:
     return folder
 
 
-def _name(folder: Path) -> Path:
-    return folder / f".opencode-{secrets.token_hex(8)}.tmp"
-
-
 def _state(count: int, lost: Sequence[str]) -> str:
-    """What is on the disk after a failure, to be put after the reason."""
+    """The state on the disk after a failure, as a text to append to the reason."""
     if lost:
         return " NOT everything could be put back: " + ", ".join(lost)
     if count:

@@ -13,7 +13,6 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -23,34 +22,32 @@ from .arriving import Arriving
 from .asking import REVISED_NOTE, Asking
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
 from .descriptions import renew_description
-from .endings import error_text, outcome_of, why_cancelled
+from .endings import error_of_call
 from .errors import (
     ArgumentsRevisedError,
     InvalidArgumentsError,
-    QuestionRejectedError,
     ToolAbortedError,
-    ToolError,
     ToolTimeoutError,
     UnknownToolError,
 )
 from .hooks import AFTER, BEFORE
+from .issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
 from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
+from .reporting import Reporting
 from .result import ToolResult
 from .schema import wire_names
 from .scope import cancel_scope
 from .sessions import Session
-from .state import Completed, Failed, Pending, Running, ToolPart, now_ms
+from .state import FOR_PERSON, Completed, Pending, Running, ToolPart, now_ms
 from .tool import Bound, Tool
+from .trust import ask_for_project
 
 if TYPE_CHECKING:
     from .agents import Agent
     from .workspace import Workspace
 
 log = logging.getLogger(__name__)
-
-UPDATE_INTERVAL = 0.05
-"""Seconds between two updates of a running part: at most 20 a second."""
 
 JUST_SETTLED = 0.02
 """Seconds after its making in which a call need not look again whether tools came or went."""
@@ -59,11 +56,12 @@ By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
 
 
-class Call(Asking, Arriving):
+class Call(Asking, Arriving, Reporting):
     """One call in progress; make it with `Workspace.start`, then await `run` once.
 
     Attributes:
         part: its state as data.
+        arguments: those it runs with; in `part` their secrets are masked.
         tool: the tool it reaches; None if there is none of that name. One that is given is not looked up.
         asked: how many times it, or a call it made, waits for a person right now.
         parent: the call inside which this one was made (batch; task, in the session it began); None for the others.
@@ -83,7 +81,9 @@ class Call(Asking, Arriving):
         "_scope",
         "_settled_at",
         "_timer",
+        "_too_deep",
         "_workspace",
+        "arguments",
         "children",
         "ctx",
         "dry_run",
@@ -136,6 +136,13 @@ class Call(Asking, Arriving):
         self._nested = parent is not None and parent.session is session
         self._pieces, self._looked = [], 0.0
         self._settled_at = 0.0
+        self._too_deep = (
+            type(arguments) is dict
+            and not SCALARS.issuperset(map(type, arguments.values()))  # most calls; no function of ours runs
+            and is_nested_too_deeply(arguments)
+        )
+        if self._too_deep:
+            arguments = {}
         if by == "user":
             workspace.registry.person_asks()
         if tool is None and not arriving and workspace.registry.settled(name):
@@ -145,13 +152,14 @@ class Call(Asking, Arriving):
         part_id = part_id or ids.create("part")
         if parent is not None:
             parent_id = parent.part.id
+        self.arguments = arguments
         self.part: ToolPart = ToolPart(
             part_id,
             session.id,
             message_id,
             call_id or part_id,
             name,
-            Pending(arguments),
+            Pending(arguments) if (masker := workspace.masker()) is None else masker.value(Pending(arguments)),
             agent.name,
             "model" if by == "model" else "user",
             parent_id=parent_id,
@@ -175,6 +183,7 @@ class Call(Asking, Arriving):
         self._timer: asyncio.TimerHandle | None = None
         self._last_update = 0.0
         self._asked_at = 0.0
+        self.waits = []
         self._remaining: float | None = None
 
     # ------------------------------------------------------------------ the pipeline
@@ -186,6 +195,7 @@ class Call(Asking, Arriving):
             ToolError: see `core.errors`; or whatever the tool itself raises.
         """
         self._loop = self.ctx._loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
         self.ctx._call = self
         workspace, part = self._workspace, self.part
         workspace.calls[part.call_id] = self
@@ -205,8 +215,17 @@ class Call(Asking, Arriving):
             if self._scope.cancelled_caught:
                 raise self._cancelled()  # noqa: TRY301 - one handler for every ending
         except BaseException as error:
-            self._fail(error)
+            if isinstance(error, GeneratorExit) and asyncio.current_task() is not task:
+                self.refuse(error)  # the coroutine is being closed: it can't wait any more
+                raise
+            failure = error_of_call(error)
+            self._fail(failure)
+            await self._report_end(failure)
+            if failure is not error:
+                raise failure from error
             raise
+        else:
+            await self._report_end()
         finally:
             workspace.calls.pop(part.call_id, None)
             self.ctx._call = self.ctx._report = None
@@ -221,7 +240,7 @@ class Call(Asking, Arriving):
 
     @property
     def _found(self) -> bool:
-        """Whether the call has its tool, and no place that tools come from has to be asked for another."""
+        """True if the call has its tool, and no place that tools come from has to be asked for another."""
         registry, name = self._workspace.registry, self.part.tool
         if self._given:
             return True
@@ -236,25 +255,33 @@ class Call(Asking, Arriving):
             ToolError: a person refused what loading it needs.
         """
         registry, part = self._workspace.registry, self.part
-        before, agents = (part.tool, part.state.input, self.tool), self._workspace.agents
+        before, agents = (part.tool, self.arguments, self.tool), self._workspace.agents
         if not registry.settled(part.tool):  # else another call had it loaded since this one was made
             await registry.prepare(part.tool, self)
-        if self._workspace.agents is not agents:  # a plugin changed the config, and so maybe the rules
-            key = next((name for name, agent in agents.items() if agent is self._agent), "")
-            self._agent = self._workspace.agents.get(key, self._agent)
-        part.tool, arguments = self._corrected(part.tool, part.state.input)
-        part.state = Pending(arguments)
+        self._take_agent(agents)
+        part.tool, self.arguments = self._corrected(part.tool, self.arguments)
+        self._become(Pending(self.arguments))
         self.tool = registry.get(part.tool)
-        if (part.tool, arguments, self.tool) != before:
+        if (part.tool, self.arguments, self.tool) != before:
             self._changed()
 
+    def _take_agent(self, before: dict[str, Agent]) -> None:
+        """Go by the agent's rules as they are now, if a plugin or a person's trust changed the configuration."""
+        if self._workspace.agents is not before:
+            key = next((name for name, agent in before.items() if agent is self._agent), "")
+            self._agent = self._workspace.agents.get(key, self._agent)
+
     async def _stages(self) -> ToolResult:
+        if self._workspace.config.removed and not self._given:
+            agents = self._workspace.agents
+            await ask_for_project(self._workspace, self)
+            self._take_agent(agents)
         if not self._found:
             await self._find()
         workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
         tool, bound, arguments, validated = await self._prepare(hook_input)
-        await self._permit(tool, arguments)
+        await self._permit(tool, bound.definition.asks, arguments)
         if not self.dry_run and self._by != "user" and not self._nested:
             # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
             # what is in it was asked for at once, without having seen a result in between.
@@ -262,8 +289,9 @@ class Call(Asking, Arriving):
             recent.append(doom_loop.key(part.tool, arguments))
             if doom_loop.looping(recent):
                 await self._ask("doom_loop", [part.tool], [part.tool], {"tool": part.tool, "input": arguments})
-        start = now_ms()
-        part.state = Running(arguments, start)
+        before = round(part.waited * 1000) if part.waited else 0
+        start = now_ms() - before  # what it waited for before it ran is part of its time
+        self._become(Running(arguments, start))
         self._changed()
         if workspace.execute is None:
             result = await bound.execute(validated, self.ctx)
@@ -271,6 +299,8 @@ class Call(Asking, Arriving):
             result = await workspace.execute(tool, bound, validated, self.ctx)
         if self.revised and self._by == "model":
             result.output += REVISED_NOTE.format(arguments=json.dumps(arguments, ensure_ascii=False, default=str))
+        if (masker := workspace.masker()) is not None:
+            masker.mask_result(result)
         if "truncated" not in result.metadata:
             result.metadata = {**result.metadata, "truncated": False}
             if not workspace.truncation.fits(result.output):
@@ -283,12 +313,12 @@ class Call(Asking, Arriving):
             attachment.session_id, attachment.message_id = part.session_id, part.message_id
         if workspace.hooks.wanted(AFTER):
             await self._after(hook_input, arguments, result)
+            if (masker := workspace.masker()) is not None:
+                masker.mask_result(result)
         part.result = result.without_value()
         part.outcome = "completed"
-        part.state = Completed(
-            arguments, start, now_ms(), result.title, result.output, result.metadata, result.attachments
-        )
-        self._changed()
+        done = Completed(arguments, start, now_ms(), result.title, result.output, result.metadata, result.attachments)
+        part.state = done if masker is None else masker.value(done)
         return result
 
     async def _prepare(self, hook_input: dict[str, Any]) -> tuple[Tool, Bound, dict[str, Any], Any]:
@@ -298,7 +328,7 @@ class Call(Asking, Arriving):
             ToolError: there is no such tool, or the arguments do not fit.
         """
         workspace, part, tool = self._workspace, self.part, self.tool
-        arguments = part.state.input
+        arguments = self.arguments
         if tool is None:
             raise UnknownToolError(part.tool, workspace.registry.names(), workspace.registry.why_not(part.tool))
         if not isinstance(arguments, dict):
@@ -306,10 +336,16 @@ class Call(Asking, Arriving):
                 f"The {part.tool} tool takes a dict of names and values, not {type(arguments).__name__}",
                 tool=part.tool,
             )
+        if self._too_deep:
+            raise InvalidArgumentsError(
+                f"The arguments of {part.tool} are nested more than {MOST_LEVELS} levels deep. Flatten them, or pass "
+                "deeply nested data as text or in a file.",
+                tool=part.tool,
+            )
         if workspace.hooks.wanted(BEFORE):
             arguments = copy.deepcopy(arguments)
             arguments = (await workspace.hooks.trigger(BEFORE, hook_input, {"args": arguments}))["args"]
-            arguments = renew_description(part.state.input, arguments)
+            arguments = renew_description(self.arguments, arguments)
         bound = tool.static or await tool.init(InitContext(self._agent, workspace))
         arguments = wire_names(bound.definition.parameters, arguments)
         try:
@@ -320,6 +356,7 @@ class Call(Asking, Arriving):
                 raise
             # A model is told what was wrong and its turn goes on.
             part.tool, arguments = invalid_call(part.tool, str(error))
+            self.ctx.extra = {**self.ctx.extra, FOR_PERSON: error.for_person}
         hook_input["tool"] = part.tool
         self.tool = fallback
         bound = await fallback.init(InitContext(self._agent, workspace))
@@ -333,26 +370,6 @@ class Call(Asking, Arriving):
 
     # ------------------------------------------------------------------ progress
 
-    def report(self, title: str | None, metadata: dict[str, Any] | None) -> None:
-        """Show how far the call is (`ToolContext.metadata`); on its own loop only."""
-        state = self.part.state
-        if not isinstance(state, Running) or self._loop is None:
-            return
-        self.part.state = replace(state, title=title, metadata=metadata)
-        if self._timer is not None:
-            return
-        wait = self._last_update + UPDATE_INTERVAL - self._loop.time()
-        if wait <= 0:
-            self._send_update()
-        else:
-            self._timer = self._loop.call_later(wait, self._send_update)
-
-    def _send_update(self) -> None:
-        self._timer = None
-        if self._loop is not None:
-            self._last_update = self._loop.time()
-        self._changed()
-
     def received(self, name: str, arguments: dict[str, Any], tool: Tool, metadata: dict[str, Any] | None) -> None:
         """The arguments of an arriving call are whole and it is settled what they go to; now it can be run.
 
@@ -364,7 +381,8 @@ class Call(Asking, Arriving):
         """
         self.part.tool, self.tool, self._given = name, tool, True
         self.part.provider_metadata = metadata
-        self.part.state = Pending(arguments)
+        self.arguments = arguments
+        self._become(Pending(arguments))
 
     # ------------------------------------------------------------------ calls that this one makes
 
@@ -389,12 +407,13 @@ class Call(Asking, Arriving):
         self.children.append(made)
         return made
 
-    def refuse(self, error: ToolError) -> None:
-        """End a call that has not begun: its part says why, and nothing runs."""
+    def refuse(self, error: BaseException) -> None:
+        """End a call that does not run (any further): its part says why."""
         self._fail(error)
+        self._changed()
 
     async def judge(self) -> list[Decision]:
-        """What a call made with ``dry_run`` would ask, and which rule decides each.
+        """The requests that a call made with ``dry_run`` would make, each with its decision.
 
         Raises:
             ToolError: no such tool, or the arguments do not fit.
@@ -406,7 +425,7 @@ class Call(Asking, Arriving):
             return self.part.decisions
         if self.tool is not None and not self.tool.builtin:
             bound = await self.tool.init(InitContext(self._agent, self._workspace))
-            bound.validate(dict(self.part.state.input))
+            bound.validate(dict(self.arguments))
             return [self._note(self.part.tool, ["*"], self.ruleset)]
         with contextlib.suppress(DryRunEnd):
             await self.run()
@@ -442,44 +461,5 @@ class Call(Asking, Arriving):
 
     @property
     def overdue(self) -> bool:
-        """Whether its time is up."""
+        """True if its time is up."""
         return self._scope is not None and self._loop is not None and self._scope.deadline <= self._loop.time()
-
-    def _fail(self, error: BaseException) -> None:
-        self.error = error
-        if isinstance(error, asyncio.CancelledError) and not self.signal.aborted:
-            self.signal.abort(why_cancelled(self.parent))
-        part, state = self.part, self.part.state
-        start = state.start if isinstance(state, Running) else now_ms()
-        metadata = state.metadata if isinstance(state, Running) else None
-        part.outcome = outcome_of(error, self.signal.reason)
-        decision = error.decision if isinstance(error, ToolError) else None
-        if part.outcome == "denied by you" and decision is not None and decision.by == "policy":
-            part.outcome = "denied by policy"
-        if isinstance(error, QuestionRejectedError) and error.answered and error.answered.by == "policy":
-            part.outcome = "unanswered"
-        part.state = Failed(state.input, start, now_ms(), error_text(error, for_person=self._by == "user"), metadata)
-        if self.dry_run:
-            return
-        self._changed()
-
-    def _tell(self) -> None:
-        """Tell whoever watches this call or one above it, inside which it is drawn."""
-        if self.on_update is not None:
-            try:
-                self.on_update(self.part)
-            except Exception:
-                log.exception("a listener of a call failed")
-        if self.parent is not None:
-            self.parent._tell()
-
-    def _changed(self) -> None:
-        if self.dry_run:
-            return
-        workspace, part = self._workspace, self.part
-        if workspace.store is not None:
-            workspace.store.put_part(part)
-        if workspace.bus.wanted("message.part.updated"):
-            workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
-        if self.on_update is not None or self.parent is not None:
-            self._tell()

@@ -1,4 +1,4 @@
-"""What tools changed in files, and how to take it back.
+"""The changes tools made to files, and their undo.
 
 The content before each change is kept in ``<data>/undo``, readable by the owner only, within bounds. Entries
 belong to this process: another notebook's changes are not undone from here.
@@ -14,12 +14,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from .atomic_many import Write, write_all
+from . import temporaries
 from .errors import ToolError
 from .filetime import FileTimes
+from .paths import make_private_folder
+
+if TYPE_CHECKING:
+    from .atomic_many import Write
 
 MAX_ENTRIES = 500
 MAX_BYTES = 256 << 20
@@ -28,8 +32,7 @@ MAX_AGE = 7 * 24 * 3600
 """Seconds after which what a process left behind is removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One change of one file by a tool."""
 
     path: Path
@@ -57,7 +60,7 @@ class Change:
 
     @property
     def undoable(self) -> bool:
-        """Whether the content before is still known."""
+        """True if the content before is still known."""
         return self.created or self.blob is not None or self.link is not None
 
 
@@ -77,6 +80,7 @@ class Changes:
         self._steps = 0
         self._lock = threading.Lock()
         self._swept = False
+        temporaries.use(Path(data_dir))
 
     def entries(self) -> list[Change]:
         """All changes that are remembered, oldest first."""
@@ -159,7 +163,7 @@ class Changes:
         """Correct what the file holds after `change`: a formatter has been at work since."""
         with self._lock, contextlib.suppress(ValueError):
             index = self._entries.index(change)
-            self._entries[index] = replace(change, after_digest=_digest(after))
+            self._entries[index] = change._replace(after_digest=_digest(after))
 
     def undo(self, n: int = 1, force: bool = False) -> list[Change]:
         """Take the last `n` steps back, all of them or none: single changes, or those that one call made together.
@@ -225,6 +229,8 @@ class Changes:
     def _restore(self, chosen: list[Change]) -> None:
         """Make the files what they were before `chosen` (newest first)."""
         with self._files.own_change(change.path for change in chosen):
+            from .atomic_many import write_all  # here, as below: few sessions undo anything
+
             write_all(_back(chosen))
         for change in chosen:
             for folder in reversed(change.folders):
@@ -236,7 +242,7 @@ class Changes:
         for change in chosen:
             if not change.undoable or (change.blob is not None and not change.blob.exists()):
                 raise ToolError(
-                    f"The content of {change.path} before the {change.tool} call was not kept "
+                    f"The content of {change.path} before the {change.tool} call was not saved "
                     f"({change.before_size} bytes), so it can't be undone."
                 )
             if not force:
@@ -244,7 +250,7 @@ class Changes:
                 if now != change.after_digest:
                     raise ToolError(
                         f"{change.path} has changed since the {change.tool} call; undoing it would lose that. "
-                        "Undo with force to do it all the same."
+                        "Undo with force to do it anyway."
                     )
             if change.link is not None:
                 expected[change.path] = _digest_of(change.path.parent / change.link)
@@ -252,7 +258,7 @@ class Changes:
                 expected[change.path] = None if change.blob is None else _digest(change.blob.read_bytes())
 
     def _keep(self, content: bytes) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         if not self._swept:
             self._swept = True
             self._sweep()
@@ -282,6 +288,8 @@ class Changes:
 
 def _back(chosen: Sequence[Change]) -> list[Write]:
     """What makes the files what they were before `chosen` (newest first)."""
+    from .atomic_many import Write
+
     oldest = {change.path: change for change in chosen}
     out = []
     for path, change in oldest.items():

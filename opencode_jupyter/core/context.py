@@ -1,4 +1,4 @@
-"""What a running tool is given: who called it, how to ask, how to report, how to notice that it should end."""
+"""The context of a running tool: its caller, asking for permission, reporting progress, noticing a stop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AbortSignal:
 
     @property
     def aborted(self) -> bool:
-        """Whether the call should end."""
+        """True if the call should end."""
         return self.reason is not None
 
     def abort(self, reason: str = "stopped") -> None:
@@ -65,7 +65,7 @@ class AbortSignal:
 
 @dataclass(frozen=True, slots=True)
 class InitContext:
-    """What a tool's `init` may look at to make its definition."""
+    """The context in which a tool's `init` makes its definition."""
 
     agent: Agent | None = None
     workspace: Workspace | None = None
@@ -91,13 +91,13 @@ class ToolContext:
     dry_run: bool = False
     """Asks are noted, nothing is asked or done: `proceed` ends the call."""
     proceeded: bool = False
-    """Whether every ask is made and the work may have begun, for the tools that call `proceed`."""
+    """True if every ask is made and the work may have begun, for the tools that call `proceed`."""
     by: str = "python"
-    """Who made the call: ``user`` (a person in a cell), ``python`` (code) or ``model``."""
+    """The caller: ``user`` (a person in a cell), ``python`` (code) or ``model``."""
     _call: Call | None = None
     """The call while it runs. It lets go of its context when it ends: else every call would be garbage in a circle."""
     _report: Callable[[str | None, dict[str, Any] | None], None] | None = None
-    """What takes reports in place of the call (`core.streaming`)."""
+    """A function that receives reports instead of the call (`core.streaming`)."""
     _loop: asyncio.AbstractEventLoop | None = None
 
     async def ask(

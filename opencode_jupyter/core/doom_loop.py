@@ -23,17 +23,30 @@ Key = tuple[str, Any]
 
 
 def key(tool: str, arguments: Mapping[str, Any]) -> Key:
-    """A call in canonical form: the order of keys does not matter, and nothing that changes later is in it."""
+    """A call in canonical form: the order of keys does not matter, and nothing that changes later is in it.
+
+    A number is the same with and without ``.0``, as in JavaScript.
+    """
     try:
-        if _SCALARS.issuperset(map(type, arguments.values())):  # most calls; many times as fast as JSON
-            return tool, sorted(arguments.items())
-        return tool, _encode(arguments)
+        kinds = set(map(type, arguments.values()))
+        if _SCALARS.issuperset(kinds):  # most calls; many times as fast as JSON
+            return tool, sorted((_whole(arguments) if float in kinds else arguments).items())
+        return tool, _encode(_whole(arguments))
     except (TypeError, ValueError):
         return tool, repr(arguments)
 
 
+def _whole(value: Any) -> Any:
+    """The same value, every float in it that has no fraction as an integer."""
+    if type(value) is float:
+        return int(value) if value.is_integer() else value
+    if isinstance(value, Mapping):
+        return {name: _whole(one) for name, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 def looping(recent: deque[Key]) -> bool:
-    """Whether the session's last calls (the current one last) go round in a circle."""
+    """Return whether the session's last calls (the current one last) go round in a circle."""
     if len(recent) < THRESHOLD or recent[-1] != recent[-3]:
         return False
     if _same(recent[-1], recent[-2], recent[-3]):
@@ -43,5 +56,5 @@ def looping(recent: deque[Key]) -> bool:
 
 
 def _same(*keys: Key) -> bool:
-    """Whether keys that are equal are the same: for Python 1, 1.0 and True are equal."""
+    """Return whether keys that are equal are the same: for Python 1, 1.0 and True are equal."""
     return len(set(map(repr, keys))) == 1

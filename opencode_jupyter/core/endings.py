@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from .context import DryRunEnd
 from .errors import (
@@ -17,10 +18,31 @@ from .errors import (
     ToolAbortedError,
     ToolError,
     full_text,
+    shorten,
 )
+from .repair import INVALID
 
 if TYPE_CHECKING:
     from .call import Call
+
+UNSUCCESSFUL = "unsuccessful"
+"""Key in the metadata of a batch: how many calls failed, commands with an exit code other than 0 too."""
+FAILURE_KEYS = ("exit", "failed", UNSUCCESSFUL, "totalCalls")
+"""Keys of a completed call's metadata that `failure_of` reads."""
+
+
+def failure_of(tool: str, metadata: Mapping[str, Any] | None) -> str:
+    """What failed in a call that is completed in OpenCode's terms, as a card shows it; empty if nothing did."""
+    metadata = metadata or {}
+    if tool == INVALID:
+        return "failed"
+    code = metadata.get("exit")
+    if tool == "bash" and isinstance(code, int) and code:
+        return f"exit code {code}"
+    failed, total = metadata.get(UNSUCCESSFUL, metadata.get("failed")), metadata.get("totalCalls")
+    if tool == "batch" and isinstance(failed, int) and isinstance(total, int) and failed:
+        return f"{failed} of {total} failed"
+    return ""
 
 
 def outcome_of(error: BaseException, reason: str | None = None) -> str:
@@ -55,7 +77,14 @@ def error_text(error: BaseException, *, for_person: bool = False) -> str:
         text = str(error)
     except Exception as broken:  # an exception of a tool's own may be wrong itself
         text = f"(its message can't be had: {type(broken).__name__})"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{type(error).__name__}: {shorten(text)}" if text else type(error).__name__
+
+
+def error_of_call(error: BaseException) -> BaseException:
+    """What a call raises for `error`; a `GeneratorExit` from a tool would end its caller without a trace."""
+    if isinstance(error, GeneratorExit):
+        return ToolError("The tool raised GeneratorExit, which is for closing generators. Raise another exception.")
+    return error
 
 
 def why_cancelled(parent: Call | None) -> str:

@@ -4,6 +4,7 @@ ToolError
 ├── UnknownToolError            no tool of that name
 ├── UnknownSessionError         no session of that id (a KeyError as well)
 ├── InvalidArgumentsError       the arguments do not fit the tool's schema (``.cause`` is pydantic's error)
+│   └── UnknownOptionError      a function of this package has no option of that name (a TypeError as well)
 ├── InvalidDefinitionError      a tool is defined wrongly (a TypeError as well)
 ├── InvalidResultError          what a tool returned is no result (a TypeError as well)
 ├── ToolAbortedError            stopped: the Stop button, a closing workspace, a cancelled caller
@@ -24,14 +25,34 @@ Messages of the permission errors are OpenCode's (reference: core.md 10.8).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .repair import INVALID
 from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
     from .permission import Decision, Rule
     from .question_request import Answered
+
+
+LONGEST_ERROR = 20_000
+"""Characters of an error's message: it must not echo a megabyte that was given to the call."""
+LONGEST_WORD = 4_000
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+
+def shorten(text: str) -> str:
+    """An error's message whose long words, and whose middle if it is still too long, are cut."""
+    if len(text) <= LONGEST_WORD:
+        return text
+    text = _LONG_WORD.sub(lambda match: _cut(match.group(), 200), text)
+    return text if len(text) <= LONGEST_ERROR else _cut(text, LONGEST_ERROR // 2 - 50)
+
+
+def _cut(text: str, keep: int) -> str:
+    return f"{text[:keep]}[… {len(text) - 2 * keep:,} characters …]{text[-keep:]}"
 
 
 class ToolError(Exception):
@@ -48,8 +69,8 @@ class ToolError(Exception):
     decision: Decision | None = None
 
     def __init__(self, *args: object, for_person: str = "") -> None:
-        super().__init__(*args)
-        self._for_person = for_person
+        super().__init__(*(shorten(arg) if isinstance(arg, str) else arg for arg in args))
+        self._for_person = shorten(for_person)
 
     @property
     def for_person(self) -> str:
@@ -57,8 +78,14 @@ class ToolError(Exception):
         return self._for_person or str(self)
 
 
-NAMED = 40
-"""Tools that an `UnknownToolError` names."""
+def rephrase(error: ToolError, phrase: Callable[[str], str]) -> ToolError:
+    """An error that says more than `error`, for a model and for a person.
+
+    Args:
+        error: the error to say more about; raise the new one ``from`` it.
+        phrase: makes the new message of the old one.
+    """
+    return ToolError(phrase(str(error)), for_person=phrase(error.for_person))
 
 
 def full_text(error: ToolError, *, for_person: bool = False) -> str:
@@ -77,18 +104,12 @@ class UnknownToolError(ToolError):
 
     def __init__(self, name: str, known: Sequence[str] = (), reason: str = "") -> None:
         self.name = name
-        self.suggestions = near_names(name, known)
+        self.suggestions = near_names(name, (one for one in known if one != INVALID))
         self.reason = reason
         if reason:
             super().__init__(f"The tool {name} can't be called: {reason}")
             return
-        text = f"Unknown tool: {name}."
-        if self.suggestions:
-            text += suggestion(self.suggestions)
-        elif known:
-            text += " Tools: " + ", ".join(known[:NAMED])
-            text += f" and {len(known) - NAMED} more (%tool lists them)" if len(known) > NAMED else ""
-        super().__init__(text)
+        super().__init__(f"Unknown tool: {name}." + (suggestion(self.suggestions) or " %tool lists the tools."))
 
 
 class UnknownSessionError(ToolError, KeyError):
@@ -113,10 +134,16 @@ class InvalidArgumentsError(ToolError):
         cause: the ``pydantic.ValidationError`` (or other error) behind it.
     """
 
-    def __init__(self, message: str, *, tool: str = "", cause: BaseException | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, tool: str = "", cause: BaseException | None = None, for_person: str = ""
+    ) -> None:
+        super().__init__(message, for_person=for_person)
         self.tool = tool
         self.cause = cause
+
+
+class UnknownOptionError(InvalidArgumentsError, TypeError):
+    """A function of this package has no option of this name."""
 
 
 class ToolAbortedError(ToolError):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from .option_checks import check_dotted_name
+from .option_checks import check_callable, check_dotted_name
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ class Bus:
         """
         if event != "*":
             check_dotted_name(event, EVENTS, "event")
+        check_callable(fn, "fn")
         subscribers = self._subscribers.setdefault(event, [])
         subscribers.append(fn)
 
@@ -79,7 +80,7 @@ class Bus:
         return unsubscribe
 
     def wanted(self, event: str) -> bool:
-        """Whether anyone listens to `event`."""
+        """Return whether anyone listens to `event`."""
         return bool(self._subscribers) and bool(self._subscribers.get(event) or self._subscribers.get("*"))
 
     def publish(self, event: str, properties: dict[str, Any]) -> None:

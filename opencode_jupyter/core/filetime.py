@@ -7,9 +7,9 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
@@ -52,9 +52,8 @@ class FileChangedError(ToolError):
         self.path = path
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What a file was at one moment."""
+class Snapshot(NamedTuple):
+    """The state of a file at one moment."""
 
     taken_ns: int
     modified_ns: int
@@ -79,14 +78,14 @@ class Snapshot:
         return cls(taken, found.st_mtime_ns, found.st_size, digest)
 
     def same_content(self, other: Snapshot) -> bool:
-        """Whether the file held the same at both moments; above `HASH_LIMIT` by size and modification time."""
+        """Return whether the file held the same at both moments; above `HASH_LIMIT` by size and modification time."""
         if self.digest is None or other.digest is None:
             return (self.size, self.modified_ns) == (other.size, other.modified_ns)
         return self.digest == other.digest
 
 
 class FileTimes:
-    """What each session has read, and one lock for each file. Nothing is kept beyond the process."""
+    """The files each session has read, and one lock per file. Kept in memory only."""
 
     def __init__(self) -> None:
         self._read: dict[str, dict[str, Snapshot]] = {}
@@ -167,7 +166,7 @@ class FileTimes:
         return os.path.realpath(path)
 
     def held(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a call holds the file's lock now."""
+        """Return whether a call holds the file's lock now."""
         return self._key(path) in self._locks
 
     @asynccontextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def flag(name: str, env: Mapping[str, str] | None = None) -> bool:
-    """Whether a switch is on: ``true`` in any case, or ``1``."""
+    """Return whether a switch is on: ``true`` in any case, or ``1``."""
     return (os.environ if env is None else env).get(name, "").lower() in ("true", "1")
 
 
@@ -45,9 +45,9 @@ SWITCHES: dict[str, str] = {
     "OPENCODE_TEST_MANAGED_CONFIG_DIR": "stands for the administrator's config folder",
     "OPENCODE_WEB_PROXY": "the proxy through which web pages are fetched",
     "OPENCODE_EXA_URL": "where websearch and codesearch ask",
+    "OPENCODE_JUPYTER_STORE_SYNC": "calls are reported when they are on the disk, so that they survive a power failure",
     "OPENCODE_JUPYTER_ON_ASK": "what an ask gets when nobody is there: deny or allow",
     "OPENCODE_JUPYTER_JAVASCRIPT": "the program that runs tools and plugins in JavaScript",
-    "OPENCODE_JUPYTER_EMBEDDINGS": "a folder with the sentence encoder that codesearch uses, or off",
     "OPENCODE_JUPYTER_MCP": "set for programs that are started as MCP servers",
     "OPENCODE_CALL_ID": "set for the programs of a call",
 }
@@ -57,7 +57,6 @@ _VALUES = frozenset(
     | {
         "OPENCODE_TEST_MANAGED_CONFIG_DIR",
         "OPENCODE_JUPYTER_ON_ASK",
-        "OPENCODE_JUPYTER_EMBEDDINGS",
         "OPENCODE_JUPYTER_JAVASCRIPT",
         "OPENCODE_JUPYTER_SCRIPT_SPEED",
     }
@@ -106,8 +105,7 @@ _NO_EXTERNAL_SKILLS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(NamedTuple):
     """The switches as they stood when the workspace was opened."""
 
     client: str

@@ -40,7 +40,7 @@ class Described:
 
 
 def described(given: Any) -> Described:
-    """What a function, a method, a partial, an object or a class of objects offers as a tool.
+    """Describe a function, method, partial, object or class as a tool.
 
     Raises:
         TypeError: there is nothing to call, or the class wants arguments to make an object.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import HookRefusedError
-from .option_checks import check_dotted_name
+from .option_checks import check_callable, check_dotted_name, check_kind
 
 Hook = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -56,6 +56,8 @@ class Hooks:
             InvalidArgumentsError: there is no such hook.
         """
         check_dotted_name(name, HOOKS, "hook")
+        check_callable(fn, "fn")
+        check_kind(owner, str, "owner", "the name of a plugin")
         hooks = self._hooks.setdefault(name, [])
         entry = (fn, owner)
         hooks.append(entry)
@@ -67,7 +69,7 @@ class Hooks:
         return remove
 
     def wanted(self, name: str) -> bool:
-        """Whether there is a hook of this name."""
+        """Return whether there is a hook of this name."""
         return bool(self._hooks) and bool(self._hooks.get(name))
 
     async def trigger(self, name: str, input: dict[str, Any], output: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is wrong with a call's arguments, in OpenCode's words: a JSON array of issues (reference: core.md 1.2, 25).
+"""Issues of a call's arguments as OpenCode words them, a JSON array (reference: core.md 1.2, 25), and for people.
 
 OpenCode prints the issues of its schema library (Zod 4); models have met them often. Each has ``code``, ``path`` and
 ``message``, and what the code brings with it: an expected type, the values there are, a bound.
@@ -38,6 +38,27 @@ SHOWN = 80
 """Characters of a value that are shown where only the value tells what is wrong."""
 
 
+MOST_LEVELS = 200
+"""How deep arguments may be nested: beyond, JSON encoders, copies and front ends fail one by one."""
+_CONTAINERS = frozenset({dict, list, tuple})
+SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def is_nested_too_deeply(value: Any) -> bool:
+    """Return whether lists and dicts are nested more than `MOST_LEVELS` deep, or in a circle."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        inner: dict[int, Any] = {}  # by identity: what is referred to twice counts once
+        for container in level:
+            for child in container.values() if type(container) is dict else container:
+                if type(child) in _CONTAINERS:
+                    inner[id(child)] = child
+        if not inner:
+            return False
+        level = list(inner.values())
+    return True
+
+
 def issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> str:
     """A validation error as a JSON array of issues, indented by 2.
 
@@ -45,11 +66,21 @@ def issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> s
         error: what pydantic found.
         schema: the arguments' JSON schema, without references; it says of what type a missing value would have to be.
     """
+    return as_json(list_issues(error, schema))
+
+
+def as_json(issues: Sequence[Mapping[str, Any]]) -> str:
+    """Issues as OpenCode prints them: a JSON array, indented by 2."""
+    return json.dumps(issues, indent=2, ensure_ascii=False, default=str)
+
+
+def list_issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """A validation error as a list of issues; see `issues`."""
     found = []
     for item in error.errors(include_url=False):
         path, node = _place(schema, item["loc"])
         found.append(issue(item, path, node))
-    return json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    return found
 
 
 def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -93,6 +124,65 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
         said = str(context["error"]) if "error" in context else item["msg"]
         return {"code": "custom", "path": path, "message": said}
     return {"code": kind, "path": path, "message": item["msg"], "received": _short(item.get("input"))}
+
+
+PLAIN = {
+    "string": "text",
+    "number": "a number",
+    "int": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object with named values",
+    "null": "null",
+}
+"""JavaScript's names of types, as a person reads them."""
+SIGNS = {
+    ("minimum", True): "at least",
+    ("minimum", False): "more than",
+    ("maximum", True): "at most",
+    ("maximum", False): "less than",
+}
+
+
+def sentences(tool: str, issues: Sequence[Mapping[str, Any]]) -> str:
+    """Issues as a person reads them: ``read: limit must be a number, not text``."""
+    return "\n".join(f"{tool}: {_sentence(issue)}" for issue in issues)
+
+
+def sentences_of_json(tool: str, text: str) -> str:
+    """`sentences` for issues as JSON that another program wrote; "" if they cannot be read."""
+    try:
+        return sentences(tool, json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def _sentence(issue: Mapping[str, Any]) -> str:
+    code, message = issue.get("code"), str(issue.get("message", ""))
+    name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in issue["path"]).lstrip(".")
+    name = name or "the arguments"
+    if code == "invalid_type":
+        received = message.rpartition(" received ")[2]
+        if received in ("undefined", "Required"):
+            return f"{name} is missing."
+        if received == "number" and issue.get("expected") == "int":
+            return f"{name} must be a whole number."
+        kinds = " or ".join(PLAIN.get(kind, kind) for kind in str(issue.get("expected")).split(" | "))
+        return f"{name} must be {kinds}, not {PLAIN.get(received, received)}."
+    if code == "invalid_value":
+        values = [str(value) for value in issue["values"]]
+        return f"{name} must be {'one of ' if values[1:] else ''}{', '.join(values)}."
+    if code in ("too_small", "too_big"):
+        bound = "minimum" if code == "too_small" else "maximum"
+        verb, unit = ("must be", "") if issue["origin"] == "number" else ("must have", UNITS[issue["origin"]])
+        unit = unit.removesuffix("s") if issue[bound] == 1 else unit
+        return f"{name} {verb} {SIGNS[bound, issue['inclusive']]} {issue[bound]}{unit}."
+    if code == "invalid_format":
+        return f"{name} must match the pattern {issue['pattern']}."
+    if code == "unrecognized_keys":
+        inside = f" of {name}" if issue["path"] else ""
+        return f"{', '.join(map(str, issue['keys']))} is not a parameter{inside}."
+    return f"{name}: {message.removesuffix('.')}."
 
 
 def wrong_type(expected: str, given: str, path: list[Any]) -> dict[str, Any]:

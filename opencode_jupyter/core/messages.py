@@ -29,7 +29,7 @@ class Message:
     info: dict[str, Any]
     parts: list[Part] = field(default_factory=list)
     turns: Any = field(default=None, repr=False, compare=False)
-    """What a model is sent of it, kept by `agent.conversation` until the message changes."""
+    """The message in the form a model is sent, cached by `agent.conversation` until it changes."""
 
     @property
     def id(self) -> str:
@@ -38,7 +38,7 @@ class Message:
 
     @property
     def role(self) -> Literal["user", "assistant"]:
-        """Who said it."""
+        """The role of the author: ``user`` or ``assistant``."""
         return "assistant" if self.info.get("role") == "assistant" else "user"
 
     @property

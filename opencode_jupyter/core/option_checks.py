@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from .errors import InvalidArgumentsError
+from .errors import InvalidArgumentsError, UnknownOptionError
 from .suggestions import near_names, suggestion
 
 CALLERS = ("user", "python", "model")
@@ -28,17 +30,126 @@ def check_timeout(seconds: Any, option: str = "timeout") -> None:
         )
 
 
-def check_call_options(by: Any, timeout: Any) -> None:
+def check_kind(value: Any, kinds: type | tuple[type, ...], option: str, wanted: str) -> None:
+    """Refuse a value of another kind.
+
+    Args:
+        value: what a caller passed.
+        kinds: the classes it may have.
+        option: its name.
+        wanted: what it must be, in words.
+
+    Raises:
+        InvalidArgumentsError: it is of another kind.
+    """
+    if not isinstance(value, kinds):
+        raise InvalidArgumentsError(f"{option} must be {wanted}, not {value!r:.80}.")
+
+
+def check_path(value: Any, option: str) -> None:
+    """Refuse what is no path.
+
+    Raises:
+        InvalidArgumentsError: it is neither a string nor a path object.
+    """
+    check_kind(value, (str, os.PathLike), option, "a path")
+
+
+def check_callable(value: Any, option: str, *, optional: bool = False) -> None:
+    """Refuse what cannot be called.
+
+    Raises:
+        InvalidArgumentsError: it cannot be called (None is fine if `optional`).
+    """
+    if not callable(value) and not (optional and value is None):
+        raise InvalidArgumentsError(f"{option} must be a function, not {value!r:.80}.")
+
+
+def check_rules(rules: Any, option: str) -> None:
+    """Refuse what is no list of rules with known actions.
+
+    Raises:
+        InvalidArgumentsError: it is something else; the message shows a rule.
+    """
+    from .permission import Rule  # here: rules need these checks too
+    from .permission.rules import ACTIONS
+
+    listed = list(rules) if isinstance(rules, Iterable) and not isinstance(rules, str | Mapping) else [None]
+    for rule in listed:
+        if not isinstance(rule, Rule) or rule.action not in ACTIONS:
+            raise InvalidArgumentsError(
+                f"{option} must be a list of rules, such as [Rule('bash', 'git *', 'allow')], with one of the actions "
+                f"{', '.join(ACTIONS)}; not {rules!r:.80}."
+            )
+
+
+def check_option_names(function: Callable[..., Any], options: Iterable[str], name: str, hint: str = "") -> None:
+    """Refuse options that a function does not have, before it is called.
+
+    Args:
+        function: the function that gets the options.
+        options: the names that a caller passed.
+        name: what the caller called, such as ``map``.
+        hint: a sentence on what to do, for a name that resembles none.
+
+    Raises:
+        UnknownOptionError: there is no such option; the message suggests near names.
+    """
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            more = suggestion(near_names(option, known)) or hint or f" Its options: {', '.join(known)}."
+            raise UnknownOptionError(f"{name}() has no option {option!r}.{more}")
+
+
+def check_call_options(by: Any, timeout: Any, tool: str, options: Mapping[str, Any], call: Callable[..., Any]) -> None:
     """Check the options of a call (`Workspace.call`).
+
+    Args:
+        by: who wrote the call.
+        timeout: its limit in seconds.
+        tool: the tool that is called.
+        options: what else a caller passed: options of `call`.
+        call: ``Call.__init__``.
 
     Raises:
         InvalidArgumentsError: an option has a value that it cannot have; the message names the ones it can.
     """
+    if not isinstance(tool, str):
+        raise InvalidArgumentsError(f"a tool is called by its name, a text, not by {tool!r}")
     if by not in CALLERS:
-        options = ", ".join(map(repr, CALLERS))
+        callers = ", ".join(map(repr, CALLERS))
         hint = suggestion(near_names(by, CALLERS)) if isinstance(by, str) else ""
-        raise InvalidArgumentsError(f"by must be one of {options}, not {by!r}.{hint}")
+        raise InvalidArgumentsError(f"by must be one of {callers}, not {by!r}.{hint}")
     check_timeout(timeout)
+    if options:
+        hint = f" Pass the arguments of a tool as a dict: ws.call({tool!r}, {{'{next(iter(options))}': ...}})."
+        check_option_names(call, options, "call", hint)
+        check_callable(options.get("on_update"), "on_update", optional=True)
+        check_kind(options.get("extra"), (dict, type(None)), "extra", "a dict")
+
+
+def check_workspace(data_dir: Any, approve: Any, answer: Any) -> None:
+    """Check the options of a workspace.
+
+    Raises:
+        InvalidArgumentsError: one is of the wrong kind.
+    """
+    check_kind(data_dir, (str, os.PathLike, type(None)), "data_dir", "a path")
+    check_callable(approve, "approve", optional=True)
+    check_callable(answer, "answer", optional=True)
+
+
+def check_patterns(permission: Any, patterns: Any) -> None:
+    """Check the parts of a rule that is to be saved.
+
+    Raises:
+        InvalidArgumentsError: one is of the wrong kind.
+    """
+    check_kind(permission, str, "permission", "the key of a rule, such as 'bash'")
+    texts = [patterns] if isinstance(patterns, str) else patterns
+    if not isinstance(texts, Iterable) or not all(isinstance(text, str) for text in texts):
+        raise InvalidArgumentsError(f"patterns must be a list of texts, such as ['git *'], not {patterns!r:.80}.")
 
 
 def check_dotted_name(name: Any, known: Sequence[str], kind: Literal["hook", "event"]) -> None:

@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from pathlib import Path
+
+from .option_checks import check_path
+
+PRIVATE = 0o700
+"""Mode of the folders in which this package keeps data."""
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone; existing ones keep their modes.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    try:
+        folder.mkdir(mode=PRIVATE, exist_ok=True)
+    except FileNotFoundError:
+        if folder.parent == folder:
+            raise
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=PRIVATE, exist_ok=True)
+
+
+def data_folder() -> Path:
+    """The user's folder for this package's data, closed to other users if it exists.
+
+    A folder that a caller names instead may be meant for others too.
+    """
+    import platformdirs
+
+    folder = Path(platformdirs.user_data_dir("opencode-jupyter", appauthor=False))
+    with contextlib.suppress(OSError):
+        status = folder.stat()
+        if os.name == "posix" and status.st_uid == os.geteuid() and status.st_mode & 0o077:
+            folder.chmod(stat.S_IMODE(status.st_mode) & PRIVATE)
+    return folder
 
 
 def find_worktree(directory: Path) -> Path:
@@ -20,6 +57,7 @@ def folders(directory: str | os.PathLike[str]) -> tuple[Path, Path]:
     Raises:
         NotADirectoryError: it is no folder.
     """
+    check_path(directory, "directory")
     folder = Path(os.path.abspath(os.path.expanduser(directory)))
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder; a Workspace needs one that exists")
@@ -34,7 +72,8 @@ def other_spelling(path: str, directory: Path, worktree: Path) -> str:
 
 
 def contains(path: str | os.PathLike[str], directory: Path, worktree: Path) -> bool:
-    """Whether a path is inside the folder or its worktree: as written and with its links followed."""
+    """Return whether a path is inside the folder or its worktree: as written and with its links followed."""
+    check_path(path, "path")
     written = os.path.normpath(os.path.join(directory, path))
     return _inside(written, str(directory), str(worktree)) and _inside(
         os.path.realpath(written), os.path.realpath(directory), os.path.realpath(worktree)
@@ -57,6 +96,7 @@ def relative(path: str | os.PathLike[str], directory: Path, worktree: Path, *, f
         worktree: its worktree; the root of the file system if there is none.
         follow: compare real paths, with links followed on both sides.
     """
+    check_path(path, "path")
     versioned = str(worktree) != worktree.anchor
     base = str(worktree if versioned else directory)
     text = os.fspath(path)

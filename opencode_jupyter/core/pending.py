@@ -14,10 +14,18 @@ from typing import Any, Generic, TypeVar
 
 from .errors import ToolError
 
-UNHEARD = "A %s (%s) waits, and there is nobody to hear of it: it goes on when %s.reply(%r, ...) is called"
-"""What the log says where a workspace has no approver and no subscriber."""
+UNHEARD = (
+    "A %s (%s) waits for an answer, and nobody is subscribed who could give it: "
+    "the call continues when %s.reply(%r, ...) is called"
+)
+"""Log message for a request in a workspace with no approver and no subscriber."""
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+def as_it_is(value: Any) -> Any:
+    """The value; in place of what masks secrets, where there is no workspace."""
+    return value
 
 
 class Waiting(Generic[R, T]):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .config.parse import display
+from .config import Config, load_config
+from .config.reading import display
 from .config.rule_changes import overlap
 from .config.save import project_root, remove_rule, save_rule
 from .errors import ToolError
+from .option_checks import check_kind, check_patterns
 from .permission import Rule, evaluate, expand
+from .permission.request import SANDBOX
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SavedRules:
-    """What became of rules that were to be saved.
+    """The outcome of saving rules.
 
     Attributes:
         patterns: those that are in a file now.
@@ -58,9 +62,15 @@ def save(
     Raises:
         ToolError: none could be saved; it says why.
     """
+    check_patterns(permission, patterns)
+    if (permission, action) == (SANDBOX, "allow"):
+        raise ToolError(
+            "A project's configuration can't let commands out of the sandbox; write it to your global opencode.json."
+        )
     saved = SavedRules()
     before = {name: found.permission for name, found in workspace.agents.items() if not found.hidden}
     problems: list[ToolError] = []
+    trusted = _TrustKept(workspace, permission)
     for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
         if literal and expand(pattern) != pattern:
             problems.append(ToolError(f"{pattern} would mean the home folder in a config file"))
@@ -84,7 +94,10 @@ def save(
         raise problems[0] if problems else ToolError("there is no pattern to save")
     saved.files = list(dict.fromkeys(saved.files))
     saved.notes += [f"Not saved: {error}" for error in problems]
+    trusted.renew(dict.fromkeys(saved.patterns, action))
     workspace.reload_config()
+    if workspace.config.removed and action == "allow":
+        saved.notes.append("Not in effect until you trust this project: %tools trust --project")
     who = workspace.agents.get(agent or "") or workspace.agent()
     texts = [expand(pattern) for pattern in saved.patterns]
     for text in texts:
@@ -110,25 +123,74 @@ def forget(workspace: Workspace, rule: Rule) -> str | None:
     Raises:
         ToolError: it can't be taken out there; it says why.
     """
-    path = file_of(workspace, rule)
+    check_kind(rule, Rule, "rule", "a Rule")
+    path = file_of(rule)
     if path is None:
         return None
+    trusted = _TrustKept(workspace, rule.permission)
     if not remove_rule(path, rule.permission, rule.pattern, root=_root(workspace)):
         raise ToolError(f'{rule.origin} no longer has such a rule in its "permission"; edit it there')
+    trusted.renew({})
     workspace.reload_config()
     return rule.origin
 
 
-def file_of(workspace: Workspace, rule: Rule) -> Path | None:
+def file_of(rule: Rule) -> Path | None:
     """The project's config file that a rule comes from, if it is one that can be rewritten."""
-    root = _root(workspace)
-    for source, _ in workspace.config.sources:
-        path = Path(source)
-        if not path.is_absolute() or not path.is_relative_to(root) or path.suffix not in (".json", ".jsonc"):
-            continue
-        if display(path, root, workspace.config.home) == rule.origin:
-            return path
-    return None
+    path = Path(rule.source_name)
+    return path if rule.source == "project" and path.suffix in (".json", ".jsonc") else None
+
+
+def is_of_project(workspace: Workspace, source: str) -> bool:
+    """Whether a source of the configuration is a file of the project, not the user's own."""
+    own = [str(folder) for folder in workspace.config.directories[:1]]  # the user's, wherever the project is
+    return os.path.isabs(source) and os.path.dirname(source) not in own and workspace.contains(source)
+
+
+def without_project_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules but for those of the project's own files that allow something."""
+    return [rule for rule in rules if rule.action != "allow" or rule.source != "project"]
+
+
+class _TrustKept:
+    """Keeps a project trusted while a person has rules of one permission written to its files.
+
+    One that was not trusted, and one into which anything else came meanwhile, does not become trusted by it.
+    """
+
+    def __init__(self, workspace: Workspace, permission: str) -> None:
+        self.workspace, self.permission = workspace, permission
+        self.before = self._load()
+
+    def renew(self, rules: Mapping[str, str]) -> None:
+        """Trust the files as they are now, if nothing but these rules was added."""
+        trust, was = self.workspace.trust, self.before.wants
+        if was is not None and not trust.known(was):
+            return
+        after = self._load()
+        if after.wants is None or after.wants == was or not self._only(rules, after):
+            return
+        (trust.grant if was is None or trust.kept(was) else trust.lend)(after.wants)
+
+    def _load(self) -> Config:
+        return load_config(self.workspace.directory, self.workspace.worktree, overrides=self.workspace.overrides)
+
+    def _only(self, rules: Mapping[str, str], after: Config) -> bool:
+        there = dict(self.before.sources)
+        said = {entry for data in there.values() for entry in self._entries(data)} | set(rules.items())
+        return all(
+            self._others(data) == self._others(there.get(path, {})) and set(self._entries(data)) <= said
+            for path, data in after.sources
+        )
+
+    def _entries(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
+        value = (data.get("permission") or {}).get(self.permission) or {}
+        return list(value.items()) if isinstance(value, Mapping) else [("*", value)]
+
+    def _others(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        rest = {key: value for key, value in data.items() if key not in ("permission", "$schema")}
+        permission = data.get("permission") or {}
+        return {**rest, "permission": {key: permission[key] for key in permission if key != self.permission}}
 
 
 def _root(workspace: Workspace) -> Path:
@@ -136,7 +198,7 @@ def _root(workspace: Workspace) -> Path:
 
 
 def _freed(agent: Agent | None, before: list[Rule], permission: str, texts: list[str]) -> bool:
-    """Whether an agent may (or may be asked) now what a rule denied it before."""
+    """Return whether an agent may (or may be asked) now what a rule denied it before."""
     if agent is None:
         return False
     probes = [*texts]

@@ -1,4 +1,4 @@
-"""What is asked and what is answered: questions, their options, the answers that fit them (reference: core.md 16)."""
+"""Questions, their options, and validation of answers (reference: core.md 16)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _question(given: Any) -> Question:
     if not all(option.label.strip() for option in given.options):
         raise ValueError(f"every option of {given.question!r} needs a label")
     if not given.options and not given.custom:
-        raise ValueError(f"{given.question!r} can't be answered: it has no options, and takes no own words")
+        raise ValueError(f"{given.question!r} can't be answered: it has no options and accepts no answer of one's own")
     return given
 
 
@@ -177,5 +177,5 @@ def _labels(question: Question, given: Any) -> list[str]:
     known = [option.label for option in question.options]
     for label in labels:
         if not question.custom and label not in known:
-            raise ValueError(f"{label!r} is none of the answers to {question.question!r}: {', '.join(known)}")
+            raise ValueError(f"{label!r} is not one of the answers to {question.question!r}: {', '.join(known)}")
     return list(labels)

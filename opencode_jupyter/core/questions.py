@@ -6,19 +6,19 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import ids
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
-from .pending import UNHEARD, Waiting
-from .question_request import Answered, Answers, Question, QuestionRequest, answers_of, questions_of
+from .pending import UNHEARD, Waiting, as_it_is
+
+if TYPE_CHECKING:
+    from .question_request import Answered, Answers, Question, QuestionRequest
 
 log = logging.getLogger(__name__)
-Answer = Callable[[QuestionRequest], Any]
-
-
-_Waiting = Waiting[QuestionRequest, Answered]
+Answer = Callable[["QuestionRequest"], Any]
+_Waiting = Waiting["QuestionRequest", "Answered"]
 
 
 class QuestionService:
@@ -32,9 +32,10 @@ class QuestionService:
             `reject`; it may be async.
     """
 
-    def __init__(self, bus: Bus, answer: Answer | None = None) -> None:
+    def __init__(self, bus: Bus, answer: Answer | None = None, mask: Callable[[Any], Any] = as_it_is) -> None:
         self.bus = bus
         self.answer = answer
+        self._mask = mask
         self._pending: dict[str, _Waiting] = {}
         self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
         self._closed: str | None = None
@@ -66,10 +67,12 @@ class QuestionService:
         ended: Callable[[Answered], None] | None = None,
     ) -> Answered:
         """`ask`, with the whole of how it ended; `ended` is told of a dismissal too."""
+        from .question_request import QuestionRequest, questions_of  # here, as below: few calls ask
+
         request = QuestionRequest(
             ids.create("question"),
             ids.ascending("session", session_id),
-            questions_of(questions),
+            self._mask(questions_of(questions)),
             dict(tool) if tool is not None else None,
             time.time_ns() // 1_000_000,
         )
@@ -89,11 +92,11 @@ class QuestionService:
             announce,
             self.answer,
             lambda given: self._take(entry, given),
-            lambda: QuestionRejectedError("Nobody could be asked: `answer` was stopped."),
+            lambda: QuestionRejectedError("Nobody could answer: `answer` was stopped."),
             lambda _: self._withdraw(entry),
         )
         if ended is not None:
-            ended(answered)
+            ended(self._mask(answered))
         if error is not None:
             raise error
         return answered
@@ -126,6 +129,8 @@ class QuestionService:
         Raises:
             ValueError: the answers do not fit the questions; the request goes on waiting.
         """
+        from .question_request import answers_of
+
         with self._lock:
             entry = self._pending.get(request_id)
             if entry is None:
@@ -170,12 +175,14 @@ class QuestionService:
         entry.on_its_loop(lambda: self._finish(entry, answers, by, error))
 
     def _finish(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
+        from .question_request import Answered
+
         request = entry.request
         event = "question.rejected" if answers is None else "question.replied"
         if self.bus.wanted(event):
             payload: dict[str, Any] = {"sessionID": request.session_id, "requestID": request.id}
             if answers is not None:
-                payload["answers"] = answers
+                payload["answers"] = self._mask(answers)
             self.bus.publish(event, payload)
         answered = Answered(request.questions, answers, by, entry.waited)
         if isinstance(error, QuestionRejectedError):

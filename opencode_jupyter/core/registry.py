@@ -5,20 +5,21 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import anyio
 
+from .agents import Agent
 from .context import InitContext
-from .errors import UnknownToolError
+from .errors import InvalidArgumentsError, UnknownToolError
 from .hooks import DEFINITION
+from .option_checks import check_kind
 from .sources import Rank, ToolSource, Unavailable
 from .tool import Bound, Tool, tool
 
 if TYPE_CHECKING:
-    from .agents import Agent
     from .call import Call
     from .config import Config
     from .workspace import Workspace
@@ -60,15 +61,22 @@ class Registry:
 
     Custom tools come in the order of `Rank`: of files, of plugins, registered ones, of MCP servers. One that is
     registered under the id of a file's or a plugin's tool takes that one's place.
+
+    A built-in tool is made, and its module imported, when it is first looked up.
+
+    Args:
+        workspace: whose tools these are.
+        builtins: what makes each built-in tool, by its id.
     """
 
-    def __init__(self, workspace: Workspace, builtins: list[Tool]) -> None:
+    def __init__(self, workspace: Workspace, builtins: Mapping[str, Callable[[], Tool]]) -> None:
         self._workspace = workspace
-        self._builtins = sorted(builtins, key=_place)
+        self._makers = dict(sorted(builtins.items(), key=_place))
+        self._made: dict[str, Tool] = {}
         self._registered: list[Tool] = []
         self._sources: list[ToolSource] = []
         self._custom: list[Tool] = []
-        self._by_id: dict[str, Tool] = {t.id: t for t in self._builtins}
+        self._custom_by_id: dict[str, Tool] = {}
         self._held_until = 0.0
         self._held_config: Config | None = None
         self.asked = 0.0
@@ -124,11 +132,12 @@ class Registry:
                 return
         self._registered.append(given)
 
-    def add_builtin(self, given: Tool) -> None:
-        """Add a tool of this package that not every workspace has (a notebook's own), among the built-in ones."""
-        others = [t for t in self._builtins if t.id != given.id]
-        self._builtins = sorted([*others, given], key=_place)
-        self.changed()
+    def add_builtins(self, makers: Mapping[str, Callable[[], Tool]]) -> None:
+        """Add tools of this package that not every workspace has (a notebook's own), among the built-in ones."""
+        for id in makers:
+            self._made.pop(id, None)
+        self._makers = dict(sorted({**self._makers, **makers}.items(), key=_place))
+        self._workspace.publish(CHANGED, dict)
 
     def unregister(self, id: str) -> bool:
         """Take a registered tool away; what it hid shows again. False if there was none."""
@@ -169,8 +178,8 @@ class Registry:
             if source.rank > Rank.REGISTERED:
                 custom += source.tools()
         self._custom = custom
-        before, self._by_id = self._by_id, {t.id: t for t in (*self._builtins, *custom)}
-        if self._by_id != before:
+        before, self._custom_by_id = self._custom_by_id, {t.id: t for t in custom}
+        if self._custom_by_id != before:
             self._workspace.publish(CHANGED, dict)
 
     def settled(self, wanted: str | None = None) -> bool:
@@ -180,7 +189,7 @@ class Registry:
         but not for a person's call nor under another configuration.
         """
         now, config = time.monotonic(), self._workspace.config
-        if now < self._held_until and config is self._held_config and wanted in self._by_id:
+        if now < self._held_until and config is self._held_config and self._knows(wanted):
             return True
         found = all([source.settled(wanted) for source in self._sources])  # noqa: C419 - quicker
         if found and all([source.quiet for source in self._sources]):  # noqa: C419
@@ -228,11 +237,28 @@ class Registry:
 
     def get(self, id: str) -> Tool | None:
         """The tool a call of `id` reaches, as far as the sources are loaded."""
-        return self._by_id.get(id)
+        custom = self._custom_by_id.get(id)
+        return custom if custom is not None else self._builtin(id)
+
+    def _knows(self, id: str | None) -> bool:
+        return id in self._custom_by_id or id in self._makers
+
+    def _builtin(self, id: str) -> Tool | None:
+        made = self._made.get(id)
+        if made is None and id in self._makers:
+            made = self._made.setdefault(id, self._makers[id]())
+        return made
+
+    def _builtins(self) -> list[Tool]:
+        return [made for id in self._makers if (made := self._builtin(id)) is not None]
 
     def names(self) -> list[str]:
         """Ids of all tools that are loaded, each once, in order."""
-        return list(dict.fromkeys(t.id for t in (*self._builtins, *self._custom)))
+        return list({**self._makers, **self._custom_by_id})
+
+    def custom_names(self) -> list[str]:
+        """Ids of the tools that are loaded and not built in, each once, in order."""
+        return list(self._custom_by_id)
 
     async def all(self) -> list[Tool]:
         """Every tool that is switched on, built-in ones first in OpenCode's order, then custom ones as they came.
@@ -241,7 +267,7 @@ class Registry:
         models are told of: a person's own call reaches every tool, switched on or not.
         """
         await self.prepare()
-        return [*filter(self._switched_on, self._builtins), *self._custom]
+        return [*filter(self._switched_on, self._builtins()), *self._custom]
 
     async def ids(self) -> list[str]:
         """Ids of `all`, whatever a model would be offered of them."""
@@ -252,7 +278,7 @@ class Registry:
         return list({one.id: one for one in self._chosen(*split_model(model))}.values())
 
     def _chosen(self, provider: str, model: str) -> list[Tool]:
-        return [t for t in (*self._builtins, *self._custom) if self._offered(t, provider, model)]
+        return [t for t in (*self._builtins(), *self._custom) if self._offered(t, provider, model)]
 
     async def tools(self, model: str | dict[str, str] | None = None, agent: str | Agent | None = None) -> list[Bound]:
         """The tools to offer a model, initialised for an agent, all at once.
@@ -273,9 +299,12 @@ class Registry:
         Raises:
             UnknownToolError: there is none of a name.
         """
+        if isinstance(names, str):
+            raise InvalidArgumentsError(f"names must be a list of names, such as [{names!r}].")
         await self.prepare()
         chosen = []
         for name in names:
+            check_kind(name, str, "each of the names", "a tool's name")
             one = self.get(name)
             if one is None:
                 raise UnknownToolError(name, self.names(), self.why_not(name))
@@ -283,7 +312,7 @@ class Registry:
         return await self._initialised(chosen, agent)
 
     async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
-        who = self._workspace.agent(agent) if isinstance(agent, str) else agent
+        who = agent if isinstance(agent, Agent | None) else self._workspace.agent(agent)
         hooked = self._workspace.hooks.wanted(DEFINITION)
         # Most tools say the same to everyone. Of hundreds of them no task is made, nor a schema anew (`core.schema`).
         bound: list[Bound | None] = [None if hooked else one.static for one in chosen]
@@ -310,7 +339,7 @@ class Registry:
         return list(latest.values())
 
     def context(self, agent: str | None = None) -> InitContext:
-        """What a tool's `init` is given for an agent; the default one if left out.
+        """The context of a tool's `init` for an agent; the default one if left out.
 
         Raises:
             ToolError: there is none of that name.
@@ -318,7 +347,7 @@ class Registry:
         return InitContext(self._workspace.agent(agent), self._workspace)
 
     def _switched_on(self, one: Tool) -> bool:
-        """Whether flags and configuration have a built-in tool on."""
+        """Return whether flags and configuration have a built-in tool on."""
         flags = self._workspace.flags
         if one.id == "question":
             return flags.question
@@ -354,15 +383,16 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _place(one: Tool) -> int:
-    """Where a built-in tool stands."""
-    return ORDER.index(one.id) if one.id in ORDER else len(ORDER)
+def _place(entry: tuple[str, Any]) -> int:
+    """Where a built-in tool stands, of a pair of its id and what makes it."""
+    return ORDER.index(entry[0]) if entry[0] in ORDER else len(ORDER)
 
 
 def split_model(model: str | dict[str, str] | None) -> tuple[str, str]:
     """Provider and model id of a model's name; empty strings for None."""
     if model is None:
         return "", ""
+    check_kind(model, (str, dict), "model", "a name, such as 'openai:gpt-5', or {'providerID': ..., 'modelID': ...}")
     if isinstance(model, dict):
         return model.get("providerID", ""), model.get("modelID", "")
     found = re.match(r"([^:/]*)[:/](.*)", model, re.DOTALL)

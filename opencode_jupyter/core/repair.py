@@ -15,7 +15,7 @@ INVALID = "invalid"
 
 
 class Names(Protocol):
-    """What is needed of a `Registry`."""
+    """The part of `Registry` that is used here."""
 
     def get(self, id: str) -> Any:
         """The tool of this id, or None."""
@@ -75,8 +75,14 @@ def invalid_call(name: str, error: str) -> tuple[str, dict[str, Any]]:
     return INVALID, {"tool": name, "error": error}
 
 
+def requested_tool(tool: str, arguments: Any) -> str:
+    """The tool that a call asked for; of a call of `invalid`, the one that its arguments name."""
+    name = arguments.get("tool") if tool == INVALID and isinstance(arguments, dict) else None
+    return name if isinstance(name, str) and name.strip() else tool
+
+
 def _no_json(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON value")
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What a tool gives back: title, output, metadata, attachments, and rows where the result is a table."""
+"""A tool's result: title, output, metadata, attachments, and rows where the result is a table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     import pandas
 
 Rows = list[dict[str, Any]]
+
+TABLES = "tables"
+"""Metadata key of the tables that a card draws; ``CardTable`` of ``labextension/src/card/token.ts`` describes them."""
+RESULT_KEYS = frozenset({"title", "output", "metadata", "attachments"})
+"""The keys of a result that is given as a dict."""
+PRINTED = "printed"
+"""Metadata key of the output that a person reads, where tables and pictures show all the rest of it."""
 
 
 @dataclass(slots=True)
@@ -109,7 +116,7 @@ class ToolResult:
     value: Any = field(default=None, repr=False, compare=False)
 
     def without_value(self) -> ToolResult:
-        """The same without its value, which may be large: what a session keeps."""
+        """A copy without the value, which may be large: the form that a session keeps."""
         if self.value is None:
             return self
         return ToolResult(self.title, self.output, self.metadata, self.attachments, self.__dict__["_records"])
@@ -121,7 +128,7 @@ class ToolResult:
 
     @property
     def truncated(self) -> bool:
-        """Whether `output` is less than the whole."""
+        """True if `output` is less than the whole."""
         return bool(self.metadata.get("truncated"))
 
     @property

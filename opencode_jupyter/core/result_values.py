@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from .errors import InvalidResultError
-from .result import Attachment, ToolResult
+from .result import PRINTED, TABLES, Attachment, ToolResult
 from .value_pictures import (
     figure_of,
     render_artist,
@@ -39,10 +39,6 @@ from .value_tables import (
 )
 from .value_text import CELL_CHARS, class_names, count_of, cut, scalar_text, short_repr
 
-TABLES = "tables"
-"""Metadata key of the tables that a card draws; ``CardTable`` of ``labextension/src/card/token.ts`` describes them."""
-PRINTED = "printed"
-"""Metadata key of the output that a person reads, where tables and pictures show all the rest of it."""
 FIELD_CHARS = 500
 """Most characters of the value of a field."""
 FIELDS = 50
@@ -269,7 +265,7 @@ def render_displayed(value: Any) -> Rendering | None:
 
 
 def is_library_value(value: Any) -> bool:
-    """Whether it is a frame, an array, a figure or an image."""
+    """Return whether it is a frame, an array, a figure or an image."""
     names = class_names(value)
     return any((library, name) in names for library, name, _ in _RENDERERS)
 

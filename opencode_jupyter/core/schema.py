@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +21,25 @@ class Arguments(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True, extra="ignore"
     )
+
+
+class ForPerson(NamedTuple):
+    """A parameter's description for people, in its annotation: ``Annotated[str, ForPerson("...")]``.
+
+    The model's schema has the field's own description, which is OpenCode's.
+    """
+
+    description: str
+
+
+def schema_for_person(model: type[BaseModel]) -> dict[str, Any]:
+    """`json_schema` with the parameters described for people, as help, forms and completion show them."""
+    schema = json_schema(model)
+    for name, info in model.model_fields.items():
+        for marker in info.metadata:
+            if isinstance(marker, ForPerson):
+                schema["properties"][info.alias or name]["description"] = marker.description
+    return schema
 
 
 _made: WeakKeyDictionary[type[BaseModel], dict[str, Any]] = WeakKeyDictionary()

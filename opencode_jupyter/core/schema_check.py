@@ -10,12 +10,14 @@ from functools import cache, lru_cache
 from typing import Any
 
 from .errors import InvalidDefinitionError
-from .issues import issue, received, wrong_type
+from .issues import as_json, issue, received, wrong_type
 
 MOST = 10
 """Issues that are listed."""
 LONGEST = 300
 """Characters of a message of the checking library: it quotes the whole value."""
+REFERENCES = 20
+"""References that lead to a reference, one after the other, at the most."""
 KINDS = {
     "minimum": ("greater_than_equal", "ge"),
     "exclusiveMinimum": ("greater_than", "gt"),
@@ -34,7 +36,7 @@ class SchemaMismatchError(ValueError):
     """Arguments do not fit a JSON schema; the message is the issues as JSON."""
 
     def __init__(self, issues: list[dict[str, Any]]) -> None:
-        super().__init__(json.dumps(issues, indent=2, ensure_ascii=False, default=str))
+        super().__init__(as_json(issues))
         self._issues = issues
 
     def errors(self) -> list[dict[str, Any]]:
@@ -77,7 +79,9 @@ def validator_of(schema: dict[str, Any], tool: str) -> Any:
     try:
         return _validator(json.dumps(schema))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidDefinitionError(f"The parameters of the tool {tool} are no valid JSON schema: {error}") from None
+        raise InvalidDefinitionError(
+            f"The parameters of the tool {tool} are not a valid JSON schema: {error}"
+        ) from None
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +161,8 @@ def _issues(error: Any) -> Iterator[dict[str, Any]]:
     elif keyword in ("enum", "const"):
         yield issue({"type": "enum"}, path, error.schema)
     elif keyword in KINDS:
-        kind, name = KINDS[keyword]
+        exclusive = f"exclusive{keyword.capitalize()}"  # in draft 4 a switch beside the bound
+        kind, name = KINDS[exclusive if error.schema.get(exclusive) is True else keyword]
         yield issue({"type": kind, "ctx": {name: value}}, path, error.schema)
     elif keyword == "additionalProperties" and value is False:
         patterns = error.schema.get("patternProperties") or {}
@@ -193,13 +198,35 @@ def _wrong_types(types: list[Any], error: Any) -> dict[str, Any]:
 
 
 def _with_defaults(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, and the defaults of properties that are missing; nested objects too."""
-    filled = dict(arguments)
+    """The arguments, and the defaults of properties that are missing; in nested objects and lists too."""
+    filled: dict[str, Any] = _filled(schema, schema, arguments)
+    return filled
+
+
+def _filled(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
+    schema = _target(root, schema)
+    if isinstance(value, list | tuple):
+        return [_filled(root, schema.get("items"), item) for item in value] if schema.get("items") else value
+    if not isinstance(value, dict):
+        return value
+    filled = dict(value)
     for name, part in (schema.get("properties") or {}).items():
-        if not isinstance(part, dict):
-            continue
-        if isinstance(filled.get(name), dict):
-            filled[name] = _with_defaults(part, filled[name])
-        elif name not in filled and "default" in part:
+        if name in filled:
+            filled[name] = _filled(root, part, filled[name])
+        elif isinstance(part, dict) and "default" in part:
             filled[name] = copy.deepcopy(part["default"])
     return filled
+
+
+def _target(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+    """A part of a schema, or what it refers to within the same schema; an empty one if it is none of both."""
+    for _ in range(REFERENCES):
+        if not isinstance(schema, Mapping):
+            return {}
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return schema
+        schema = root
+        for step in reference[2:].split("/"):
+            schema = schema.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(schema, Mapping) else None
+    return {}

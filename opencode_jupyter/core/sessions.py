@@ -12,7 +12,7 @@ from . import ids
 from ._store_sessions import DIRECT
 from .doom_loop import Key
 from .errors import InvalidArgumentsError, UnknownSessionError
-from .messages import Message, part_from_wire
+from .option_checks import check_kind, check_option_names, check_rules
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
 from .state import now_ms
@@ -20,6 +20,7 @@ from .state import now_ms
 if TYPE_CHECKING:
     from ..agent.model import Model
     from ..agent.run import Run
+    from .messages import Message
     from .workspace import Workspace
 
 RECENT_CALLS = 12
@@ -39,6 +40,7 @@ class Session:
         model: ``{"providerID", "modelID"}`` of the last prompt; None before the first.
         messages: its messages, oldest first; filled by prompts, and by `Sessions.open` from the store.
         extra: what else OpenCode keeps with a session (``slug``, ``summary``, ``revert``, ``cost``, ``tokens``, ...).
+        rule_extras: what else a stored or imported session keeps with a rule of `permission`.
         run: what is at work in it now; None while nothing is.
         asked: the model object that the last prompt went to; None if there was none since it was opened.
     """
@@ -59,6 +61,7 @@ class Session:
     extra: dict[str, Any] = field(default_factory=dict)
     project_id: str = "global"
     version: str = "opencode_jupyter"
+    rule_extras: dict[Rule, dict[str, Any]] = field(default_factory=dict, repr=False)
     run: Run | None = None
     asked: Model | None = field(default=None, repr=False)
     workspace: Workspace | None = field(default=None, repr=False)
@@ -89,10 +92,12 @@ class Session:
             ToolError: there is no such message, or the session is at work.
         """
         from ..agent.revert import revert
+        from .messages import Message
 
+        check_option_names(revert, options, "revert")
         if isinstance(to, bool) or not isinstance(to, str | int | Message):
             raise InvalidArgumentsError(
-                "revert wants the first message to take back: itself, its id or its place (0 is the first, -1 "
+                "revert needs the first message to revert: itself, its id or its index (0 is the first, -1 "
                 f"the last), not {to!r}"
             )
         return await revert(self._home, self, to, **options)
@@ -131,7 +136,8 @@ class Session:
             wire["model"] = {"id": self.model["modelID"], **{k: v for k, v in self.model.items() if k != "modelID"}}
         if self.parent_id:
             wire["parentID"] = self.parent_id
-        rules = [rule.to_wire() for rule in self.permission if not of_mode(rule)]  # a mode is kept by its name
+        kept = [rule for rule in self.permission if not of_mode(rule)]  # a mode is kept by its name
+        rules = [{**self.rule_extras.get(rule, {}), **rule.to_wire()} for rule in kept]
         if rules:
             wire["permission"] = rules
         return {**{key: value for key, value in self.extra.items() if key != "time"}, **wire}
@@ -164,6 +170,9 @@ class Session:
                 project_id=wire.get("projectID") or "global",
                 version=wire.get("version") or "",
             )
+            for rule, given in zip(rules, wire.get("permission") or (), strict=True):
+                if other := {key: value for key, value in given.items() if key not in rule.to_wire()}:
+                    session.rule_extras[rule] = other
             written = session.to_wire()
             session.extra = {key: value for key, value in wire.items() if key not in written}
             if other := {key: value for key, value in times.items() if key not in written["time"]}:
@@ -192,10 +201,17 @@ class Sessions:
         return self._default
 
     def create(self, title: str = "", *, parent_id: str | None = None, permission: list[Rule] | None = None) -> Session:
-        """A new session."""
+        """A new session.
+
+        Raises:
+            InvalidArgumentsError: an option is of the wrong kind.
+        """
+        check_kind(title, str, "title", "a text")
+        check_kind(parent_id, (str, type(None)), "parent_id", "a session's id")
+        check_rules(permission or (), "permission")
         made = Session(
             ids.create("session", descending=True),
-            title or "New session",
+            self._workspace.masked(title) or "New session",
             str(self._workspace.directory),
             parent_id,
             list(permission or ()),
@@ -208,6 +224,7 @@ class Sessions:
 
     def add(self, session: Session) -> None:
         """Take in a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
+        check_kind(session, Session, "session", "a Session")
         session.workspace = self._workspace
         self._sessions[session.id] = session
         self._workspace.publish("session.created", lambda: {"info": session.to_wire()})
@@ -215,6 +232,7 @@ class Sessions:
 
     def save(self, session: Session, *, touch: bool = True) -> None:
         """Store a session's info and tell of it; `touch` sets the time of its last change."""
+        check_kind(session, Session, "session", "a Session")
         if touch:
             session.updated = now_ms()
             self._workspace.publish("session.updated", lambda: {"info": session.to_wire()})
@@ -256,6 +274,8 @@ class Sessions:
             raise UnknownSessionError(f"There is no session {session!r}. %sessions lists the stored ones.")
         found = Session.from_wire(info)
         found.workspace = self._workspace
+        from .messages import Message, part_from_wire
+
         by_id = {one["id"]: Message(one) for one in await store.messages(session)}
         for part in await store.parts(session):
             message = by_id.get(part["messageID"])
@@ -307,6 +327,7 @@ class Sessions:
         """
         from ..agent.run import Run  # here, so that core's modules do not depend on the model loop
 
+        check_option_names(Run.__init__, options, "prompt")
         return Run(
             self._workspace,
             text,

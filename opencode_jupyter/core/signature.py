@@ -26,7 +26,6 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from .context import ToolContext
-from .docstring import parameter_texts
 from .schema import json_schema
 
 CONTEXT = "ctx"
@@ -40,7 +39,7 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a function takes.
+    """The parameters of a function.
 
     Attributes:
         model: the parameter model, without the context.
@@ -72,9 +71,12 @@ def parameters_of(fn: Callable[..., Any]) -> Parameters:
         TypeError: the function has ``*args`` or ``**kwargs``, or a parameter has a type that can't come as JSON or
             can't be found; the message names the parameter.
     """
+    from .docstring import parameter_texts
+
     signature = signature_of(fn)
     hints = _Hints(fn)
-    texts = parameter_texts(inspect.getdoc(inspect.unwrap(_inner(fn))) or "")
+    doc = inspect.getdoc(inspect.unwrap(_inner(fn)))
+    texts = parameter_texts(doc) if doc else {}
     fields: dict[str, Any] = {}
     attributes: dict[str, str] = {}
     context: list[str] = []
@@ -87,7 +89,7 @@ def parameters_of(fn: Callable[..., Any]) -> Parameters:
             )
         if number == 0 and name == "self" and parameter.annotation is parameter.empty:
             raise TypeError(
-                f"{_name(fn)}: a method is no tool by itself; make one of an object's method: tool(thing.{fn.__name__})"
+                f"{_name(fn)}: a method is not a tool by itself; register an object's method: tool(thing.{fn.__name__})"
             )
         if parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(name)
@@ -135,7 +137,7 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
             return inspect.signature(fn, annotation_format=annotationlib.Format.FORWARDREF)
         return inspect.signature(fn)
     except ValueError as error:
-        raise TypeError(f"{_name(fn)} does not say what it takes; wrap it in a function that does") from error
+        raise TypeError(f"{_name(fn)} has no signature; wrap it in a function that has one") from error
 
 
 class _Hints:

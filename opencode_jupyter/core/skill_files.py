@@ -34,7 +34,7 @@ class Stamp(NamedTuple):
     size: int
 
     def is_fresh(self, seconds: float) -> bool:
-        """Whether it changed less than `seconds` ago (or in the future, by another machine's clock)."""
+        """Return whether it changed less than `seconds` ago (or in the future, by another machine's clock)."""
         return self.modified > time.time_ns() - seconds * 1e9
 
 
@@ -147,7 +147,7 @@ def _beginning(path: Path, limit: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe of that name must not hold us up
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         return file.read(limit)
 
 

@@ -34,7 +34,7 @@ file systems' clocks. What changed this shortly before a scan is looked at again
 
 @dataclass(slots=True)
 class _Scan:
-    """What one look at the folders found."""
+    """The skills found in one scan of the folders."""
 
     places: list[Path]
     skills: dict[str, Skill] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Skills:
 
 
 def available(skills: Sequence[Skill], rules: Sequence[Rule]) -> list[Skill]:
-    """Those that no rule denies."""
+    """The skills that no rule denies."""
     return [skill for skill in skills if evaluate("skill", skill.name, rules).action != "deny"]
 
 

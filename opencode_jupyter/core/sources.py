@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from .call import Call
@@ -21,8 +20,7 @@ class Rank(IntEnum):
     MCP = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(NamedTuple):
     """A tool that is known of but can't be called now, or a place that should have given some."""
 
     id: str
@@ -46,20 +44,20 @@ class ToolSource(Protocol):
     rank: Rank
 
     def tools(self) -> Sequence[Tool]:
-        """What is known and callable now."""
+        """The tools that are loaded and callable now."""
 
     def unavailable(self) -> Sequence[Unavailable]:
         """What is known of and can't be called; what is `quiet` too."""
 
     @property
     def quiet(self) -> bool:
-        """Whether it has nothing, waits for nothing, and could learn of something by a look at the disk alone.
+        """True if it has nothing, waits for nothing, and could learn of something by a look at the disk alone.
 
         While all sources are quiet, calls by code do not ask them each time (`Registry.settled`).
         """
 
     def settled(self, wanted: str | None) -> bool:
-        """Whether `prepare` has nothing to do for a tool of that id (None: for all)."""
+        """Return whether `prepare` has nothing to do for a tool of that id (None: for all)."""
 
     async def prepare(self, wanted: str | None, call: Call | None) -> None:
         """Bring the source up to date, as far as a tool of the id `wanted` may come from it.

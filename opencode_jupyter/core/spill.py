@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from .secrets import SHORTEST
 from .truncation import Truncation, content_hash, hint, keep
 
 if TYPE_CHECKING:
@@ -35,13 +35,12 @@ def current_path(path: str) -> str:
 
 
 def being_written(file: tuple[int, int]) -> bool:
-    """Whether a spill file, told by its device and inode, still grows. Any thread may ask."""
+    """Return whether a spill file, told by its device and inode, still grows. Any thread may ask."""
     return file in _written
 
 
-@dataclass(frozen=True, slots=True)
-class Spilled:
-    """What became of a stream.
+class Spilled(NamedTuple):
+    """The outcome of spilling a stream.
 
     Attributes:
         text: all of it, or its beginning, a marker (what is missing, where the whole is) and its end.
@@ -63,22 +62,23 @@ class Spilled:
 
 
 class Spill:
-    """Takes chunks of bytes with `feed`; `finish` once gives the outcome.
+    """Takes chunks of bytes with `feed`, masks the secrets in them; `finish` once gives the outcome.
 
     Args:
         truncation: the limits, and where the file goes.
 
     Attributes:
-        bytes: how many came so far.
+        bytes: how many came so far, secrets masked.
         newlines: LFs among the first `COUNTED` of them.
         problem: why the file is not complete (a full disk, say); None if all is well.
     """
 
-    __slots__ = ("_file", "_hash", "_head", "_path", "_tail", "_truncation", "bytes", "newlines", "problem")
+    __slots__ = ("_file", "_hash", "_head", "_held", "_path", "_tail", "_truncation", "bytes", "newlines", "problem")
 
     def __init__(self, truncation: Truncation) -> None:
         self._truncation = truncation
         self._head = bytearray()
+        self._held = b""
         self._tail: bytes | bytearray = b""
         self._file: int | None = None
         self._path: str | None = None
@@ -89,7 +89,7 @@ class Spill:
 
     @property
     def spilling(self) -> bool:
-        """Whether the limits are passed."""
+        """True if the limits are passed."""
         return self._path is not None or self.problem is not None
 
     @property
@@ -98,7 +98,15 @@ class Spill:
         return self._path
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Take the next bytes. An end that may begin a secret is held back until the rest of it has come."""
+        masker = self._truncation.masker()
+        if masker is not None:
+            data, self._held = masker.chunk(self._held + data)
+        elif self._held:
+            data, self._held = self._held + data, b""
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         self.bytes += len(data)
         if self.bytes <= COUNTED:
             self.newlines += data.count(b"\n")
@@ -117,6 +125,8 @@ class Spill:
     def live(self, length: int) -> str:
         """What came last, for a display while it runs: at most about `length` characters, with a mark if more came."""
         source = self._tail if self.spilling else self._head
+        if 0 < len(self._held) < SHORTEST:  # too little to give a secret away, and it may be the end of a prompt
+            source = source + self._held
         if self.bytes <= length:
             return source.decode("utf-8", "replace")
         wanted = 4 * length
@@ -157,6 +167,10 @@ class Spill:
 
     def close(self) -> None:
         """Close the file, if one is open. `finish` does; call it alone when the outcome is not wanted."""
+        if self._held:
+            masker, held = self._truncation.masker(), self._held
+            self._held = b""
+            self._take(held if masker is None else masker.last(held))
         if self._file is not None:
             with contextlib.suppress(OSError):
                 _written.discard(_identity(self._file))

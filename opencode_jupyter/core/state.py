@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from .permission import Decision
-from .question_request import Answered
-from .result import Attachment, ToolResult
+if TYPE_CHECKING:
+    from .permission import Decision
+    from .question_request import Answered
+    from .result import Attachment, ToolResult
 
 Status = Literal["pending", "running", "completed", "error"]
 
@@ -88,9 +89,16 @@ class Completed:
         return wire
 
 
+FOR_PERSON = "errorForPerson"
+"""The key in the metadata of a failed call under which the error's text for a person is, where it is another one."""
+
+
 @dataclass(slots=True)
 class Failed:
-    """Ended by an error; `metadata` keeps the last live metadata (a stopped command's output)."""
+    """Ended by an error; `metadata` keeps the last live metadata (a stopped command's output).
+
+    `error` is the text for a model, `for_person` the one for a person.
+    """
 
     status: ClassVar[Literal["error"]] = "error"
     input: Final[dict[str, Any]]
@@ -98,6 +106,11 @@ class Failed:
     end: Final[int]
     error: Final[str]
     metadata: Final[dict[str, Any] | None] = None
+
+    @property
+    def for_person(self) -> str:
+        """The error's text for a person in a notebook."""
+        return str((self.metadata or {}).get(FOR_PERSON) or self.error)
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``ToolStateError``."""
@@ -127,7 +140,7 @@ class ToolPart:
     state: State
     agent: str = "build"
     by: Literal["user", "model"] = "user"
-    """Who wrote the call: a person in a cell, or a model."""
+    """The caller: a person in a cell, or a model."""
     waited: float = 0.0
     """Seconds spent waiting for a person's answer so far."""
     decisions: list[Decision] = field(default_factory=list)

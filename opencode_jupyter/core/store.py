@@ -1,7 +1,8 @@
 """Sessions, messages, parts, task lists and permission decisions in one SQLite file.
 
 Writing is put off: `put_*` only notes the object, and a thread of the store's own writes a few
-milliseconds later what there is then, so the three states of a short call cost one row. Several
+milliseconds later what there is then, so the three states of a short call cost one row. A call waits
+for `committed` before it is reported as ended; calls that end together share one transaction. Several
 processes (kernels) may use one file. Whatever goes wrong with the file, a call never fails by it:
 the store goes on in memory, says so in `Store.problem`, and tries the file again now and then.
 """
@@ -26,8 +27,9 @@ from . import _store_rows as rows
 from . import _store_sessions as whole
 from ._store_calls import read_own_calls
 from ._store_process import this_process
-from ._store_schema import NewerStoreError, is_corrupt, move_aside, open_database
+from ._store_schema import NewerStoreError, inode, is_corrupt, move_aside, open_database
 from .ids import create
+from .loops import resolve_all
 from .permission import Decision
 from .state import ToolPart
 
@@ -47,7 +49,7 @@ _inherited: list[sqlite3.Connection | None] = []
 
 
 class Store:
-    """What was called, asked and decided, kept over restarts.
+    """Storage of calls, requests and decisions across restarts (SQLite).
 
     Any thread may call any method. Objects given to `put_*` are written as they are when the
     writer comes to them, so a caller that changes one puts it again.
@@ -65,6 +67,7 @@ class Store:
         self._parts: dict[str, ToolPart | dict[str, Any]] = {}
         self._others: dict[str, tuple[str, Any]] = {}
         self._commands: deque[tuple[Callable[[sqlite3.Connection], Any], Future[Any]]] = deque()
+        self._waiters: list[asyncio.Future[None]] = []
         self._awake = False
         self._wake = threading.Event()
         self._hurry = threading.Event()
@@ -99,6 +102,10 @@ class Store:
         """Keep a permission decision, under its request's id; one without gets an id of its own."""
         known = decision.get("id") if isinstance(decision, dict) else decision.request_id
         self._put(known or create("permission"), "decision", decision)
+
+    def put_notebook(self, path: str) -> None:
+        """Note the notebook that this process is the kernel of."""
+        self._put("notebook", "notebook", path)
 
     async def replace_todos(self, session_id: str, todos: list[Any]) -> None:
         """Make `todos` the session's task list."""
@@ -164,21 +171,23 @@ class Store:
         own: bool = False,
         folder: str | None = None,
         label: Callable[[dict[str, Any]], str] | None = None,
+        notebook: str | None = None,
     ) -> list[dict[str, Any]]:
         """The newest tool calls, newest first.
 
         Args:
             limit: most calls.
-            own: only those of this process.
+            own: only those of this process and, with `notebook`, of every kernel of that notebook.
             folder: only those of sessions in this folder or below it.
             label: makes a call's title from its part in wire form; runs on the store's thread.
+            notebook: a notebook's path, as given to `put_notebook`.
 
         Returns:
-            Rows with time (Unix ms), tool, title, state, outcome, seconds (None until it has ended),
-            waited (seconds), agent, by, session, id.
+            Rows with time (Unix ms), tool, title, state, outcome, failure (`endings.failure_of`),
+            seconds (None until it has ended), waited (seconds), agent, by, session, id.
         """
         writer = this_process() if own else None
-        return await self._ask(lambda c: rows.read_calls(c, limit, writer, folder, label))
+        return await self._ask(lambda c: rows.read_calls(c, limit, writer, folder, label, notebook))
 
     async def own_calls(self, since: int = 0, limit: int = 5_000) -> dict[str, Any]:
         """The calls of this process from a place on (`_store_calls.read_own_calls`)."""
@@ -228,6 +237,19 @@ class Store:
             return nothing
 
     # Ends.
+
+    async def committed(self) -> None:
+        """Wait until everything put before is committed; who waits at the same time shares the transaction."""
+        future = asyncio.get_running_loop().create_future()
+        with self._lock:
+            if self._closed:
+                return
+            self._waiters.append(future)
+        if not self._hurry.is_set():
+            self._hurry.set()
+        if not self._awake:
+            self._wake.set()
+        await future
 
     async def flush(self) -> None:
         """Wait until everything put before is in the file."""
@@ -281,10 +303,11 @@ class Store:
             self._serve()
         except BaseException as error:
             # Nobody may wait for a thread that is gone.
-            log.exception("the store's writer ended; nothing is kept from now on")
+            log.exception("the store's writer ended; nothing is stored from now on")
             with self._lock:
                 self._closed = True
                 self.problem = f"nothing is kept any more: {error}"
+                resolve_all(self._waiters)
             for _, future in self._commands:
                 future.set_exception(RuntimeError(self.problem))
 
@@ -293,7 +316,7 @@ class Store:
         while True:
             # The order matters: a put between the two lines is seen by the second, one after it sets the event.
             self._awake = False
-            if not (self._parts or self._others or self._commands or self._closed):
+            if not (self._parts or self._others or self._commands or self._waiters or self._closed):
                 self._wake.wait()
             self._awake = True
             self._wake.clear()
@@ -301,7 +324,10 @@ class Store:
             self._hurry.clear()
             closing = self._closed
             commands = [self._commands.popleft() for _ in range(len(self._commands))]
+            with self._lock:
+                waiters, self._waiters = self._waiters, []
             self._guarded(self._drain)
+            resolve_all(waiters)
             for command, future in commands:
                 self._answer(command, future)
             if closing and not self._commands:
@@ -338,7 +364,7 @@ class Store:
         batch: dict[str, list[rows.Statement]] = {}
         for key, (kind, value) in _take(self._others):
             try:
-                batch[key] = [_other_row(key, kind, value)]
+                batch[key] = [rows.other_row(key, kind, value, writer)]
             except Exception as error:
                 self._row_failed(error)
         for key, part in _take(self._parts):
@@ -381,7 +407,7 @@ class Store:
     def _row_failed(self, error: BaseException) -> None:
         if not self._row_error_logged:
             self._row_error_logged = True
-            log.warning("a row could not be stored (said once): %s: %s", type(error).__name__, error)
+            log.warning("a row could not be stored (logged once): %s: %s", type(error).__name__, error)
 
     # The file and its troubles.
 
@@ -393,14 +419,14 @@ class Store:
             return open_database(None)
 
     def _open_file(self, busy_ms: int = 3000) -> sqlite3.Connection:
-        before = _inode(self.path)
+        before = inode(self.path)
         try:
             return open_database(self.path, busy_ms)
         except sqlite3.DatabaseError as error:
             if self.path is None or not is_corrupt(error):
                 raise
             # Another process may have met the same damage and already begun a new file.
-            if _inode(self.path) == before:
+            if inode(self.path) == before:
                 self.moved_aside = move_aside(self.path) or self.moved_aside
             return open_database(self.path, busy_ms)
 
@@ -457,23 +483,6 @@ def _take(items: dict[str, T]) -> list[tuple[str, T]]:
         taken.append(items.popitem())
     taken.reverse()
     return taken
-
-
-def _other_row(key: str, kind: str, value: Any) -> rows.Statement:
-    if kind == "session":
-        return rows.session_row(value)
-    if kind == "message":
-        return rows.message_row(value)
-    if kind == "todos":
-        return rows.todos_row(*value)
-    return rows.decision_row(key, value)
-
-
-def _inode(path: Path | None) -> int | None:
-    try:
-        return None if path is None else path.stat().st_ino
-    except OSError:
-        return None
 
 
 @atexit.register

@@ -13,15 +13,17 @@ import inspect
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from .context import ToolContext
 from .errors import InvalidResultError
-from .result import ToolResult, attachments_of
-from .spill import Spill, Spilled
+from .result import PRINTED, RESULT_KEYS, ToolResult, attachments_of
 from .truncation import encode
+
+if TYPE_CHECKING:
+    from .spill import Spilled
 
 SHOWN = 30_000
 """Characters of the end that are shown while the tool runs."""
@@ -31,8 +33,6 @@ BREATH = 0.02
 """Seconds an async generator may keep its event loop to itself: one that never waits could not be stopped."""
 ENDING = 3.0
 """Seconds an async generator has to clean up when its call is stopped."""
-RESULT_KEYS = frozenset({"title", "output", "metadata", "attachments"})
-"""The keys of a result that is given as a dict."""
 
 
 def joined(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,6 +115,8 @@ class Stream:
 
     def __init__(self, ctx: ToolContext) -> None:
         self._ctx = ctx
+        from .spill import Spill  # here: few tools stream
+
         self._spill = Spill(ctx.workspace.truncation)
         self._lock = threading.Lock()
         self._loop = ctx._loop
@@ -174,7 +176,7 @@ class Stream:
 
     def _with_value(self, given: ToolResult) -> ToolResult:
         """The text that came, and below it the value that the tool gave."""
-        from .result_values import PRINTED, result_of  # here: few streams end so
+        from .result_values import result_of  # here: few streams end so
 
         shown = result_of("streaming", given.value)
         with self._lock:

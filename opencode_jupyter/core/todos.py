@@ -23,7 +23,9 @@ class Todos:
 
     async def update(self, session_id: str, todos: list[dict[str, Any]]) -> None:
         """Make `todos` the session's whole list, and publish ``todo.updated``."""
-        store, kept = self._workspace.store, [dict(todo) for todo in todos]  # the caller's may change later
+        store = self._workspace.store
+        todos = self._workspace.masked([dict(todo) for todo in todos])
+        kept = [dict(todo) for todo in todos]  # the caller's may change later
         if store is None:
             self._kept[session_id] = kept
         else:

@@ -11,7 +11,6 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import anyio.to_thread
@@ -20,16 +19,14 @@ from pydantic import BaseModel, ValidationError
 from .context import InitContext, ToolContext
 from .defining import listeners
 from .errors import InvalidArgumentsError, InvalidDefinitionError, InvalidResultError, ToolError
-from .function import Schema, described, execute_of
-from .issues import issues
-from .result import ToolResult, attachments_of
-from .schema import json_schema
-from .schema_check import SchemaMismatchError, checker, validator_of
-from .signature import context_of
-from .streaming import RESULT_KEYS, joined
+from .issues import as_json, list_issues, sentences
+from .option_checks import check_option_names
+from .result import RESULT_KEYS, ToolResult, attachments_of
+from .schema import json_schema, schema_for_person
 from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
+    from .function import Schema
     from .workspace import Workspace
 
 Execute = Callable[[Any, ToolContext], Any]
@@ -38,12 +35,13 @@ FormatValidationError = Callable[[Any], str]
 
 
 Completions = Callable[["Workspace", str], Iterable[str]]
+RUNS_IN = ("engine", "kernel")
 ToolGroup = Literal["", "files", "search", "run", "web", "agent", "notebook", "internal"]
 
 
 @dataclass(slots=True)
 class Definition:
-    """What a tool is, for one agent."""
+    """A tool's description, parameters and function, for one agent."""
 
     description: str
     parameters: Schema
@@ -54,9 +52,17 @@ class Definition:
     check: Callable[[dict[str, Any]], Any] | None = None
     """Checks the arguments in the place of `parameters` and gives what `execute` gets; raises pydantic's
     ``ValidationError``, or ``ValueError`` with a message for the model. `checked_elsewhere` leaves it to others."""
+    asks: bool = False
+    """True if `execute` itself requests permission under the tool's own id before it acts, whatever its arguments.
+
+    For every other tool the pipeline does so, where the rules ask.
+    """
 
     def __post_init__(self) -> None:
-        self.execute = joined(self.execute)
+        if inspect.isasyncgenfunction(self.execute) or inspect.isgeneratorfunction(self.execute):
+            from .streaming import joined  # here: few tools stream
+
+            self.execute = joined(self.execute)
 
 
 Init = Definition | Callable[[InitContext], Definition | Awaitable[Definition]]
@@ -81,6 +87,12 @@ class Bound:
         given = self.definition.parameters
         return given if isinstance(given, dict) else json_schema(given)
 
+    @property
+    def parameters_for_person(self) -> dict[str, Any]:
+        """The same schema with the descriptions that a person reads."""
+        model = self.definition.parameters
+        return model if isinstance(model, dict) else schema_for_person(model)
+
     def validate(self, arguments: dict[str, Any]) -> Any:
         """The arguments as the tool's model, defaults and coercions applied.
 
@@ -91,6 +103,8 @@ class Bound:
         if check is None:
             if isinstance(model, dict):
                 if self._check_schema is None:
+                    from .schema_check import checker  # here, as below: built-in tools have models
+
                     self._check_schema = checker(model, self.id, fill_defaults=True)
                 check = self._check_schema
             else:
@@ -98,19 +112,27 @@ class Bound:
         try:
             return check(arguments)
         except ValueError as error:  # pydantic's is one
+            from .schema_check import SchemaMismatchError
+
             formatter = self.definition.format_validation_error
+            for_person = f"{self.id}: {error}"
+            said = str(error)
+            if isinstance(error, ValidationError):
+                found = list_issues(error, self.parameters)
+                said, for_person = as_json(found), sentences(self.id, found)
+            elif isinstance(error, SchemaMismatchError):
+                for_person = sentences(self.id, error.errors())
             if formatter is not None and isinstance(error, ValidationError | SchemaMismatchError):
                 message = formatter(error)
             else:
-                said = issues(error, self.parameters) if isinstance(error, ValidationError) else error
                 message = (
                     f"The {self.id} tool was called with invalid arguments: {said}.\n"
                     "Please rewrite the input so it satisfies the expected schema."
                 )
-            raise InvalidArgumentsError(message, tool=self.id, cause=error) from error
+            raise InvalidArgumentsError(message, tool=self.id, cause=error, for_person=for_person) from error
 
     def check_definition(self) -> Bound:
-        """Itself, if it is defined well enough to be called.
+        """Check the definition; returns itself.
 
         Raises:
             InvalidDefinitionError: a field is of the wrong kind, or `parameters` is no valid JSON schema.
@@ -124,8 +146,12 @@ class Bound:
             raise InvalidDefinitionError(
                 f"execute of the tool {self.id} must be a function (arguments, ctx), not {definition.execute!r}"
             )
+        if not isinstance(definition.asks, bool):
+            raise InvalidDefinitionError(f"asks of the tool {self.id} must be True or False, not {definition.asks!r}")
         if isinstance(parameters, dict):
             if definition.check is None:
+                from .schema_check import validator_of
+
                 validator_of(parameters, self.id)
         elif not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
             raise InvalidDefinitionError(
@@ -191,16 +217,13 @@ class Tool:
         source: str = "",
         group: ToolGroup = "",
     ) -> None:
+        if runs_in not in RUNS_IN:
+            raise InvalidDefinitionError(f"runs_in of the tool {id} must be 'engine' or 'kernel', not {runs_in!r}")
         self.id = id
         self.runs_in = runs_in
         self.body = body
         self.builtin = builtin
         self.external = external
-        self.asks_itself: bool | None = mentions_ask(init.execute if isinstance(init, Definition) else init)
-        """Whether its own code asks for permission; where rules say ``ask``, the pipeline asks for the other tools.
-
-        None where the code is of another language: then it is asked for only by a rule that names it.
-        """
         self.completions = completions
         self.source = source
         self.group = group
@@ -226,6 +249,7 @@ class Tool:
             raise InvalidDefinitionError(f"The id of a tool must be a string that is not empty, not {id!r}")
         if not isinstance(init, dict | Definition) and not callable(init):
             raise InvalidDefinitionError(f"The tool {id} must be a definition, a dict or a function, not {init!r}")
+        check_option_names(cls.__init__, options, "Tool.define")
         options.setdefault("source", sys._getframe(1).f_globals.get("__name__", ""))
         made = cls(id, _definition(id, init) if isinstance(init, dict) else init, **options)
         if made.static is not None:
@@ -256,7 +280,7 @@ class Tool:
 
 REQUIRED = ("description", "parameters", "execute")
 """Fields that a definition in the form of a dict must have."""
-FIELDS = (*REQUIRED, "format_validation_error", "formatValidationError")
+FIELDS = (*REQUIRED, "format_validation_error", "formatValidationError", "asks")
 
 
 def checked_elsewhere(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -276,24 +300,8 @@ def _definition(id: str, fields: dict[str, Any]) -> Definition:
             hint = '. A tool without parameters has "parameters": {"type": "object", "properties": {}}'
         raise InvalidDefinitionError(f"The definition of the tool {id} lacks {' and '.join(missing)}{hint}")
     formatter = fields.get("format_validation_error") or fields.get("formatValidationError")
-    return Definition(fields["description"], fields["parameters"], fields["execute"], formatter)
-
-
-def mentions_ask(fn: Any) -> bool:
-    """Whether the code of a function, or of one inside it, calls ``ask`` or ``ask_sync`` of something."""
-    if not callable(fn):
-        return False
-    fn = inspect.unwrap(fn)
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    codes = [getattr(fn, "__code__", None)]
-    while codes:
-        code = codes.pop()
-        if isinstance(code, CodeType):
-            if {"ask", "ask_sync"} & {*code.co_names}:
-                return True
-            codes += code.co_consts
-    return False
+    asks = fields.get("asks", False)
+    return Definition(fields["description"], fields["parameters"], fields["execute"], formatter, asks=asks)
 
 
 @overload
@@ -310,6 +318,7 @@ def tool(
     format_validation_error: FormatValidationError | None = None,
     runs_in: Literal["engine", "kernel"] = "engine",
     body: str | None = None,
+    asks: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -322,6 +331,7 @@ def tool(
     format_validation_error: FormatValidationError | None = None,
     runs_in: Literal["engine", "kernel"] = "engine",
     body: str | None = None,
+    asks: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function, sync or async, or of what can be called like one (`core.function`).
 
@@ -337,6 +347,8 @@ def tool(
         format_validation_error: makes the message for arguments that do not fit.
         runs_in: ``kernel`` for a function that must run on the notebook's main thread.
         body: the parameter that a ``%%tool`` cell's body fills.
+        asks: the function requests permission under the tool's own id itself (``await ctx.ask(id, patterns)``), on
+            every path and before it acts. Without it, a rule that asks is applied before the function runs.
 
     Returns:
         A `Tool`; register it with `Workspace.registry.register`.
@@ -347,6 +359,8 @@ def tool(
     if id is not None and not isinstance(id, str):
         return tool()(id)
 
+    from .function import described, execute_of  # here: built-in tools and those of other programs are no functions
+
     def decorate(fn: Callable[..., Any]) -> Tool:
         if isinstance(fn, Tool):
             raise TypeError(f"{fn.id} is a tool already")
@@ -356,12 +370,10 @@ def tool(
             raise TypeError(f"this function has no name; give the tool one: tool('name')({fn!r})")
         model, execute = execute_of(given.fn, parameters or given.parameters)
         text = description if description is not None else given.description
-        definition = Definition(text, model, execute, format_validation_error)
+        definition = Definition(text, model, execute, format_validation_error, asks=asks)
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         if made.static is not None:
             made.static.check_definition()
-        gets_context = (parameters or given.parameters) is not None or bool(context_of(given.fn))
-        made.asks_itself = gets_context and mentions_ask(given.fn)
         made.__doc__ = text
         for listener in listeners:
             listener(made)

@@ -10,12 +10,12 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import ids
+from . import ids, secrets
+from .paths import data_folder, make_private_folder
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -37,8 +37,7 @@ _BY_TASK = (
 _BY_READ = "Use Grep to search the full content or Read with offset/limit to view specific sections."
 
 
-@dataclass(slots=True)
-class Truncated:
+class Truncated(NamedTuple):
     """A text within the limits.
 
     Attributes:
@@ -58,10 +57,17 @@ class Truncation:
     Args:
         data_dir: spill files go to its folder ``tool-output``, made with mode 0700 when first needed.
         config: ``{"max_lines": int, "max_bytes": int}``, each optional (the config's ``tool_output``).
+        masker: what masks secrets in all that is kept; the known ones of the process if left out.
     """
 
-    def __init__(self, data_dir: str | os.PathLike[str], config: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str],
+        config: Mapping[str, Any] | None = None,
+        masker: Callable[[], secrets.Masker | None] = secrets.known.masker,
+    ) -> None:
         limits = config or {}
+        self.masker = masker
         self.directory = Path(data_dir) / "tool-output"
         self.max_lines = _limit(limits.get("max_lines"), MAX_LINES)
         self.max_bytes = _limit(limits.get("max_bytes"), MAX_BYTES)
@@ -83,6 +89,9 @@ class Truncation:
         """`text` within the limits; see the module's `output`."""
         lines = self.max_lines if max_lines is None else max_lines
         size = self.max_bytes if max_bytes is None else max_bytes
+        masker = self.masker()
+        if masker is not None:
+            text = masker.text(text)
         if _surely_fits(text, lines, size):
             return Truncated(text)
         data = encode(text)
@@ -115,7 +124,7 @@ class Truncation:
         Raises:
             OSError: the folder or the file can't be made.
         """
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.directory)
         path = str(self.directory / ids.create("tool"))
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600), path
 
@@ -200,11 +209,7 @@ def output(
     Raises:
         OSError: the spill file can't be written.
     """
-    if directory is None:
-        import platformdirs
-
-        directory = platformdirs.user_data_dir("opencode-jupyter", appauthor=False)
-    return Truncation(directory).output(
+    return Truncation(data_folder() if directory is None else directory).output(
         text, max_lines=max_lines, max_bytes=max_bytes, direction=direction, agent=agent
     )
 

@@ -7,15 +7,18 @@ was trusted before (another branch of a repository, say) does not.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import json
 import logging
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import atomic
+from .errors import PermissionCorrectedError, PermissionRejectedError
+from .paths import make_private_folder
 
 if TYPE_CHECKING:
     from .call import Call
@@ -31,7 +34,7 @@ PERMISSION = "trust"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is to be trusted."""
+    """Something to trust: a tool file, a plugin, a server or a provider."""
 
     kind: str
     """``tool file``, ``plugin``, ``mcp server``."""
@@ -49,7 +52,7 @@ def digest(content: bytes | str) -> str:
 
 
 class Trust:
-    """What was trusted, kept in a file of the user's data folder; any thread may call it.
+    """The trusted subjects, stored in a file of the user's data folder. Thread-safe.
 
     Args:
         path: the file, ``trust.json``; made at the first grant.
@@ -62,12 +65,19 @@ class Trust:
         self._stamp: tuple[int, int] | None = None
         self._lent: dict[str, str] = {}
         """What holds only as long as this workspace is open: a policy's word, or one that can't be written down."""
+        self.asked: set[Subject] = set()
+        """Projects about which a person was asked; once is enough."""
 
     def known(self, subject: Subject) -> bool:
-        """Whether a person trusted exactly this."""
+        """Return whether a person trusted exactly this."""
         with self._lock:
             key = _key(subject)
             return subject.digest in self._read().get(key, ()) or subject.digest == self._lent.get(key)
+
+    def kept(self, subject: Subject) -> bool:
+        """Return whether it is trusted beyond this workspace."""
+        with self._lock:
+            return subject.digest in self._read().get(_key(subject), ())
 
     def entries(self) -> list[tuple[str, str]]:
         """Kind and name of everything that a person trusted, whatever it holds now."""
@@ -83,6 +93,11 @@ class Trust:
                 known[_key(subject)] = [*before, subject.digest][-KEPT:]
             self._write(known)
 
+    def lend(self, *subjects: Subject) -> None:
+        """Trust these as long as this workspace is open."""
+        with self._lock:
+            self._lent |= {_key(subject): subject.digest for subject in subjects}
+
     def revoke(self, subject: Subject) -> bool:
         """Trust it no more, whatever its content; False if it was not trusted."""
         with self._lock:
@@ -93,8 +108,13 @@ class Trust:
             self._write(known)
             return True
 
-    async def require(self, subject: Subject, call: Call) -> None:
+    async def require(self, subject: Subject, call: Call, *more: Subject) -> None:
         """Ask for it on a call's card, unless it is trusted already.
+
+        Args:
+            subject: what is asked about.
+            call: the call that shows it.
+            *more: what its card lists too, trusted with it.
 
         Raises:
             PermissionRejectedError: the person said no, or nobody is there.
@@ -105,13 +125,12 @@ class Trust:
         decision = await call.ask_trust(PERMISSION, subject.name, {"kind": subject.kind, **subject.shown})
         if decision.by != "policy":
             try:
-                self.grant(subject)
+                self.grant(subject, *more)
             except OSError as error:
-                log.warning("what was trusted can't be kept in %s: %s", self._path, error.strerror or error)
+                log.warning("what was trusted could not be saved in %s: %s", self._path, error.strerror or error)
             else:
                 return
-        with self._lock:
-            self._lent[_key(subject)] = subject.digest
+        self.lend(subject, *more)
 
     def _read(self) -> dict[str, list[str]]:
         """Digests by kind and name, the newest last."""
@@ -134,19 +153,25 @@ class Trust:
         return self._known
 
     def _write(self, known: dict[str, list[str]]) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(self._path, json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True).encode())
+        from . import atomic
+
+        make_private_folder(self._path.parent)
+        text = json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True)
+        atomic.write(self._path, text.encode(), mode=0o600)
         self._known, self._stamp = known, None
 
 
 def untrusted(workspace: Workspace) -> list[Subject]:
-    """What the project brings and nobody trusted yet: tool files, plugins, MCP servers, model providers.
+    """The project's subjects that nobody trusted yet: its configuration, tool files, plugins, MCP servers, providers.
 
     Blocks for as long as reading the files takes.
     """
     from ..agent.models import untrusted as untrusted_providers  # here, as in `Workspace.map`
 
     subjects = {(subject.kind, subject.name): subject for subject in untrusted_providers(workspace)}
+    wanted = workspace.config.wants
+    if wanted is not None and workspace.config.removed:
+        subjects = {(wanted.kind, wanted.name): wanted, **subjects}
     for source in workspace.registry.sources:
         list_untrusted = getattr(source, "untrusted", None)
         for subject in list_untrusted() if list_untrusted is not None else ():
@@ -154,16 +179,51 @@ def untrusted(workspace: Workspace) -> list[Subject]:
     return list(subjects.values())
 
 
-def trust_project(workspace: Workspace) -> list[Subject]:
+def trust_project(workspace: Workspace, *, keep: bool = True) -> list[Subject]:
     """Trust all that `untrusted` lists, as it is now.
+
+    Args:
+        workspace: whose project.
+        keep: in every workspace of this user; else only in this one, as long as it is open.
 
     Returns:
         What was trusted.
     """
     subjects = untrusted(workspace)
-    workspace.trust.grant(*subjects)
-    workspace.registry.person_asks()  # so that the next call looks again
+    (workspace.trust.grant if keep else workspace.trust.lend)(*subjects)
+    take_up(workspace)
     return subjects
+
+
+def take_up(workspace: Workspace) -> None:
+    """Go by what is trusted now: the configuration is read again, and the next call looks for tools."""
+    wants, removed = workspace.config.wants, workspace.config.removed
+    if wants is not None and workspace.trust.known(wants) == bool(removed):
+        workspace.reload_config()
+    workspace.registry.person_asks()
+
+
+async def ask_for_project(workspace: Workspace, call: Call) -> None:
+    """Ask once, before a call, whether the project is trusted; whoever says no works in a restricted one."""
+    wanted = workspace.config.wants
+    if call.dry_run or wanted is None or not workspace.config.removed or wanted in workspace.trust.asked:
+        return
+    if workspace.permissions.approve is None and workspace.present is None:
+        return  # nobody to ask: the configuration's warnings say so
+    workspace.trust.asked.add(wanted)
+    more = [one for one in await asyncio.to_thread(untrusted, workspace) if one != wanted]
+    lines = [str(wanted.shown["content"]), *map(_line, more)]
+    shown = replace(wanted, shown={**wanted.shown, "content": "\n".join(lines)})
+    with contextlib.suppress(PermissionRejectedError, PermissionCorrectedError):
+        await workspace.trust.require(shown, call, *more)
+        take_up(workspace)
+
+
+def _line(subject: Subject) -> str:
+    """A line of the project's card: what it is, and what it starts or reaches."""
+    reaches = subject.shown.get("command") or subject.shown.get("url")
+    name = subject.shown.get("server") or subject.shown.get("label") or subject.name
+    return f"{subject.kind}: {name}" + (f": {reaches}" if reaches else "")
 
 
 def _key(subject: Subject) -> str:

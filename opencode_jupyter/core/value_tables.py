@@ -32,7 +32,7 @@ class Rendering:
 
     Attributes:
         text: for a model.
-        tables: for a person, see `result_values.TABLES`.
+        tables: for a person, see `result.TABLES`.
         attachments: pictures and documents.
     """
 
@@ -42,7 +42,7 @@ class Rendering:
 
     @property
     def is_rich(self) -> bool:
-        """Whether it has more than text."""
+        """True if it has more than text."""
         return bool(self.tables or self.attachments)
 
 

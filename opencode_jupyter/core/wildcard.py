@@ -23,7 +23,7 @@ _FOLD_CASE = sys.platform == "win32"
 
 
 def match(text: str, pattern: str) -> bool:
-    """Whether the whole of `text` fits `pattern`. Backslashes count as slashes in both."""
+    """Return whether the whole of `text` fits `pattern`. Backslashes count as slashes in both."""
     if pattern == "*" or text == pattern:
         return True
     if "\\" in text:
@@ -72,7 +72,7 @@ def _by_length(patterns: Mapping[str, V]) -> list[tuple[str, V]]:
 
 
 def _subsequence(words: Sequence[str], tokens: Sequence[str]) -> bool:
-    """Whether every word fits a token of its own, in order. Taking the first token that fits is enough."""
+    """Return whether every word fits a token of its own, in order. Taking the first token that fits is enough."""
     rest = iter(tokens)
     for word in words:
         if word == "*":

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import inspect
-import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -14,9 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-import platformdirs
-
-from . import paths, project_rules
+from . import paths, secrets
 from .agents import Agent, build_agents, default_agent
 from .call import By, Call, Executor
 from .changes import Changes
@@ -26,11 +22,10 @@ from .events import Bus
 from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
-from .loops import go_home, in_thread, runs_here
-from .option_checks import check_call_options
+from .loops import SERVICE_END, ended, go_home, in_thread, runs_here
+from .option_checks import check_call_options, check_option_names, check_workspace
 from .paths import find_worktree
 from .permission import Decision, PermissionService, Rule
-from .project_rules import SavedRules
 from .questions import QuestionService
 from .registry import Registry
 from .result import ToolResult
@@ -45,13 +40,10 @@ if TYPE_CHECKING:
     from ..adapters.exports import Exports
     from ..agent.many import Evaluation, Many
     from .presenter import Presenter
+    from .project_rules import SavedRules
 
 T = TypeVar("T")
 S = TypeVar("S")
-log = logging.getLogger(__name__)
-APP = "opencode-jupyter"
-SERVICE_END = 3.0
-"""Seconds a service has to end when its workspace closes."""
 CLEANUP_INTERVAL = 3600.0
 """Seconds between two sweeps of old spill files (reference: core.md 3)."""
 
@@ -62,13 +54,17 @@ class Workspace:
     Args:
         directory: where calls run; relative paths start here.
         config: laid over what the config files say.
-        data_dir: spill files, the store, undo images; the user's data folder if left out.
+        data_dir: spill files, the store, undo images; the user's data folder if left out, which is closed to others. An
+            existing folder that is given keeps its mode; what is written in it is for this user alone.
         approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
             request waits for ``permissions.reply``. If nobody subscribes to ``permission.asked`` either, the log says
             that it waits, and a doom-loop request fails at once.
         answer: answers questions: called with the `QuestionRequest`, returns for each question its list of labels (None
             dismisses them), may be async. Without it a question waits for ``questions.reply``.
         store: keep sessions and parts in SQLite; False keeps nothing.
+        trust: trust the project as it is now, as long as the workspace is open: its configuration, tool files, plugins,
+            MCP servers, providers. Otherwise `approve` is asked once, with the permission ``trust``, before a project's
+            configuration does more than make rules stricter; without `approve`, ``config.warnings`` tells of it.
 
     Raises:
         NotADirectoryError: `directory` is no folder.
@@ -86,9 +82,11 @@ class Workspace:
         answer: Callable[..., Any] | None = None,
         *,
         store: bool = True,
+        trust: bool = False,
     ) -> None:
+        check_workspace(data_dir, approve, answer)
         self.directory, self.worktree = paths.folders(directory)
-        self.data_dir = Path(platformdirs.user_data_dir(APP, appauthor=False) if data_dir is None else data_dir)
+        self.data_dir = paths.data_folder() if data_dir is None else Path(data_dir)
         self.flags = Flags.read()
         self.bus = Bus()
         self.hooks = Hooks()
@@ -99,16 +97,18 @@ class Workspace:
         self.present: Presenter | None = None
         """Shows the calls of other libraries' agents: a notebook gives them cards."""
         self.calls: dict[str, Call] = {}
-        self.permissions = PermissionService(self.bus, approve, self.hooks)
+        self.permissions = PermissionService(self.bus, approve, self.hooks, os.path.realpath(self.data_dir))
+        self.permissions.mask = self.masked
         self.permissions.other_spelling = lambda path: paths.other_spelling(path, self.directory, self.worktree)
-        self.questions = QuestionService(self.bus, answer)
+        self.questions = QuestionService(self.bus, answer, self.masked)
         self.files = FileTimes()
         self.changes = Changes(self.data_dir, self.files)
         self.trust = Trust(self.data_dir / "trust.json")
         self.overrides = config
-        """What is laid over the config files."""
+        """Configuration that overrides the config files."""
         self._skill_folders: list[str] = []
-        self._load_config()
+        secrets.learn_stored(self.data_dir)
+        self.reload_config()
         self.store = Store(self.data_dir / "opencode.db") if store else None
         self.sessions = Sessions(self)
         from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
@@ -121,15 +121,23 @@ class Workspace:
         from ..sources import attach  # here, so that core's modules do not depend on the places that give tools
 
         attach(self)
+        if trust:
+            trust_project(self, keep=False)
 
-    def _load_config(self) -> None:
-        self.use_config(load_config(self.directory, self.worktree, overrides=self.overrides))
+    def _read_config(self, directory: Path, worktree: Path) -> Config:
+        return load_config(directory, worktree, overrides=self.overrides, trusted=self.trust.known)
 
     def use_config(self, config: Config) -> None:
         """Go by this configuration from now on; running calls keep the rules they began with."""
         self.config = config
-        self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {})
+        self.masker = secrets.masker_for(config)
+        self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {}, self.masker)
         self.agents: dict[str, Agent] = self._build_agents()
+
+    def masked(self, value: T) -> T:
+        """A value with the known secrets in its texts masked."""
+        masker = self.masker()
+        return value if masker is None else masker.value(value)
 
     def _build_agents(self) -> dict[str, Agent]:
         return build_agents(
@@ -160,13 +168,13 @@ class Workspace:
             ConfigError: its configuration can't be read; the workspace stays where it was.
         """
         folder, worktree = paths.folders(directory)
-        config = load_config(folder, worktree, overrides=self.overrides)  # first: no call there by another's rules
+        config = self._read_config(folder, worktree)  # first: no call there by another's rules
         self.directory, self.worktree = folder, worktree
         self.use_config(config)
 
     def reload_config(self) -> None:
         """Read the config files again; if they can't be read (ConfigError), what was read before stays in force."""
-        self._load_config()
+        self.use_config(self._read_config(self.directory, self.worktree))
 
     def save_rules(
         self, permission: str, patterns: Sequence[str], action: str = "allow", *, agent: str | None = None
@@ -182,6 +190,8 @@ class Workspace:
         Raises:
             ToolError: none could be saved; it names the rule or the file that stands in the way.
         """
+        from . import project_rules  # here: few sessions save rules
+
         return project_rules.save(self, permission, patterns, action, agent=agent)
 
     def allow_in_project(self, permission: str, patterns: Sequence[str], *, agent: str | None = None) -> SavedRules:
@@ -190,6 +200,8 @@ class Workspace:
         Raises:
             ToolError: none of the patterns could be saved.
         """
+        from . import project_rules  # here: few sessions save rules
+
         return project_rules.save(self, permission, patterns, "allow", agent=agent, literal=True, keep_denies=True)
 
     def forget_rule(self, rule: Rule) -> str | None:
@@ -201,10 +213,12 @@ class Workspace:
         Raises:
             ToolError: the file can't be rewritten without losing something.
         """
+        from . import project_rules  # here: few sessions save rules
+
         return project_rules.forget(self, rule)
 
     def trust_project(self) -> list[Subject]:
-        """Trust the project's code as it is now, like ``%tools trust --all``; returns what was not trusted before."""
+        """Trust the project as it is now, like ``%tools trust --project``; returns what was not trusted before."""
         return trust_project(self)
 
     # ------------------------------------------------------------------ calls
@@ -228,9 +242,7 @@ class Workspace:
         """
         if self._closed:
             raise ToolError("this Workspace is closed; make a new one")
-        if not isinstance(name, str):
-            raise ToolError(f"a tool is called by its name, a text, not by {name!r}")
-        check_call_options(by, timeout)
+        check_call_options(by, timeout, name, options, Call.__init__)
         who = self.agent(agent)
         where = self.sessions.get(session)
         message = message_id or self.sessions.open_message(where, who.name)
@@ -297,11 +309,11 @@ class Workspace:
 
     @property
     def _shows_elsewhere(self) -> bool:
-        """Whether a notebook runs and shows the calls that this code makes: not those that it makes itself."""
+        """True if a notebook runs and shows the calls that this code makes: not those that it makes itself."""
         return self.present is not None and not (self._loop is not None and runs_here(self._loop))
 
     async def dry_run(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> list[Decision]:
-        """What a call would ask and which rule decides each; nothing is asked and nothing is done.
+        """List the requests a call would make, with the decision on each, without asking or running anything.
 
         A built-in tool makes its real asks (diffs included). Another tool is not run; it is judged by its own name.
 
@@ -312,11 +324,10 @@ class Workspace:
 
     def abort(self, call_id: str, reason: str = "stopped") -> bool:
         """End a running call; False if there is none of that id. Any thread may call it."""
-        call = self.calls.get(call_id)
-        if call is None:
-            return False
-        call.abort(reason)
-        return True
+        call = self.calls.get(call_id) if isinstance(call_id, str) else None
+        if call is not None:
+            call.abort(reason)
+        return call is not None
 
     def agent(self, name: str | None = None) -> Agent:
         """An agent by name; the default one for None.
@@ -341,6 +352,7 @@ class Workspace:
         """
         from ..agent.many import map_runs  # here, so that core's modules do not depend on the agent
 
+        check_option_names(map_runs, options, "map")
         return map_runs(self, requests, **options)
 
     async def evaluate(self, cases: Iterable[Any], scorers: Any, **options: Any) -> Evaluation:
@@ -352,6 +364,7 @@ class Workspace:
         """
         from ..agent.many import evaluate  # here, as for `map`
 
+        check_option_names(evaluate, options, "evaluate")
         return await evaluate(self, cases, scorers, **options)
 
     # ------------------------------------------------------------------ helpers
@@ -369,7 +382,7 @@ class Workspace:
         return self._loop
 
     def contains(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a path is inside the project: as written and with its links followed."""
+        """Return whether a path is inside the project: as written and with its links followed."""
         return paths.contains(path, self.directory, self.worktree)
 
     def relative(self, path: str | os.PathLike[str], *, follow: bool = False) -> str:
@@ -385,7 +398,7 @@ class Workspace:
         return paths.relative(path, self.directory, self.worktree, follow=follow)
 
     def service(self, make: Callable[[Workspace], S]) -> S:
-        """What a tool keeps from call to call (language servers, an index): one of a kind, made at its first use.
+        """A service that a tool keeps between calls (language servers, an index), created at its first use.
 
         Args:
             make: the service's class, called with the workspace. A ``close()`` of it, plain or async, is called when
@@ -449,7 +462,7 @@ class Workspace:
                 elif not loop.is_closed():  # closed from another thread than it was opened in
                     loop.call_soon_threadsafe(self._sweeper.cancel)
             for service in self._services.values():
-                await _ended(service)
+                await ended(service)
             self._services.clear()
         finally:
             self._close()
@@ -461,7 +474,7 @@ class Workspace:
         self._stop()
         for service in self._services.values():
             with contextlib.suppress(Exception):
-                in_thread(_ended(service)).result(SERVICE_END)
+                in_thread(ended(service)).result(SERVICE_END)
         self._services.clear()
         self._close()
 
@@ -482,19 +495,6 @@ class Workspace:
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.directory)!r})"
-
-
-async def _ended(service: Any) -> None:
-    """Close a service; what goes wrong must not keep the others open."""
-    close = getattr(service, "close", None)
-    if close is None:
-        return
-    try:
-        outcome = close()
-        if inspect.isawaitable(outcome):
-            await asyncio.wait_for(outcome, SERVICE_END)
-    except Exception:
-        log.exception("%s did not close", type(service).__name__)
 
 
 __all__ = ["ToolPart", "Workspace", "find_worktree"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
+from ..core.issues import sentences_of_json
 from ..core.result import ToolResult, attachments_of
 from .errors import JavaScriptError, WorkerEndedError, thrown
 
@@ -67,6 +68,7 @@ async def call(
             "Please rewrite the input so it satisfies the expected schema.",
             tool=id,
             cause=JavaScriptError("ZodError", reply["issues"]),
+            for_person=sentences_of_json(id, reply["issues"]),
         )
     error = reply.get("error")
     if error is not None:

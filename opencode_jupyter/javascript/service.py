@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ToolError
 from ..core.tool import Definition, Tool, checked_elsewhere
 from ..core.tool_files import ToolFileError
+from ..runtime.sandbox.service import Sandbox
 from . import calls, runtime
 from .errors import WorkerEndedError, unloadable
 from .runtime import Kind, Runtime
@@ -117,10 +118,10 @@ class JavaScriptTools:
         async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
             return await self._background.run(self._call(path, listed["id"], listed["export"], arguments, ctx))
 
-        definition = Definition(listed["description"], listed["schema"], execute, check=checked_elsewhere)
-        made = Tool(listed["id"], definition, source=str(path))
-        made.asks_itself = None
-        return made
+        definition = Definition(
+            listed["description"], listed["schema"], execute, check=checked_elsewhere, asks=listed["asks"]
+        )
+        return Tool(listed["id"], definition, source=str(path))
 
     # ------------------------------------------------------------------ on the background loop: files
 
@@ -196,7 +197,7 @@ class JavaScriptTools:
         """
         file = self._files.get(path)
         if file is None:
-            raise ToolError(f"the {id} tool can't be called: {path} was taken away or can't be loaded any more")
+            raise ToolError(f"the {id} tool can't be called: {path} was removed or can no longer be loaded")
         worker = self._workers.get(file.runtime.kind)
         if worker is not None and worker.alive and path in worker.loaded:
             return worker
@@ -229,7 +230,8 @@ class JavaScriptTools:
         if worker is None or not worker.alive:
             directory = str(self._workspace.directory)
             experimental = self._workspace.config.data.get("experimental") or {}
-            worker = Worker(chosen, directory, environment(directory, experimental.get("shell_env_keep")))
+            sandbox = self._workspace.service(Sandbox).program("tools")
+            worker = Worker(chosen, directory, environment(directory, experimental.get("shell_env_keep")), sandbox)
             await worker.start()
             self._workers[chosen.kind] = worker
         return worker

@@ -16,6 +16,7 @@ from .errors import WorkerEndedError
 from .runtime import Runtime
 
 if TYPE_CHECKING:
+    from ..runtime.sandbox import SandboxPolicy
     from ..tools.process import Stdio
 
 log = logging.getLogger(__name__)
@@ -38,12 +39,15 @@ class Worker:
         spoiled: it keeps a file that failed and would fail for ever (Bun keeps such a file's error).
     """
 
-    def __init__(self, runtime: Runtime, directory: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, runtime: Runtime, directory: str, env: Mapping[str, str], sandbox: SandboxPolicy | None = None
+    ) -> None:
         self.runtime = runtime
         self.loaded: dict[Path, str] = {}
         self.spoiled = False
         self._directory = directory
         self._env = env
+        self._sandbox = sandbox
         self._program: Stdio | None = None
         self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Hear | None]] = {}
         self._next = 0
@@ -53,12 +57,12 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be given orders."""
+        """True if it can be given orders."""
         return self._program is not None and not self._program.exited and not self._why
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits for it."""
+        """True if nobody waits for it."""
         return not self._waiting
 
     @property
@@ -76,7 +80,7 @@ class Worker:
 
         command = ["/bin/sh", "-c", _REDIRECT, *self.runtime.command(SCRIPT)]
         try:
-            self._program = await converse(command, cwd=self._directory, env=self._env)
+            self._program = await converse(command, cwd=self._directory, env=self._env, sandbox=self._sandbox)
         except (OSError, ValueError) as error:
             raise ToolError(f"{self.runtime.program} can't be started: {error}") from error
         self._program.listen(self._feed, self._ended)
@@ -148,7 +152,7 @@ class Worker:
             message = json.loads(line)
             number = message["id"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            log.warning("a JavaScript worker sent %d bytes that are no message", len(line))
+            log.warning("a JavaScript worker sent %d bytes that are not a message", len(line))
             return
         future, hear = self._waiting.get(number, (None, None))
         if future is None or future.done():

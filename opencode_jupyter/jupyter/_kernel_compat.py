@@ -197,14 +197,20 @@ def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callabl
 
 
 def install_status(kernel: Any) -> Callable[[], None] | None:
-    """Keep a kernel's status busy while a cell runs.
+    """Keep a kernel's status busy while a cell runs, and each cell's messages its own.
 
     A front end shows the last status that was published, whatever it was for. Each message that is handled while a cell
     runs (on the control channel, in a subshell) ends with "idle", so the cell's "busy" is published again after it.
+
+    ipykernel 7.4 handles a widget's message beside an awaiting cell and then restores that cell as the parent of all
+    that is published, though it may have ended and the next one be running: that one's outputs and its "idle" would
+    name the wrong cell, and it would stay at ``[*]``.
     """
     publish_status = getattr(kernel, "_publish_status", None)
     if publish_status is None or "_publish_status" in vars(kernel):
         return None
+    set_parent = kernel.set_parent
+    ended: deque[str] = deque(maxlen=100)
     cells: dict[str, dict[str, Any]] = {}
     lock = threading.RLock()  # the cell's own "idle" must not come between a check and the "busy" that follows it
 
@@ -217,18 +223,27 @@ def install_status(kernel: Any) -> Callable[[], None] | None:
                 cells[header["msg_id"]] = message
             elif is_cell:
                 cells.pop(header["msg_id"], None)
+            if status == "idle" and channel == "shell" and header:
+                ended.append(header["msg_id"])
             publish_status(status, channel, parent)
             if status == "idle" and cells:
                 publish_status("busy", "shell", next(reversed(cells.values())))
 
+    def set_live_parent(ident: Any, parent: dict[str, Any], channel: str = "shell") -> None:
+        if channel == "shell" and parent and parent.get("header", {}).get("msg_id") in ended:
+            ident, parent = _shell_ident(kernel), kernel.get_parent("shell")
+        set_parent(ident, parent, channel)
+
     running = kernel.get_parent("shell") or {}
     if running.get("header", {}).get("msg_type") == "execute_request" and runs_code():
         cells[running["header"]["msg_id"]] = running
-    kernel._publish_status = publish_and_keep
+    replaced = {"_publish_status": publish_and_keep, "set_parent": set_live_parent}
+    vars(kernel).update(replaced)
 
     def undo() -> None:
-        if vars(kernel).get("_publish_status") is publish_and_keep:
-            del kernel._publish_status
+        for name, function in replaced.items():
+            if vars(kernel).get(name) is function:
+                delattr(kernel, name)
 
     return undo
 

@@ -1,11 +1,17 @@
 """How ipykernel (6.29 to 7.x) takes an interrupt, mended where a person would press Stop in vain or lose the kernel.
 
+Ipykernel lets SIGINT raise a `KeyboardInterrupt` wherever the main thread is: between the arrival of a request and
+the cell's first line, while a traceback is drawn, in a step of the event loop. There it costs the reply (the cell
+waits for ever) or the whole kernel. So while a cell is run the signal has one handler, which looks where the thread
+is: it interrupts the cell's code, cancels a cell that awaits, and otherwise waits until it can do one of the two.
+
 Like `_kernel_compat`, each function looks whether the release has what it needs, does nothing when it has not, and
 gives back the function that undoes it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import signal
@@ -13,71 +19,206 @@ import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 ASYNC_CELL_HANDLER = "_cancel_on_sigint.<locals>.handle_sigint"
 """Ipykernel's SIGINT handler while a cell awaits, by its qualified name."""
+RETRY = 0.02
+"""Seconds after which an interrupt is tried again that came where it could only do harm."""
+
+interrupted = threading.Event()
+"""Set once the person has interrupted the running cell: else a cancel was the work of code."""
 
 
-def install_interrupts(shell: Any, blocking: CodeType) -> Callable[[], None] | None:
-    """Let an interrupt end plain code in a cell that also awaits.
+_cancelled: set[CodeType] = set()
+_raised_in: set[CodeType] = set()
 
-    While such a cell runs, ipykernel (6.x to 7.4) answers SIGINT by cancelling the cell's task, which does nothing
-    until the cell awaits the next time: a loop behind a `%tool` line could not be stopped. So at the start of each
-    cell its handler is wrapped: code of the cell gets a `KeyboardInterrupt`, as in a cell that does not await.
 
-    Args:
-        shell: the IPython shell.
-        blocking: code of the function that blocks for a call. In a task of the user's own, a `KeyboardInterrupt`
-            would end the kernel's loop; there it gets a `CancelledError`.
-    """
-    events = getattr(shell, "events", None)
-    if events is None:
-        return None
+def ended_by_cancel(function: F) -> F:
+    """Mark a coroutine function that a cell awaits: an interrupt cancels it at its next await, and never before."""
+    _cancelled.add(function.__code__)
+    return function
 
-    def wrap(*_: Any) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
+
+def ended_by_raise(function: F) -> F:
+    """Mark a function that calls a person's code: an interrupt is raised in it, though a cell awaits its end."""
+    _raised_in.add(function.__code__)
+    return function
+
+
+class _Request:
+    """The interrupts of one execute request."""
+
+    def __init__(self) -> None:
+        self.cancel: Callable[[int, FrameType | None], Any] | None = None
+        """Ipykernel's handler, which cancels the task of a cell that awaits."""
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._over = False
+
+    def begin_cell(self) -> None:
+        """Take the place of the handler that ipykernel has put there for a cell that awaits."""
         theirs = signal.getsignal(signal.SIGINT)
-        if not callable(theirs) or not getattr(theirs, "__qualname__", "").endswith(ASYNC_CELL_HANDLER):
-            return  # a cell that does not await, or another release: interrupts are as they are
+        if callable(theirs) and getattr(theirs, "__qualname__", "").endswith(ASYNC_CELL_HANDLER):
+            self.cancel = theirs
+            signal.signal(signal.SIGINT, self.handle)  # ipykernel puts back what was there before its own
 
-        def handle(number: int, frame: FrameType | None) -> None:
-            inner = frame
-            while inner is not None:
-                code = inner.f_code
-                if code is blocking and not _in_cell(inner):
-                    theirs(number, frame)
-                    from asyncio import CancelledError
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """SIGINT's handler while the request lasts.
 
-                    raise CancelledError
-                if inner is not frame and _is_run_code(inner):
-                    raise KeyboardInterrupt
-                inner = inner.f_back
-            theirs(number, frame)
+        Raises:
+            KeyboardInterrupt: into the cell's code, or what it calls.
+            asyncio.CancelledError: into a person's code in a task, where the other would end the kernel's loop.
+        """
+        if self._over:
+            return
+        interrupted.set()
+        in_job = False
+        inner = frame
+        while inner is not None:
+            if inner.f_code in _raised_in:
+                in_job = True
+            elif inner.f_code in _cancelled and not in_job:
+                break
+            elif _is_cell_code(inner) or _is_callback(inner):
+                raise KeyboardInterrupt
+            inner = inner.f_back
+        if self.cancel is not None:
+            self.cancel(number, frame)
+            if in_job:
+                raise asyncio.CancelledError
+        elif self._timer is None or not self._timer.is_alive():
+            self._timer = threading.Timer(RETRY, self._retry)
+            self._timer.daemon = True
+            self._timer.start()
 
-        signal.signal(signal.SIGINT, handle)  # ipykernel puts its own back when the cell is over
+    def _retry(self) -> None:
+        with self._lock:
+            if not self._over:
+                interrupt_main()
 
-    events.register("pre_run_cell", wrap)
+    def end(self) -> None:
+        """Drop what was not delivered: the cell is over."""
+        with self._lock:
+            self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
 
-    def undo() -> None:
+
+class _Hooks:
+    """What ipykernel calls around each request, with the interrupts of execute requests in our hands."""
+
+    def __init__(self, shell: Any, kernel: Any) -> None:
+        self._kernel = kernel
+        self._events = shell.events
+        self._pre, self._post, self._execute = kernel.pre_handler_hook, kernel.post_handler_hook, kernel.do_execute
+        self._request: _Request | None = None
+        self._patches = {
+            "pre_handler_hook": self._before,
+            "post_handler_hook": self._after,
+            "do_execute": functools.wraps(self._execute)(lambda *args, **kwargs: self._execute_and_reply(args, kwargs)),
+        }
+        vars(kernel).update(self._patches)
+        self._events.register("pre_run_cell", self._before_cell)
+        self._begin()
+
+    def undo(self) -> None:
+        """Give ipykernel its own back."""
         with contextlib.suppress(ValueError):
-            events.unregister("pre_run_cell", wrap)
+            self._events.unregister("pre_run_cell", self._before_cell)
+        for name, patch in self._patches.items():
+            if vars(self._kernel).get(name) is patch:
+                delattr(self._kernel, name)
 
-    return undo
+    def _before(self) -> None:
+        self._pre()
+        self._begin()
+
+    def _begin(self) -> None:
+        if threading.current_thread() is threading.main_thread() and _is_execution(self._kernel):
+            self._request = _Request()
+            self._request.begin_cell()  # the cell that loads the extension has begun
+            signal.signal(signal.SIGINT, self._request.handle)
+
+    def _after(self) -> None:
+        if self._request is not None:
+            self._request.end()
+            self._request = None
+        self._post()
+
+    def _before_cell(self, *_: Any) -> None:
+        interrupted.clear()
+        if self._request is not None and threading.current_thread() is threading.main_thread():
+            self._request.begin_cell()
+
+    async def _execute_and_reply(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return await self._execute(*args, **kwargs)
+        except (KeyboardInterrupt, asyncio.CancelledError):  # before its first line; afterwards IPython catches them
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            error = {"ename": "KeyboardInterrupt", "evalue": "", "traceback": ["KeyboardInterrupt"]}
+            self._kernel.send_response(self._kernel.iopub_socket, "error", error)
+            return {"status": "error", "execution_count": self._kernel.execution_count, **error}
 
 
-def _is_run_code(frame: FrameType) -> bool:
+def install_interrupts(shell: Any, kernel: Any) -> Callable[[], None] | None:
+    """Have one handler of SIGINT for as long as an execute request is dealt with, and a reply to each."""
+    needed = ("pre_handler_hook", "post_handler_hook", "do_execute")
+    if not hasattr(shell, "events") or not all(hasattr(kernel, name) for name in needed):
+        return None
+    if any(name in vars(kernel) for name in needed):  # somebody else's are there already
+        return None
+    return _Hooks(shell, kernel).undo
+
+
+def interrupt_main() -> None:
+    """Send SIGINT to the main thread; any thread may call it."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        import _thread
+
+        _thread.interrupt_main()
+
+
+def _is_execution(kernel: Any) -> bool:
+    """Whether it is a cell that the kernel deals with."""
+    try:
+        return bool(kernel.get_parent("shell")["header"]["msg_type"] == "execute_request")
+    except (AttributeError, KeyError, LookupError, TypeError):
+        return False
+
+
+def _is_run_code(frame: FrameType | None) -> bool:
     """Whether this is IPython's function that runs a cell's code, and shows a `KeyboardInterrupt` in it."""
-    return frame.f_code.co_name == "run_code" and frame.f_globals.get("__name__") == "IPython.core.interactiveshell"
+    return (
+        frame is not None and frame.f_code.co_name == "run_code" and _module(frame) == "IPython.core.interactiveshell"
+    )
+
+
+def _is_cell_code(frame: FrameType) -> bool:
+    """Whether this is the code of a cell, and not what IPython calls to show the cell's error."""
+    return _is_run_code(frame.f_back) and _module(frame) != "IPython.core.interactiveshell"
+
+
+def _is_callback(frame: FrameType) -> bool:
+    """Whether IPython calls this as a callback of an event (figures are drawn in one), and shows its errors."""
+    outer = frame.f_back
+    return outer is not None and outer.f_code.co_name == "trigger" and _module(outer) == "IPython.core.events"
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__"))
 
 
 def runs_code() -> bool:
     """Whether the main thread runs a cell's code at this moment. Any thread may ask."""
-    return _in_cell(sys._current_frames().get(threading.main_thread().ident or 0))
-
-
-def _in_cell(frame: FrameType | None) -> bool:
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         if _is_run_code(frame):
             return True
@@ -85,47 +226,26 @@ def _in_cell(frame: FrameType | None) -> bool:
     return False
 
 
-def install_end_guard(shell: Any, kernel: Any) -> Callable[[], None] | None:
-    """Drop interrupts that come between the end of a failed cell and its reply.
+ON_CARD = "_opencode_on_card"
+"""Attribute of an error that a card has shown already, and that needs no error box below it."""
 
-    There they can only do harm: the reply is lost, or, when one hits where ipykernel begins to abort what is queued,
-    the end of the aborting is never scheduled and every later cell is answered with "aborted". A person who presses
-    Stop twice gets there. Ipykernel puts its own handler back when the request is over.
-    """
-    execute = getattr(kernel, "do_execute", None)
-    events = getattr(shell, "events", None)
-    if execute is None or events is None or "do_execute" in vars(kernel):
+
+def install_quiet_errors(shell: Any) -> Callable[[], None] | None:
+    """Publish no error output for an error that is marked with `ON_CARD`. The cell fails all the same."""
+    show = getattr(shell, "_showtraceback", None)
+    if show is None or not hasattr(shell, "_last_traceback"):
         return None
 
-    def over(result: Any) -> None:
-        if not getattr(result, "success", True):
-            _ignore()
+    def show_unless_on_card(etype: type[BaseException], evalue: BaseException, stb: list[str]) -> None:
+        if getattr(evalue, ON_CARD, False):
+            shell._last_traceback = stb  # the reply has it
+        else:
+            show(etype, evalue, stb)
 
-    # The end of a cell that does not await; one that awaits still has ipykernel's own handler on, taken off later.
-    events.register("post_run_cell", over)
-
-    @functools.wraps(execute)
-    async def guarded(*args: Any, **kwargs: Any) -> Any:
-        reply = execute(*args, **kwargs)
-        if hasattr(reply, "__await__"):
-            reply = await reply
-        if isinstance(reply, dict) and reply.get("status") == "error":
-            _ignore()
-        return reply
-
-    kernel.do_execute = guarded
+    shell._showtraceback = show_unless_on_card
 
     def undo() -> None:
-        with contextlib.suppress(ValueError):
-            events.unregister("post_run_cell", over)
-        if vars(kernel).get("do_execute") is guarded:
-            del kernel.do_execute
+        if vars(shell).get("_showtraceback") is show_unless_on_card:
+            shell._showtraceback = show
 
     return undo
-
-
-def _ignore() -> None:
-    """Ignore SIGINT until ipykernel puts back what was there before the request, if it is about to do so."""
-    main = threading.current_thread() is threading.main_thread()
-    if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..core.state import ToolPart
 from . import _kernel_compat
 from .card import Card
-from .tools.capture import outside
+from .tools.capture_context import outside
 from .waiting import HEARTBEAT
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from ..core._store_rows import EXTRA
 from ..core._store_schema import WAITING
 from ..core.errors import ToolError
 from ..core.permission import PermissionRequest
-from ..core.question_request import QuestionRequest
 from .view import is_untouched
 from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
     from ..agent.run import Run
     from ..core.call import Call
+    from ..core.question_request import QuestionRequest
     from ..core.workspace import Workspace
     from .live import LiveDisplay
 
@@ -281,7 +281,7 @@ class Broker:
         if digest and digest != ask.digest:
             return  # the person saw something else than what waits here
         by = "control" if route == "control" else "card"
-        if isinstance(ask.request, QuestionRequest):
+        if not isinstance(ask.request, PermissionRequest):
             self._on_answer(ask, data, by)
         elif data["kind"] == "reply":
             self._on_permission(ask, data, by)
@@ -322,7 +322,7 @@ class Broker:
         Only an answer that counted is written. The call goes on when this returns, so its card says what became of it.
         """
         request, patterns = ask.request, data.get("patterns")
-        if isinstance(request, QuestionRequest) or not self._resolve_message(ask, data, by):
+        if not isinstance(request, PermissionRequest) or not self._resolve_message(ask, data, by):
             return
         wanted = patterns if isinstance(patterns, list) else request.always
         try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.descriptions import command_description
@@ -16,6 +16,7 @@ from .arguments_schema import Field, Spec, kinds, spec_of
 from .arguments_values import checked, from_text
 from .arguments_variables import calculate, evaluate, fill, fill_command, lookup, mapping_of, value_of
 from .arguments_words import Word, json_object, line_error, next_word, skip_blanks
+from .labels import PATH_ARGUMENTS
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -26,7 +27,7 @@ OPTIONS = {
     "-o": "VAR  bind the result to a variable",
     "-q": "show no card",
     "--dry-run": "show which approvals it needs and which rule decides; run nothing",
-    "--timeout": "SECONDS  stop the call after this time (waiting for you does not count)",
+    "--timeout": "SECONDS  stop the call after this time (waiting for approval does not count)",
     "--agent": "NAME  whose rules apply",
     "--bg": "run in the background and return a handle",
     "--from": "VAR  take arguments from a dict or a model, or the body from a string",
@@ -56,6 +57,7 @@ class CallRequest:
         background: return a handle at once.
         line: as it was typed.
         help: describe the tool instead.
+        hint: what the person may have meant instead.
         make: makes the call in place of `Workspace.start`.
     """
 
@@ -69,6 +71,7 @@ class CallRequest:
     background: bool = False
     line: str = ""
     help: bool = False
+    hint: str = ""
     make: Callable[[Workspace, CallRequest], Call] | None = None
 
 
@@ -169,6 +172,8 @@ class _Parser:
         name = _LONG.get(name, name)
         if name not in OPTIONS or (has_value and name not in _VALUED):
             self._not_a_field(name, inline, begin)
+            from difflib import get_close_matches  # here: only errors need it
+
             near = get_close_matches(name, OPTIONS, n=1, cutoff=0.5) if len(name) > 2 else []
             hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
             said = f"{name} takes no value." if name in OPTIONS else f"There is no option {name}.{hint}"
@@ -239,6 +244,9 @@ class _Parser:
             if not self.spec.code:
                 rest = fill_command(rest, self.user_ns)
             self._put(body, rest, "the rest of the line")
+            last = rest.split()[-1]
+            if _LONG.get(last, last) == "--bg":
+                self.request.hint = f"{last} is a part of the command here: options go before it (%tool --bg ...)."
 
     def _whole_json(self, rest: str, body: Field) -> bool:
         """A command may begin with ``{`` too: only an object with the command in it is taken for arguments."""
@@ -292,7 +300,7 @@ class _Parser:
         if word.kind != "plain" or not word.raw.endswith(";") or (behind and not behind.startswith("#")):
             return word
         text, raw = word.text.removesuffix(";"), word.raw[:-1]
-        return replace(word, text=text, raw=raw) if raw or word.key else None
+        return word._replace(text=text, raw=raw) if raw or word.key else None
 
     def _looks_like_json(self, begin: int) -> bool:
         return re.match(r"\{\s*(\"|\}|'|$)", self.line[begin:]) is not None
@@ -302,7 +310,7 @@ class _Parser:
         found = self.spec.find(word.key)
         if found is None:
             if not self.spec.open:
-                said = self._unknown(word.key) + " Text with = in it goes in quotes."
+                said = self._unknown(word.key) + " Put text that contains = in quotes."
                 raise line_error(said, self.line, word.start, self.spec.tool.id)
             found = Field(word.key, {}, False)
         self._give(found, self._with_blanks(found, word), f"{word.key}=")
@@ -317,7 +325,7 @@ class _Parser:
             return word
         self.at = end
         raw = self.line[start:end]
-        return replace(word, text=raw, raw=raw, end=end)
+        return word._replace(text=raw, raw=raw, end=end)
 
     def _positional(self, loose: list[Word]) -> None:
         body = self.spec.body if self.cell is not None and self.cell.strip() else None
@@ -329,7 +337,7 @@ class _Parser:
             if min(i, last) >= len(places):
                 usage = " ".join(f.name for f in places) or "no arguments"
                 raise line_error(
-                    f"{self.spec.tool.id} takes {usage}; there is no place for this. Text with blanks goes in quotes.",
+                    f"{self.spec.tool.id} takes {usage}; this is one too many. Put text with spaces in quotes.",
                     self.line,
                     word.start,
                     self.spec.tool.id,
@@ -355,6 +363,9 @@ class _Parser:
             return
         self._put(found, value, how, word)
         self.texts.add(found.name)
+        if word.raw.endswith("?") and found.name in PATH_ARGUMENTS and not os.path.lexists(text):
+            tool = self.spec.tool.id
+            self.request.hint = f"There is no file {text}. To see the help of {tool}: %tool {tool}?"
 
     def _give_all(self, given: Mapping[str, Any], how: str) -> None:
         for key, value in given.items():
@@ -388,7 +399,7 @@ class _Parser:
 
     def _finish(self) -> None:
         if self.request.background and self.request.dry_run:
-            raise InvalidArgumentsError("--bg and --dry-run do not go together: a dry run is over at once.")
+            raise InvalidArgumentsError("--bg and --dry-run cannot be combined: a dry run ends at once.")
         if self.cell is not None:
             self._take_body(self.cell)
         for source in self.sources:
@@ -412,7 +423,7 @@ class _Parser:
                 return
             names = ", ".join(f.name for f in self.spec.fields if f.takes("string")) or "none"
             raise InvalidArgumentsError(
-                f"{self.spec.tool.id} has no one field for the cell's body; its text fields: {names}. "
+                f"{self.spec.tool.id} cannot tell which field the cell's body is for; its text fields: {names}. "
                 "Give all but one of the required ones on the first line, or a JSON object as the body.",
                 tool=self.spec.tool.id,
             )

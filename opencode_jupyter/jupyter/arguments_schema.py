@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel, to_snake
@@ -25,8 +23,7 @@ INIT_LIMIT = 30.0
 PATH_NAMES = frozenset({"filepath", "path", "workdir", "directory", "dir", "file", "folder"})
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One parameter of a tool.
 
     Attributes:
@@ -77,7 +74,7 @@ class Spec:
     def __init__(self, tool: Tool, context: InitContext | None = None) -> None:
         self.tool = tool
         self.bound = bound_of(tool, context)
-        schema = self.bound.parameters
+        schema = self.bound.parameters_for_person
         properties = schema.get("properties") or {}
         # OpenCode's schemas call some fields required that have a default; a person need not type those.
         defaults = {name for name, node in properties.items() if isinstance(node, dict) and "default" in node}
@@ -140,6 +137,8 @@ class Spec:
         """Names of fields that look like `key`."""
         lowered = {f.name.replace("_", "").lower(): f.name for f in self.fields}
         plain = key.replace("_", "").replace("-", "").lower()
+        from difflib import get_close_matches  # here: only errors need it
+
         close = get_close_matches(plain, lowered, n=2, cutoff=0.6)
         close += [k for k in lowered if plain and (k.startswith(plain) or k.endswith(plain)) and k not in close]
         return [lowered[k] for k in close[:3]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from ..core.errors import InvalidArgumentsError
 from .arguments_schema import Field, Spec, kinds
@@ -108,6 +108,8 @@ def _scalar(spec: Spec, name: str, value: Any) -> Any:
         return value
     for kind, plain in _SCALARS.items():
         if kind in wanted:
+            from pydantic import TypeAdapter  # here: few values need it
+
             try:
                 return TypeAdapter(plain).validate_python(value)
             except ValidationError:

@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError
@@ -182,6 +181,8 @@ def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
     """
     name = word.text.partition(".")[0].partition("[")[0]
     if name not in user_ns:
+        from difflib import get_close_matches  # here: only errors need it
+
         near = get_close_matches(name, [n for n in user_ns if not n.startswith("_")], n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise line_error(
@@ -202,6 +203,8 @@ def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:
     """
     name, *attributes = source.split(".")
     if name not in user_ns:
+        from difflib import get_close_matches  # here: only errors need it
+
         near = get_close_matches(name, [n for n in user_ns if not n.startswith("_")], n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise InvalidArgumentsError(f"--from {source}: there is no variable {name}.{hint}")

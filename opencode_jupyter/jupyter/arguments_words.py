@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.errors import InvalidArgumentsError
 
@@ -28,8 +27,7 @@ VARIABLE = re.compile(rf"\{{{EXPRESSION}\}}")
 """The same in braces."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of a line.
 
     Attributes:

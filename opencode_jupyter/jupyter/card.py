@@ -15,7 +15,6 @@ from ..core.asking import WAITING_FOR
 from ..core.state import Running, ToolPart
 from ._show import Bundle
 from .live import LiveDisplay
-from .live_widget import live_widget
 from .render import live_text, lost_bundle, settled_bundle
 from .view import card_tree, ended, tail
 
@@ -39,6 +38,8 @@ def widget_class() -> type[Any] | None:
     """The anywidget class of a live card; None when anywidget or its built module is missing."""
     global _widget_class
     if _widget_class is None:
+        from .live_widget import live_widget  # here: quick calls show no live card
+
         _widget_class = live_widget("part", live_text, lost_bundle)
     return _widget_class
 
@@ -156,4 +157,4 @@ class Card(LiveDisplay):
         except Exception:
             part = ended(self.call.part)
             log.exception("the card of %s could not be drawn", part.tool)
-            return {"text/plain": f"{part.tool} ({part.outcome}); its card could not be drawn"}, {}
+            return {"text/plain": f"{part.tool} ({part.outcome}); its card could not be rendered"}, {}

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.errors import PermissionRejectedError, QuestionRejectedError
 from ..core.permission import PermissionRequest
-from ..core.question_request import QuestionRequest
 from ..core.trust import PERMISSION as TRUST
 from ..text.visible import visible
 from . import _kernel_compat
 from .arguments_words import quote
-from .question_prompt import QuestionDialog
 from .view_asks import code_of
+from .waiting import Waiter, interrupts_released
 
 if TYPE_CHECKING:
+    from ..core.question_request import QuestionRequest
     from .approvals import Ask, Broker
-    from .waiting import Waiter
+    from .question_prompt import QuestionDialog
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
 """Environment variable: ``deny`` (default) or ``allow`` when nobody is there to ask."""
@@ -94,7 +94,8 @@ class PromptChannel:
             ask.card.before_prompt()
             waiter.serve_all()  # what was printed so far comes before the request
             try:
-                answer = input(self._text(ask))
+                with interrupts_released():
+                    answer = input(self._text(ask))
             except EOFError:
                 answer = nothing
             except KeyboardInterrupt:
@@ -106,6 +107,8 @@ class PromptChannel:
     def _text(self, ask: Ask) -> str:
         if isinstance(ask.request, PermissionRequest):
             return question(ask.request)
+        from .question_prompt import QuestionDialog
+
         return self._dialogs.setdefault(ask.id, QuestionDialog(ask.request)).text()
 
     def _take(self, ask: Ask, answer: str) -> None:
@@ -113,7 +116,7 @@ class PromptChannel:
             return
         if answer == END_OF_INPUT:
             answer = _nothing(ask)
-        if isinstance(ask.request, QuestionRequest):
+        if not isinstance(ask.request, PermissionRequest):
             self._take_answer(self.broker, ask, answer)
             return
         reply, message = parse_answer(answer) or (None, None)
@@ -138,7 +141,7 @@ class PromptChannel:
 
 def _nothing(ask: Ask) -> str:
     """What the end of the input means: a question is dismissed, everything else denied."""
-    return "" if isinstance(ask.request, QuestionRequest) else "n"
+    return "n" if isinstance(ask.request, PermissionRequest) else ""
 
 
 class PolicyChannel:
@@ -154,7 +157,7 @@ class PolicyChannel:
         """Decide at once."""
         if self.broker is None:
             return False
-        if isinstance(ask.request, QuestionRequest):
+        if not isinstance(ask.request, PermissionRequest):
             return self.broker.dismiss(ask.id, QuestionRejectedError(unanswered(ask.request)), by="policy")
         if self._policy() == "allow":
             return self.broker.resolve(ask.id, "once", by="policy")
@@ -162,6 +165,22 @@ class PolicyChannel:
 
     def close(self, ask: Ask) -> None:
         """Nothing to take back."""
+
+
+QUESTIONS = {
+    "bash": "Run this command?",
+    "edit": "Edit this file?",
+    "read": "Read this file?",
+    "external_directory": "Access files outside the project?",
+    "webfetch": "Fetch this page?",
+    "websearch": "Search the web?",
+    "task": "Run this agent?",
+    "skill": "Load this skill?",
+    "trust": "Trust this project's code until it changes?",
+    "sandbox": "Allow what the sandbox blocked?",
+    "doom_loop": "Run the same call again?",
+}
+"""By permission: what a prompt asks; the twin of `questionOf` in ``labextension/src/card/ask.ts``."""
 
 
 def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
@@ -183,7 +202,7 @@ def nobody(request: PermissionRequest) -> str:
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
     magic = " ".join(quote(p) for p in patterns)
     return (
-        f"{request.permission} of {', '.join(request.everything)} needs permission, and nobody can answer here. "
+        f"{request.permission} of {', '.join(request.everything)} needs approval, and nobody can answer here. "
         f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
         f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every request."
     )
@@ -200,7 +219,8 @@ def unanswered(request: QuestionRequest) -> str:
 
 def question(request: PermissionRequest) -> str:
     """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
-    lines = [f"Allow {request.permission} of {', '.join(visible(p) for p in request.everything)}?"]
+    head = QUESTIONS.get(request.permission, f"Allow {request.permission}?")
+    lines = [f"{head} {', '.join(visible(p) for p in request.everything)}"]
     for key in ("command", "diff"):
         text = code_of(request) if request.permission == TRUST and key == "command" else request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:

@@ -29,8 +29,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean", "trust", "reload")
-PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "test", "history")
-PERMISSIONS = ("bash", "edit", "read", "glob", "grep", "list", "webfetch", "external_directory", "doom_loop", "task")
+PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "sandbox", "test", "history", "log")
+PERMISSIONS = (
+    "bash",
+    "edit",
+    "read",
+    "glob",
+    "grep",
+    "list",
+    "webfetch",
+    "external_directory",
+    "doom_loop",
+    "task",
+    "sandbox",
+)
 """Permission keys that are offered; the tools' own names are added."""
 MAX_PATHS = 500
 """Entries of a folder that are offered."""
@@ -38,7 +50,7 @@ _TOOLS_OPTIONS = {
     "history": ("--project", "--all"),
     "undo": ("--force",),
     "clean": ("--days", "--all"),
-    "trust": ("--all", "--list", "--revoke"),
+    "trust": ("--project", "--all", "--list", "--revoke"),
     "": (),
 }
 _LINE = re.compile(
@@ -174,6 +186,10 @@ class _Completer:
             from ..core.permission.modes import MODES
 
             return self._starting(MODES, "keyword"), self.word
+        if command == "sandbox":
+            from .magic_sandbox import OPTIONS, WORDS
+
+            return self._starting((*WORDS, *OPTIONS) if position == 1 else OPTIONS, "keyword"), self.word
         if command in ACTIONS and self.word.startswith("-"):
             return self._starting(("--project",), "option"), self.word
         if command in (*ACTIONS, "test", "revoke"):

@@ -31,7 +31,7 @@ CELL_SERVER = "jupyter-server-documents"
 def examine(notebook: Notebook) -> list[Row]:
     """Rows of check, result and advice; an empty advice means that all is well."""
     rows: list[Row] = []
-    for check in (_versions, _routes, _cards, _engine, _search, _data, _config, _tools, _plugins):
+    for check in (_versions, _routes, _cards, _engine, _search, _sandbox, _data, _config, _tools, _plugins):
         rows += [{"check": name, "result": result, "advice": advice} for name, result, advice in check(notebook)]
     return rows
 
@@ -65,7 +65,7 @@ def _routes(notebook: Notebook) -> Check:
     routes = notebook.routes
     if notebook.kernel is None:
         attended = notebook._stdin_now()
-        yield "asks", "the prompt" if attended else "the policy: standard input is not a terminal", ""
+        yield "approvals", "the prompt" if attended else "the policy: standard input is not a terminal", ""
         return
     style = "awaits" if _kernel_compat.can_await(notebook.kernel) else "blocks and reads its own socket"
     yield "a cell with %tool", style, ""
@@ -117,6 +117,23 @@ def _search(notebook: Notebook) -> Check:
     yield "bash", shutil.which("bash") or "none", "" if shutil.which("bash") else "the bash tool uses /bin/sh"
 
 
+def _sandbox(notebook: Notebook) -> Check:
+    """What the operating system can hold commands with, and what would be better."""
+    from ..runtime.sandbox import describe
+    from ..runtime.sandbox.service import Sandbox
+
+    service = notebook.workspace.service(Sandbox)
+    used = service.backend
+    advice = ""
+    if used is None:
+        advice = (
+            "nothing holds what a model runs, so more of it needs approval: a Linux with Landlock (5.13) or bubblewrap"
+        )
+    elif used == "Landlock" and service.settings.backend == "auto":
+        advice = "start-up files and other programs' sockets are not covered: apt install bubblewrap"
+    yield "sandbox", f"{describe()}; a model's commands: {service.profile('model', '')}", advice
+
+
 def _data(notebook: Notebook) -> Check:
     folder = notebook.workspace.data_dir
     writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
@@ -142,8 +159,7 @@ def _config(notebook: Notebook) -> Check:
 def _tools(notebook: Notebook) -> Check:
     """Tools of files and other places: what is not there, and what is odd."""
     registry = notebook.workspace.registry
-    custom = [name for name in registry.names() if (tool := registry.get(name)) is not None and not tool.builtin]
-    yield "tools of your own", ", ".join(custom) or "none", ""
+    yield "tools of your own", ", ".join(registry.custom_names()) or "none", ""
     files = [source for source in registry.sources if isinstance(source, FileTools)]
     problems = [problem for source in files for problem in source.problems()]
     said = tuple(problem.message for problem in problems)

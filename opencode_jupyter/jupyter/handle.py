@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from .errors_shown import for_cell
+from .labels import project_folder
 from .waiting import Waiter
 
 if TYPE_CHECKING:
@@ -41,10 +44,12 @@ class Handle(Generic[T]):
         self._future = future
         self._card = card
         self._abort = abort
+        self._waited = False
+        """Whether it ended while a cell waited for it."""
 
     @property
     def _name(self) -> str:
-        """What it is, in words."""
+        """What it is called in messages."""
         return "work"
 
     def done(self) -> bool:
@@ -63,6 +68,7 @@ class Handle(Generic[T]):
             ToolError: the work's error.
         """
         ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._waited = not self._future.done()
 
         def finish(_: Any = None) -> None:
             with contextlib.suppress(concurrent.futures.InvalidStateError):
@@ -75,11 +81,13 @@ class Handle(Generic[T]):
             clock.start()
         try:
             self._waiter().wait(ended)
+        except KeyboardInterrupt as error:
+            raise self._stopped_waiting(error) from None
         finally:
             if clock is not None:
                 clock.cancel()
         if not self._future.done():
-            raise TimeoutError(f"the {self._name} has not finished after {timeout:g} s; it continues")
+            raise TimeoutError(f"the {self._name} has not finished after {timeout:g} s; it continues in the background")
         return self._outcome()
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -87,18 +95,29 @@ class Handle(Generic[T]):
 
     async def _awaited(self) -> T:
         ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._waited = not self._future.done()
         self._future.add_done_callback(lambda _: ended.set_result(None))
-        await self._waiter().wait_async(ended)
+        try:
+            await self._waiter().wait_async(ended)
+        except KeyboardInterrupt as error:
+            raise self._stopped_waiting(error) from None
         return self._outcome()
 
     def _waiter(self) -> Waiter:
         return Waiter(lambda reason: None, self._notebook.beat, grace=0)
 
+    def _stopped_waiting(self, error: KeyboardInterrupt) -> BaseException:
+        attended = self._notebook.is_attended()
+        if attended and not self._future.done():
+            sys.stdout.write(f"No longer waiting. The {self._name} continues in the background.\n")
+        return for_cell(error, whole=not attended, base=project_folder(self._notebook.workspace))
+
     def _outcome(self) -> T:
         self._notebook.settle(self._card)
         error = self._future.exception()
         if error is not None:
-            raise self._notebook.for_cell(error) from None
+            whole = self._notebook.needs_whole_error(self._card)
+            raise for_cell(error, whole=whole, base=project_folder(self._notebook.workspace)) from None
         return self._future.result()
 
 
@@ -110,10 +129,20 @@ class CallHandle(Handle["ToolResult"]):
     ) -> None:
         super().__init__(notebook, future, card, call.abort)
         self._call = call
+        self._call_card = card
+        self._cell = notebook.shell.execution_count
+        """The cell whose card it is."""
 
     @property
     def _name(self) -> str:
         return f"{self._call.part.tool} call"
+
+    def _outcome(self) -> ToolResult:
+        """The result, which displays nothing where this cell shows the card: its own, or in a terminal right now."""
+        printed = self._notebook.kernel is None and self._waited
+        result = super()._outcome()
+        shown = printed or self._notebook.shell.execution_count == self._cell
+        return self._notebook.cell_result(result, self._call_card, shown=shown)
 
     def __repr__(self) -> str:
         part = self._call.part

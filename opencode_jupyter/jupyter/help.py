@@ -14,7 +14,7 @@ from ..core.permission import EDIT_TOOLS
 from ..core.tool import ToolGroup
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
-from .tables import Table, cell, text_width, wrap_line
+from .tables import Table, cell, text_width, without_math, wrap_line
 
 if TYPE_CHECKING:
     from ..core.call import By
@@ -108,8 +108,9 @@ class ToolHelp:
     def __repr__(self) -> str:
         tool = self.spec.tool
         options = [f"  {left:<18} {right}" for left, right in map(_option, OPTIONS.items())]
-        lines = [f"Usage:   {self.usage}", f"Example: {self.example}", f"Body:    {self.body}", "", repr(self.table())]
-        lines += ["", "Options:", *options, "", f"{tool.id} ({source_of(tool)}):", self.spec.bound.description]
+        lines = [f"{tool.id} ({source_of(tool)}): {summary(tool)}".rstrip(" :"), ""]
+        lines += [f"Usage:   {self.usage}", f"Example: {self.example}", f"Body:    {self.body}", "", repr(self.table())]
+        lines += ["", "Options:", *options, "", "Description for a model:", self.spec.bound.description]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -117,7 +118,7 @@ class ToolHelp:
         pairs = map(_option, OPTIONS.items())
         options = "".join(f"<li><code>{escape(left)}</code> {escape(right)}</li>" for left, right in pairs)
         description = escape(self.spec.bound.description)
-        return (
+        return without_math(
             f"<div><b>{escape(tool.id)}</b> <span>({escape(source_of(tool))})</span></div>"
             f"<pre>{escape(self.usage)}\n{escape(self.example)}</pre>"
             f"<div>{escape(self.body)}</div>{self.table()._repr_html_()}"
@@ -161,7 +162,7 @@ class ToolTable(Table):
                 body += "<tr>" + "".join(f"<td {left}>{escape(cell(value))}</td>" for value in shown) + "</tr>"
         head = "".join(f"<th {left}>{name}</th>" for name in self.columns)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        return without_math(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}")
 
     def _groups(self) -> Iterable[tuple[str, Iterable[dict[str, Any]]]]:
         return groupby(self.records, lambda row: str(row["group"]))

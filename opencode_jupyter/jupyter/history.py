@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core._store_schema import WAITING
-from .labels import label_of_wire
+from .labels import label_of_wire, project_folder
 from .mime import duration
 
 if TYPE_CHECKING:
     from ..core.store import Store
+    from ..core.workspace import Workspace
 
 _STATES = {
     "timed out": "timed out",
@@ -27,23 +29,24 @@ SHOWN_WAIT = 0.5
 """Seconds; a shorter wait for a person is not mentioned."""
 
 
-def state_of(status: str, outcome: str) -> str:
-    """One word for a call's state: completed, failed, denied, cancelled, timed out, interrupted, or how it waits."""
+def state_of(status: str, outcome: str, failure: str = "") -> str:
+    """A call's state: completed or what failed in it, failed, denied, cancelled, timed out, interrupted, or waiting."""
     if status in ("pending", "running"):
         return WAITING if outcome == WAITING else status
     if status == "completed":
-        return status
+        return failure or status
     return "denied" if outcome.startswith(("denied", "refused")) else _STATES.get(outcome, "failed")
 
 
-async def read_history(store: Store, limit: int, **scope: Any) -> list[dict[str, Any]]:
+async def read_history(store: Store, limit: int, workspace: Workspace, **scope: Any) -> list[dict[str, Any]]:
     """The last calls of a scope (see `Store.calls`), the newest last.
 
     Returns:
         What `Store.calls` gives, with the card's label as title, local time, the state in one word (OpenCode's own is
         ``status``) and the ``folder`` of its session.
     """
-    calls = await store.calls(limit, label=label_of_wire, **scope)
+    label = partial(label_of_wire, directory=workspace.directory, base=project_folder(workspace))
+    calls = await store.calls(limit, label=label, **scope)
     folders: dict[str, str] = {}
     for session_id in {call["session"] for call in calls}:
         info = await store.session(session_id)
@@ -56,22 +59,26 @@ def _record(call: dict[str, Any], folder: str) -> dict[str, Any]:
         **call,
         "folder": folder,
         "time": datetime.fromtimestamp(call["time"] / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
-        "state": state_of(call["state"], call["outcome"]),
+        "state": state_of(call["state"], call["outcome"], call["failure"]),
         "status": call["state"],
     }
 
 
 def display_row(record: dict[str, Any]) -> dict[str, Any]:
     """A record as a row for people."""
-    time: datetime = record["time"]
-    is_today = time.date() == datetime.now().date()  # noqa: DTZ005
     return {
         **record,
-        "time": f"{time:%H:%M:%S}" if is_today else f"{time:%Y-%m-%d %H:%M}",
+        "time": local_time(record["time"]),
         "title": " ".join(record["title"].split()),
         "took": _took(record),
         "by": "you" if record["by"] == "user" else record["agent"] or "model",
     }
+
+
+def local_time(time: datetime) -> str:
+    """A local time, short: with the date only where that is not today."""
+    is_today = time.date() == datetime.now().date()  # noqa: DTZ005
+    return f"{time:%H:%M:%S}" if is_today else f"{time:%Y-%m-%d %H:%M}"
 
 
 def _took(record: dict[str, Any]) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..core.messages import part_from_wire
+from ..core.repair import INVALID
 from ..core.state import Completed, Pending, Running, ToolPart
+
+if TYPE_CHECKING:
+    from ..core.context import ToolContext
+    from ..core.workspace import Workspace
 
 CHARS = 120
 """Most characters of a label made of an argument."""
@@ -17,6 +22,10 @@ TELLING = (
 )  # fmt: skip
 """Arguments that say what a call is about, the most telling first."""
 
+PATH_ARGUMENTS = ("filePath", "file_path", "path")
+FILE_TOOLS = ("read", "edit", "multiedit", "write", "list", "lsp", "notebook_read", "notebook_edit")
+"""Tools whose path arguments, and titles, are files' paths."""
+
 _PREPARES = re.compile(
     r"#|//|import\b|from \S+ import\b|set [-+]|cd\b[^;&|]*$|export\b[^;&|]*$|[\w./-]+(?: -\S*)* <<-?\s*['\"]?\w+['\"]?$"
 )
@@ -24,36 +33,81 @@ _PREPARES = re.compile(
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
 
 
-def label_of(part: ToolPart) -> str:
-    """One line that says what the call is about."""
+def label_of(part: ToolPart, directory: Path | None = None, base: Path | None = None) -> str:
+    """One line that says what the call is about.
+
+    Args:
+        part: the call.
+        directory: the session's folder, which relative paths in arguments count from.
+        base: the project's folder. A file in it has the same name from there in every label, however the arguments or
+            the title name it; one outside it its absolute path.
+    """
     state = part.state
     given = state.input if isinstance(state.input, dict) else {}
+    if base is not None:
+        given = _with_project_paths(part.tool, given, directory or base, base)
     own = _OWN.get(part.tool)
     if own is not None:
         label = own(given, part)
         if label:
             return label
     if isinstance(state, (Completed, Running)) and state.title:
-        return telling_line(str(state.title))
+        title = str(state.title)
+        if base is not None and part.tool in FILE_TOOLS and title.startswith("../"):  # OpenCode's for a file outside
+            title = os.path.normpath(base / title)
+        return telling_line(title)
     for value in (*(given.get(name) for name in TELLING), *given.values()):
         if isinstance(value, (str, int, float)) and str(value).strip():
             return telling_line(str(value))
     return _held(given)
 
 
-def label_of_wire(wire: dict[str, Any]) -> str:
-    """The label of a stored call, from its part in wire form; any release may have written it."""
+def _with_project_paths(tool: str, given: dict[str, Any], directory: Path, base: Path) -> dict[str, Any]:
+    """Arguments with the files in the project named from its folder."""
+    found = dict(given)
+    for name in PATH_ARGUMENTS:
+        path = given.get(name)
+        if not isinstance(path, str) or not path or "\0" in path:
+            continue
+        absolute = os.path.normpath(directory / os.path.expanduser(path))
+        if absolute == str(base) or absolute.startswith(str(base).rstrip(os.sep) + os.sep):
+            if tool in FILE_TOOLS or os.path.isabs(path):
+                found[name] = os.path.relpath(absolute, base)
+        elif tool in FILE_TOOLS:
+            found[name] = absolute
+    if tool == "apply_patch" and isinstance(given.get("patchText"), str):
+        found["patchText"] = paths_below(base, given["patchText"])
+    return found
+
+
+def paths_below(base: Path | None, text: str) -> str:
+    """A text with the files in `base` named from there."""
+    if base is None or str(base) == base.anchor or str(base) not in text:
+        return text
+    return re.sub(rf"(?<![\w./~\\-]){re.escape(str(base))}/(?=[^\s/])", "", text)
+
+
+def project_folder(context: Workspace | ToolContext) -> Path:
+    """The folder that labels name files from: the worktree, or the session's folder where there is none."""
+    return context.worktree if str(context.worktree) != context.worktree.anchor else context.directory
+
+
+def label_of_wire(wire: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
+    """The label of a stored call, from its part in wire form; any release may have written it. See `label_of`."""
     try:
-        return label_of(part_from_wire(wire))  # type: ignore[arg-type]  # only tool parts are asked for
+        from ..core.messages import part_from_wire  # here: it is for stored calls
+
+        part = part_from_wire(wire)
+        return label_of(part, directory, base)  # type: ignore[arg-type]  # only tool parts are asked for
     except (KeyError, TypeError, ValueError, AttributeError):
         state = wire.get("state")
         given = state.get("input") if isinstance(state, dict) else None
-        return label_for(str(wire.get("tool")), given if isinstance(given, dict) else {})
+        return label_for(str(wire.get("tool")), given if isinstance(given, dict) else {}, directory, base)
 
 
-def label_for(tool: str, given: dict[str, Any]) -> str:
-    """The same for a call of which no more is known than its arguments."""
-    return label_of(ToolPart("", "", "", "", tool, Pending(given)))
+def label_for(tool: str, given: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
+    """The label of a call of which no more is known than its arguments. See `label_of`."""
+    return label_of(ToolPart("", "", "", "", tool, Pending(given)), directory, base)
 
 
 def _held(given: dict[str, Any]) -> str:
@@ -145,13 +199,15 @@ def _notebook(given: dict[str, Any], part: ToolPart) -> str:
     """The notebook, and which of its cells."""
     title = getattr(part.state, "title", None)
     path = next((given[k] for k in ("filePath", "file_path", "path", "notebook") if isinstance(given.get(k), str)), "")
-    return str(title or os.path.basename(path.rstrip("/")))
+    return str(title or (os.path.basename(path.rstrip("/")) if os.path.isabs(path) else path))
 
 
 def _code(given: dict[str, Any], part: ToolPart) -> str:
-    """The line that tells most."""
-    code = given.get("code")
-    return str(getattr(part.state, "title", None) or "") or (telling_line(code) if isinstance(code, str) else "")
+    """Its title, unless that is an import or another line that tells little."""
+    title, code = str(getattr(part.state, "title", None) or ""), given.get("code")
+    if title and not _PREPARES.match(title):
+        return title
+    return telling_line(code) if isinstance(code, str) else title
 
 
 _OWN: dict[str, Callable[[dict[str, Any], ToolPart], str]] = {
@@ -166,5 +222,6 @@ _OWN: dict[str, Callable[[dict[str, Any], ToolPart], str]] = {
     "notebook_read": _notebook,
     "notebook_edit": _notebook,
     "python": _code,
+    INVALID: lambda given, part: "invalid call",
 }
 """By the tool's id: its own label; empty leaves it to the rule for all."""

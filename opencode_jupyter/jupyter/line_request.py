@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import InvalidArgumentsError
 from .arguments_words import Word
+from .errors_shown import for_cell
 from .waiting import Waiter
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class LineRequest:
         try:
             return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
         except KeyboardInterrupt as error:
-            raise self.notebook.for_cell(error) from None
+            raise for_cell(error) from None
 
 
 def said(word: Word) -> str:

@@ -10,6 +10,8 @@ import contextlib
 import threading
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +33,8 @@ WARM_UP = (
     "opencode_jupyter.jupyter.preparing",
     "opencode_jupyter.jupyter.notebook",
     "opencode_jupyter.sources",
-    *(
-        f"opencode_jupyter.tools.{name}"
-        for name in ("read", "edit", "bash", "webfetch", "apply_patch", "notebook_edit")
-    ),
     "opencode_jupyter.tools._shell_asks",
+    "opencode_jupyter.tools._sandboxed",
     "anyio._backends._asyncio",
     "tree_sitter",
     "tree_sitter_bash",
@@ -89,15 +88,20 @@ class Loaded:
         On the thread of a cell, whose output it becomes. They are not read again by themselves: a call that may write
         files could otherwise give the next one its permissions.
         """
+        from ..core.config.warning import UNTRUSTED
+
         config = self.notebook.workspace.config
-        problems = [str(problem) for problem in config.warnings]
+        # where somebody is there, the first call's card tells of an untrusted project, and `%permissions`
+        attended = self.notebook.is_attended()
+        problems = [str(problem) for problem in config.warnings if not (attended and problem.key == UNTRUSTED)]
         changed = config.changed()
         if changed:
             names = ", ".join(map(str, changed[:3])) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
             problems.append(f"{names} changed since the configuration was read; %tools reload reads it again")
         for problem in problems:
             if problem not in self._told:
-                warnings.warn(problem, UserWarning, stacklevel=4)
+                # no line of the cell is at fault: its generated code, under a path of this process, is no help
+                warnings.warn_explicit(problem, UserWarning, "opencode_jupyter", 1)
         self._told = set(problems)
 
     def on_define(self, made: Tool) -> None:
@@ -110,22 +114,30 @@ class Loaded:
         deadline = time.monotonic() + WARM_UP_ANYWAY
 
         def build() -> None:
-            for name in WARM_UP:
-                while runs_code() and time.monotonic() < deadline:
-                    time.sleep(0.01)
-                if not self.active:
-                    return
-                with contextlib.suppress(Exception):  # the first magic meets it again and says so
-                    import_module(name)
-            with contextlib.suppress(Exception):  # the first magic meets it again and says so
-                if self.notebook.workspace.config.get("model"):  # whoever names a model is going to ask it
-                    from .agent.warming import warm
-
-                    warm()
+            with contextlib.suppress(Exception):  # no notebook can be built: the first magic reports it
+                for step in self._warming():
+                    while runs_code() and time.monotonic() < deadline:
+                        time.sleep(0.01)
+                    if not self.active:
+                        return
+                    with contextlib.suppress(Exception):  # the first call that needs it reports it
+                        step()
 
         self._timer = threading.Timer(WARM_UP_AFTER, build)
         self._timer.daemon = True
         self._timer.start()
+
+    def _warming(self) -> Iterator[Callable[[], object]]:
+        """What takes long before a first call, in pieces."""
+        for name in WARM_UP:
+            yield partial(import_module, name)
+        workspace = self.notebook.workspace
+        for id in workspace.registry.names():
+            yield partial(workspace.registry.get, id)
+        if workspace.config.get("model"):  # whoever names a model is going to ask it
+            from .agent.warming import warm
+
+            yield warm
 
     def rest(self) -> None:
         """Take the routes back and stop building."""

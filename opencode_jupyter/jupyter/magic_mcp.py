@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.config.parse import display
+from ..core.config.reading import display
 from ..core.errors import InvalidArgumentsError
 from ..text.visible import visible
 from .arguments_words import words
@@ -16,6 +16,7 @@ from .magic_tools import unknown
 from .mcp_request import Request
 from .notebook import working_folder
 from .tables import Message, Table
+from .usage import pointer
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
@@ -28,19 +29,6 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 LINES = 50
 """Lines that ``%mcp logs`` shows if it is not told how many."""
 COLUMNS = ("server", "status", "tools", "transport", "target", "source", "trust", "note")
-USAGE = (
-    "%mcp [list]                           the servers, and how each is",
-    "%mcp add NAME -- COMMAND ARGS...      a program on this machine  [--env K=V]",
-    "%mcp add NAME URL                     a remote server  [--header K=V] [--sse]",
-    "          --save, --global            also keep it: in the project's configuration, in your own",
-    "%mcp remove NAME [--save]             remove it; --save: from the file as well",
-    "%mcp connect | disconnect NAME        start or restart it, stop it",
-    "%mcp auth NAME                        log in  [--code ADDRESS] [--forget] [--no-wait]",
-    "%mcp logs NAME [-n 50]                what it wrote",
-    "%mcp tools NAME                       its tools",
-    "%mcp prompts [NAME], prompt NAME/KEY k=v ...",
-    "%mcp resources [NAME], read NAME URI",
-)
 COMMANDS = (
     "list",
     "add",
@@ -97,7 +85,7 @@ def listed(request: Request) -> Table:
     request.end("%mcp list shows the servers.")
     rows = [row(request, name, status) for name, status in request.servers.status().items()]
     empty = "No MCP server yet. %mcp add NAME URL, or %mcp add NAME -- COMMAND"
-    return Table(rows, COLUMNS, notes=USAGE, empty=empty)
+    return Table(rows, COLUMNS, notes=[pointer("%mcp")], empty=empty)
 
 
 def connect(request: Request) -> Table:
@@ -110,7 +98,7 @@ def connect(request: Request) -> Table:
 
 def disconnect(request: Request) -> Table:
     """``%mcp disconnect NAME``."""
-    usage = "%mcp disconnect NAME ends a server."
+    usage = "%mcp disconnect NAME stops a server."
     name = request.name(usage)
     request.end(usage)
     return one(request, name, request.wait(request.servers.disconnect(name)))
@@ -118,14 +106,14 @@ def disconnect(request: Request) -> Table:
 
 def logs(request: Request) -> Message:
     """``%mcp logs NAME [-n 50]``."""
-    usage = "%mcp logs NAME [-n 50] shows what a server wrote."
+    usage = "%mcp logs NAME [-n 50] shows a server's log."
     count = request.option("-n")
     name = request.name(usage)
     request.end(usage)
     limit = _number(count) if count is not None else LINES
     lines = [visible(COLOURS.sub("", line)) for line in request.servers.logs(name)]
     if not lines:
-        return Message(f"{name} has written nothing.")
+        return Message(f"The log of {name} is empty.")
     left = len(lines) - limit
     head = [f"({left} earlier lines: %mcp logs {name} -n {len(lines)})"] if left > 0 else []
     return Message("\n".join([*head, *lines[-limit:]]))
@@ -154,7 +142,7 @@ def one(request: Request, name: str, status: Status, notes: tuple[str, ...] = ()
     elif status.state == "needs_auth" and "%mcp auth" not in status.error:
         more.append(f"Log in: %mcp auth {name}")
     elif status.state == "failed":
-        more.append(f"What it wrote: %mcp logs {name}")
+        more.append(f"Log: %mcp logs {name}")
     return Table([row(request, name, status)], COLUMNS, notes=more)
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from ..core.config.save_server import Place, ServerFiles
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.secrets import is_secret_name
 from .magic_mcp import one, shown_file
 from .mcp_request import Request, said
 from .tables import Message, Table
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _ENV = re.compile(r"\{env:([^}]+)\}")
-_SECRET = re.compile(r"authoriz|token|secret|key|password|cookie", re.IGNORECASE)
 _USAGE = "%mcp add NAME URL, or %mcp add NAME -- COMMAND ARGS..."
 
 
@@ -25,7 +25,7 @@ def add(request: Request) -> Table:
     place = _place(request)
     name, entry = _entry(request)
     before = request.servers.specs().get(name)
-    notes = [f"In place of the one of {shown_file(request.workspace, before.source)}."] if before is not None else []
+    notes = [f"Replaces the one from {shown_file(request.workspace, before.source)}."] if before is not None else []
     if place is None:
         # the session's entry is used as it is; a file's is filled in when it is read
         status = request.wait(request.servers.add(name, _filled(entry)))
@@ -50,26 +50,26 @@ def remove(request: Request) -> Message:
     if request.wait(request.servers.remove(name)):
         left = request.servers.specs().get(name)
         if left is None:
-            return Message(f"{name} is gone.")
+            return Message(f"Removed {name}.")
         if keep:
             return Message(
-                f"{name} as it was added here is gone; {shown_file(request.workspace, left.source)} has one."
+                f"Removed {name} as it was added here; {shown_file(request.workspace, left.source)} still defines it."
             )
         spec = left
     source = shown_file(request.workspace, spec.source)
     if keep:
         raise ToolError(
-            f"{name} comes from {source}. To take it out there: %mcp remove {name} --save; to end it until the kernel "
+            f"{name} comes from {source}. To remove it there: %mcp remove {name} --save; to stop it until the kernel "
             f"ends: %mcp disconnect {name}"
         )
     path = Path(spec.source)
     if not path.is_absolute() or path.suffix not in (".json", ".jsonc") or path.parent.name == ".vscode":
-        raise ToolError(f"{name} comes from {source}, which is not rewritten; take it out there yourself.")
+        raise ToolError(f"{name} comes from {source}, which is not rewritten; remove it there by hand.")
     if not request.notebook.on_engine(_take_out, request, name, path):
         raise ToolError(f"{source} has no {name} under mcp; remove it by hand where it is set.")
     left = request.servers.specs().get(name)
-    more = f" {shown_file(request.workspace, left.source)} has one too." if left is not None else ""
-    return Message(f"{name} is gone, and out of {source}.{more}")
+    more = f" {shown_file(request.workspace, left.source)} still defines it." if left is not None else ""
+    return Message(f"Removed {name}, also from {source}.{more}")
 
 
 async def _end_login(request: Request, name: str) -> None:
@@ -201,5 +201,5 @@ def _take_out(request: Request, name: str, path: Path) -> bool:
 def _secrets(entry: dict[str, Any]) -> list[tuple[str, str]]:
     """Names of values that look like secrets and stand in the file as they are, with what to do."""
     pairs = [*entry.get("headers", {}).items(), *entry.get("environment", {}).items()]
-    names = [key for key, value in pairs if _SECRET.search(key) and "{env:" not in value and "{file:" not in value]
+    names = [key for key, value in pairs if is_secret_name(key) and "{env:" not in value and "{file:" not in value]
     return [(name, f"{{env:{re.sub(r'[^A-Z0-9]+', '_', name.upper())}}} in its place keeps it out.") for name in names]

@@ -61,7 +61,7 @@ def auth(request: Request) -> Any:
     name = request.name(_USAGE)
     request.end(_USAGE)
     if forget and code is not None:
-        raise InvalidArgumentsError(f"--forget and --code do not go together. {_USAGE}")
+        raise InvalidArgumentsError(f"--forget and --code cannot be combined. {_USAGE}")
     logins = request.workspace.service(Logins)
     if forget:
         return _forget(request, logins, name)
@@ -95,8 +95,8 @@ def _forget(request: Request, logins: Logins, name: str) -> Message:
 
     gone = request.wait(work())
     if not gone:
-        return Message(f"Nothing was kept of a login at {name}.")
-    return Message(f"The login at {name} is forgotten here. The service may list it still, where it can be ended too.")
+        return Message(f"No login at {name} is stored.")
+    return Message(f"The login at {name} was removed here. If the service still lists it, revoke it there.")
 
 
 def _finish(request: Request, logins: Logins, name: str, code: str) -> Any:

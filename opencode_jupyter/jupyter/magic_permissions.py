@@ -5,13 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core.audit import audit_log
+from ..core.config.warning import UNTRUSTED
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.permission import ACTIONS, Rule, expand
 from ..core.permission.modes import BYPASS, MODES, mode_of, set_mode
+from ..core.project_rules import file_of
 from .arguments_words import Word, words
 from .completion import PERMISSIONS_COMMANDS
 from .help import rule_now
+from .history import local_time
 from .magic_tools import HISTORY, count_of, unknown
+from .mime import decision_sentence
 from .rule_changes import (
     add_rules,
     in_order,
@@ -22,7 +27,10 @@ from .rule_changes import (
     said,
     save_rules,
 )
-from .tables import Message, Table, Warned
+from .sessions_request import SessionRequest
+from .tables import Confirmation, Message, Table, Warned
+from .usage import pointer
+from .view import decision_json
 
 if TYPE_CHECKING:
     from ..core.permission.rules import Action
@@ -31,8 +39,10 @@ if TYPE_CHECKING:
     from .notebook import Notebook
 
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
-_HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "by", "rule", "reply", "message")
+_HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "decision")
+_LOG_COLUMNS = ("time", "tool", "permission", "patterns", "action", "by", "rule", "origin")
 PROJECT = "--project"
+VERIFY = "--verify"
 SESSION = "--session"
 
 
@@ -47,39 +57,46 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
     if not found:
         return listed(workspace, agent)
     command, rest = found[0].text, found[1:]
-    if command in ACTIONS or command in ("revoke", "mode"):
+    if command in ACTIONS or command in ("revoke", "mode", "sandbox"):
         try:
             if command == "mode":
-                return notebook.on_engine(mode, workspace, [w.text for w in rest])
+                session, rest = _session_option(notebook, rest, line)
+                return notebook.on_engine(mode, workspace, [w.text for w in rest], session)
+            if command == "sandbox":
+                from .magic_sandbox import sandbox
+
+                return notebook.on_engine(sandbox, workspace, [w.text for w in rest])
             if command == "revoke":
-                return notebook.on_engine(revoke, workspace, rest, line, agent)
-            return notebook.on_engine(add, workspace, cast("Action", command), rest, line, agent)
+                table: Confirmation = notebook.on_engine(revoke, workspace, rest, line, agent)
+            else:
+                table = notebook.on_engine(add, workspace, cast("Action", command), rest, line, agent)
+            return table.show()
         finally:
             notebook.panel.changed("rules")
     if command == "test":
         return try_out(workspace, rest, line, agent)
     if command == "history":
         return history(workspace, [w.text for w in rest])
+    if command == "log":
+        return show_log(workspace, [w.text for w in rest])
     raise unknown("%permissions", command, PERMISSIONS_COMMANDS)
 
 
 def listed(workspace: Workspace, agent: str | None = None) -> Table:
-    """``%permissions``: the rules in order; the last that fits decides."""
+    """``%permissions``: the rules in order; the last matching rule decides."""
     rules = in_order(workspace, agent)
     rows = [{"n": n, **rule.to_wire(), "origin": rule.origin} for n, rule in enumerate(rules, 1)]
     name = workspace.agent(agent).name
-    notes = [f"The last rule that fits decides. Mode: {mode_of(workspace)}."]
+    notes = [f"The last matching rule decides. Mode: {mode_of(workspace)}."]
     if workspace.permissions.approved:
         first = len(rules) - len(workspace.permissions.approved) + 1
         notes.append(f"Approvals (from {first} on) never override a deny above them.")
-    notes.append(
-        "%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project], revoke N, mode NAME, "
-        "test PERMISSION PATTERN, history [N]"
-    )
+    notes += [warning.message for warning in workspace.config.warnings if warning.key == UNTRUSTED]
+    notes.append(pointer("%permissions"))
     return Table(rows, _COLUMNS, title=f"Rules for calls from cells (agent {name})", notes=notes)
 
 
-def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent: str | None = None) -> Table:
+def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent: str | None = None) -> Confirmation:
     """``%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project]``."""
     rest, line, project = _project_option(rest, line)
     if not rest:
@@ -93,24 +110,24 @@ def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent
     rules, more = add_rules(workspace, action, permission, patterns, agent)
     notes += more
     rows = [{"n": _number(workspace, rule, agent), **rule.to_wire(), "origin": rule.origin} for rule in rules]
-    return Table(rows, _COLUMNS, title="Added, until the kernel ends:", notes=notes)
+    return Confirmation(rows, _COLUMNS, title="Added until the kernel ends", notes=notes)
 
 
 def _save(
     workspace: Workspace, permission: str, patterns: list[str], action: Action, notes: list[str], agent: str | None
-) -> Table:
+) -> Confirmation:
     saved, more = save_rules(workspace, action, permission, patterns, agent)
     rules = in_order(workspace, agent)
     rows = []
     for pattern in map(expand, saved.patterns):
         wanted = Rule(permission, pattern, action)
-        places = [n for n, rule in enumerate(rules, 1) if rule == wanted and rule.origin in saved.files]
+        places = [n for n, rule in enumerate(rules, 1) if rule == wanted and file_of(rule) is not None]
         rows += [{"n": n, **wanted.to_wire(), "origin": rules[n - 1].origin} for n in places[-1:]]
-    title = f"Saved in {', '.join(saved.files)}, for this and every later session in this project:"
-    return Table(rows, _COLUMNS, title=title, notes=[*notes, *more])
+    title = f"Saved in {', '.join(saved.files)}"
+    return Confirmation(rows, _COLUMNS, title=title, notes=[*notes, *more])
 
 
-def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
+def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Confirmation:
     """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules, approvals, and by number the project's rules."""
     if not rest:
         raise InvalidArgumentsError("%permissions revoke needs a rule's number (see %permissions) or a permission.")
@@ -126,29 +143,31 @@ def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None 
         chosen = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
         if not chosen:
             what = " ".join(w.text for w in rest)
-            raise ToolError(f"No rule of this session speaks of {what}. {_revocable(own)}")
-    gone: dict[tuple[Rule, str], None] = {}
+            raise ToolError(f"No rule of this session is about {what}. {_revocable(own)}")
+    gone: dict[tuple[Rule, str, str], str] = {}
     notes: list[str] = []
     try:
         for place, rule in enumerate(chosen):
-            if (rule, rule.origin) in gone:
+            place_of = rule, rule.source, rule.source_name
+            if place_of in gone:
                 continue
             note = revoke_rule(workspace, rule, own, numbers[place] if numbers else 0, agent)
             notes += [note] if note else []
-            gone[rule, rule.origin] = None
+            gone[place_of] = rule.origin
     except ToolError as error:
-        done = f" Revoked before that: {'; '.join(said(r) for r, _ in gone)}." if gone else ""
+        done = f" Revoked before that: {'; '.join(said(r) for r, *_ in gone)}." if gone else ""
         raise ToolError(f"{error}{done}") from None
-    rows = [{**rule.to_wire(), "origin": origin} for rule, origin in gone]
-    return Table(rows, _COLUMNS[1:], title="Revoked:", notes=notes)
+    rows = [{**rule.to_wire(), "origin": origin} for (rule, *_), origin in gone.items()]
+    return Confirmation(rows, _COLUMNS[1:], title="Revoked", notes=notes)
 
 
 def history(workspace: Workspace, rest: list[str]) -> Table:
-    """``%permissions history [N]``: the last decisions of this kernel, the newest first."""
+    """``%permissions history [N]``: the last decisions of this kernel, the newest last."""
     limit = count_of("%permissions history", rest, HISTORY)
+    decisions = list(workspace.permissions.history)[-limit:]
     rows = [
         {
-            "time": datetime.fromtimestamp(decision.time / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
+            "time": datetime.fromtimestamp(decision.time / 1000).replace(microsecond=0),  # noqa: DTZ006
             "permission": decision.permission,
             "patterns": list(decision.patterns),
             "action": decision.action,
@@ -157,14 +176,46 @@ def history(workspace: Workspace, rest: list[str]) -> Table:
             "reply": decision.reply,
             "message": " ".join(filter(None, [decision.message, decision.note])) or None,
         }
-        for decision in list(workspace.permissions.history)[: -limit - 1 : -1]
+        for decision in decisions
     ]
-    return Table(rows, _HISTORY_COLUMNS, empty="Nothing was decided yet.")
+    display = [
+        {
+            **row,
+            "time": local_time(cast("datetime", row["time"])),
+            "decision": decision_sentence(decision_json(decision)),
+        }
+        for row, decision in zip(rows, decisions, strict=True)
+    ]
+    return Table(rows, _HISTORY_COLUMNS, empty="No decisions yet.", display=display)
 
 
-def mode(workspace: Workspace, rest: list[str]) -> Message:
-    """``%permissions mode [NAME] [--session ID]``."""
-    rest, session = _session_option(workspace, rest)
+def show_log(workspace: Workspace, rest: list[str]) -> Table:
+    """``%permissions log [-n N] [--verify]``: the audit log of all kernels, the newest decision first."""
+    log = audit_log(workspace)
+    verify = VERIFY in rest
+    words = [word for word in rest if word not in (VERIFY, "-n")]
+    limit = count_of("%permissions log", words, HISTORY)
+    if verify:
+        count, problems = log.verify()
+        rows = [{"line": line, "problem": problem} for line, problem in problems]
+        title = f"The chain of {log.path} is broken:" if rows else ""
+        return Table(rows, ("line", "problem"), title=title, empty=f"{count} decisions; the chain is intact.")
+    entries = log.last(limit)
+    rows = [
+        {
+            **entry,
+            "time": datetime.fromtimestamp(entry["time"] / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
+            "rule": "; ".join(dict.fromkeys(f"{r['permission']} {r['pattern']} {r['action']}" for r in entry["rules"])),
+            "origin": "; ".join(dict.fromkeys(r.get("origin") or "" for r in entry["rules"])),
+        }
+        for entry in entries
+    ]
+    note = f"{log.path}; %permissions log --verify checks it."
+    return Table(rows, _LOG_COLUMNS, empty="No decisions yet.", notes=[note] if rows else [])
+
+
+def mode(workspace: Workspace, rest: list[str], session: Session | None = None) -> Message:
+    """``%permissions mode [NAME] [--session NAME]``."""
     where = f" of session {session.id}" if session is not None else ""
     if not rest:
         name = mode_of(workspace, session)
@@ -176,23 +227,26 @@ def mode(workspace: Workspace, rest: list[str]) -> Message:
     return Warned(text) if name == BYPASS else Message(text)
 
 
-def _session_option(workspace: Workspace, rest: list[str]) -> tuple[list[str], Session | None]:
-    """The words without ``--session ID``, and that session."""
-    if SESSION not in rest:
-        return rest, None
-    place = rest.index(SESSION)
-    if place + 1 == len(rest):
-        raise InvalidArgumentsError(f"{SESSION} needs a session's id; %sessions lists them.")
-    try:
-        return rest[:place] + rest[place + 2 :], workspace.sessions.get(rest[place + 1])
-    except KeyError as error:
-        raise ToolError(str(error.args[0])) from None
+def _session_option(notebook: Notebook, rest: list[Word], line: str) -> tuple[Session | None, list[Word]]:
+    """The session that ``--session NAME`` names, as `%sessions` takes names, and the other words."""
+    places = [place for place, word in enumerate(rest) if word.text == SESSION and not word.quoted]
+    if not places:
+        return None, rest
+    place = places[0]
+    named, others = rest[place + 1 : place + 2], [*rest[:place], *rest[place + 2 :]]
+    usage = f"{SESSION} needs a session: its number or title in %sessions, or its id."
+    known = [one for one in notebook.workspace.sessions.list() if named and one.id == named[0].text]
+    if known:
+        return known[0], others
+    if not named:
+        raise InvalidArgumentsError(usage)
+    return SessionRequest(notebook, line, named).session(usage, required=True), others
 
 
 def try_out(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
     """``%permissions test PERMISSION PATTERN``: which rule decides."""
     if len(rest) < 2:
-        raise InvalidArgumentsError("%permissions test needs a permission and what for: %permissions test bash 'rm x'")
+        raise InvalidArgumentsError("%permissions test needs a permission and a pattern: %permissions test bash 'rm x'")
     permission, note = permission_named(workspace, rest[0].text)
     pattern = rest[1].text if len(rest) == 2 else line[rest[1].start :].strip()
     rule = rule_now(workspace, permission, pattern, agent)
@@ -252,5 +306,5 @@ def _number(workspace: Workspace, rule: Rule, agent: str | None) -> int:
 
 def _revocable(own: list[Rule]) -> str:
     if not own:
-        return "None was added here, and nothing was allowed for the session."
+        return "No rule was added here, and nothing was allowed for the session."
     return "Added here: " + "; ".join(dict.fromkeys(f"{r.permission} {r.pattern} {r.action}" for r in own)) + "."

@@ -12,6 +12,7 @@ from .magic_tools import unknown
 from .notebook import working_folder
 from .sessions_request import SessionRequest
 from .tables import Message, Table, cell
+from .usage import pointer
 
 if TYPE_CHECKING:
     from .notebook import Notebook
@@ -24,19 +25,6 @@ DROPPED_FIRST = ("folder", "cost", "model", "calls")
 TEXT_COLUMNS = 80
 TITLE_CHARS = 24
 """What the text form keeps of a title at least."""
-USAGE = (
-    "%sessions [list] [-n 20] [--all]   the sessions of this folder; --all: of all",
-    "%sessions open NAME                continue it with the next %%agent",
-    "%sessions show [NAME] [-n 100]     its messages and calls",
-    "%sessions fork [NAME] [--at N]     a copy of it, or of the messages before N",
-    "%sessions undo [NAME] [--redo]     undo the last message that changed files",
-    "%sessions export [NAME] FILE       for OpenCode; --jsonl: events, --otel: spans",
-    "                                   (with --content: texts)  [--force]",
-    "%sessions import FILE [--replace]  a file that OpenCode or this program exported",
-    "%sessions rename [NAME] TITLE, delete NAME... [--yes]",
-    "NAME is a number of the list, a title, an id or the start of an id. Without",
-    "NAME: the session that the next %%agent continues.",
-)
 COMMANDS = ("list", "open", "show", "fork", "undo", "export", "import", "rename", "delete")
 
 
@@ -129,7 +117,7 @@ def listed(request: SessionRequest) -> Table:
     problem = request.store.problem
     kept = [f"The history is kept in memory only: {problem}"] if problem else []
     empty = "No session in this folder yet. %%agent starts one; %sessions list --all shows those of other folders."
-    return SessionTable(rows, columns, notes=[*more, *kept, *USAGE], empty=empty)
+    return SessionTable(rows, columns, notes=[*more, *kept, pointer("%sessions")], empty=empty)
 
 
 def _row(request: SessionRequest, number: int, one: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +151,7 @@ def open_(request: SessionRequest) -> Message:
 def show(request: SessionRequest) -> Table:
     """``%sessions show [NAME] [-n N]``."""
     from .sessions_shown import COLUMNS as SHOWN
-    from .sessions_shown import rows_of
+    from .sessions_shown import display_rows, rows_of
 
     usage = "%sessions show [NAME] [-n 100]"
     limit = request.count("-n", 100)
@@ -173,7 +161,9 @@ def show(request: SessionRequest) -> Table:
     notes = []
     if len(rows) > limit:
         notes = [f"The last {limit} of {len(rows)} parts: %sessions show {session.id} -n {len(rows)}"]
-    return Table(rows[-limit:], SHOWN, title=session.title, notes=notes, empty="It has no messages.")
+    rows = rows[-limit:]
+    display = display_rows(rows)
+    return Table(rows, SHOWN, title=session.title, notes=notes, empty="It has no messages.", display=display)
 
 
 def fork(request: SessionRequest) -> Message:

@@ -26,7 +26,7 @@ def export(request: SessionRequest) -> Message:
     if content and not otel:
         raise InvalidArgumentsError("--content goes with --otel: texts and calls, not only times.")
     if not request.rest:
-        raise InvalidArgumentsError(f"To which file? {EXPORT}")
+        raise InvalidArgumentsError(f"Name the file to export to: {EXPORT}")
     path = _path(request.last(), request)
     session = request.session(EXPORT)
     request.end(EXPORT)
@@ -34,14 +34,12 @@ def export(request: SessionRequest) -> Message:
     workspace = request.workspace
     if jsonl:
         request.wait(exchange.export_jsonl(workspace, session, path))
-        return Message(f"{session.title}: its events are in {path}, one JSON object a line.")
+        return Message(f"Exported the events of {session.title} to {path}, one JSON object per line.")
     if otel:
         request.wait(exchange.export_otlp(workspace, session, path, content=content))
-        return Message(
-            f"{session.title}: its spans are in {path}, as OpenTelemetry's collectors read them (OTLP JSON)."
-        )
+        return Message(f"Exported the spans of {session.title} to {path} as OTLP JSON, for OpenTelemetry collectors.")
     request.wait(exchange.export_file(workspace, session, path))
-    return Message(f"{session.title} is in {path}. OpenCode takes it: opencode import {path.name}")
+    return Message(f"Exported {session.title} to {path}. In OpenCode: opencode import {path.name}")
 
 
 def import_(request: SessionRequest) -> Message:
@@ -50,7 +48,7 @@ def import_(request: SessionRequest) -> Message:
 
     replace = request.flag("--replace")
     if not request.rest:
-        raise InvalidArgumentsError(f"From which file? {IMPORT}")
+        raise InvalidArgumentsError(f"Name the file to import: {IMPORT}")
     path = _path(request.last(), request)
     request.end(IMPORT)
     taken = request.wait(exchange.take_in(request.workspace, path, replace=replace))
@@ -58,10 +56,10 @@ def import_(request: SessionRequest) -> Message:
     if taken.how == "replaced" and request.current_id() == session.id:
         request.notebook.agent_session = session
     said = {
-        "new": "is here now",
-        "same": "was here already, unchanged",
-        "copy": "is here now, as a copy with new ids, since a session with its ids is here already",
-        "replaced": "is here now, in place of the one that had its id",
+        "new": "was imported",
+        "same": "was already imported, and is unchanged",
+        "copy": "was imported as a copy with new ids, since a session with its ids exists",
+        "replaced": "was imported in place of the one with its id",
     }[taken.how]
     count = len(session.messages)
     return Message(f"{session.title} ({session.id}) {said}: {count} messages. %sessions open {session.id}")
@@ -83,6 +81,6 @@ def _replaceable(path: Path, session: Session, *, force: bool) -> None:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError as error:
-        raise ToolError(f"{path} is there and can't be read: {error.strerror or error}.") from None
+        raise ToolError(f"{path} exists and cannot be read: {error.strerror or error}.") from None
     if session.id.encode() not in head:
-        raise ToolError(f"{path} is there already, and is no export of this session. Add --force to replace it.")
+        raise ToolError(f"{path} already exists and is not an export of this session. Add --force to replace it.")

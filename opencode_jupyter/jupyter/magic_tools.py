@@ -10,14 +10,16 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from .arguments_words import words
 from .help import tool_list
-from .history import display_row, read_history
+from .history import display_row, local_time, read_history
+from .labels import project_folder
 from .preparing import ready_all
 from .tables import Table
+from .usage import pointer
 
 if TYPE_CHECKING:
     from ..core.permission import Decision
@@ -29,16 +31,6 @@ HISTORY = 20
 DAYS = 7.0
 """Days that a spill file is kept."""
 _COLUMNS = ("time", "tool", "title", "state", "took", "by")
-
-USAGE = (
-    "%tools [list]                    the tools, and what a call of each would meet now",
-    "%tools history [N]               the last calls of this kernel (--project, --all)",
-    "%tools doctor                    what works here and what does not",
-    "%tools undo [N] [--force]        undo the last file changes",
-    "%tools clean [--days N] [--all]  delete old files of cut outputs",
-    "%tools reload                    read the config files again",
-    "%tools trust [NAME|PATH ...]     code of projects that waits for your trust; trusts it",
-)
 
 
 def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
@@ -54,7 +46,7 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
     if not command:
         ready_all(notebook)
         table = tool_list(notebook.workspace, agent)
-        table.notes += USAGE
+        table.notes.append(pointer("%tools"))
         return table
     commands: dict[str, Callable[[Notebook, list[str]], Any]] = {
         "history": history,
@@ -87,12 +79,14 @@ def history(notebook: Notebook, rest: list[str]) -> Table:
     store = workspace.store
     if store is None:
         raise ToolError("This workspace keeps no history (it was opened without a store).")
-    folder = str(workspace.worktree if workspace.worktree != Path(workspace.worktree.anchor) else workspace.directory)
+    folder = str(project_folder(workspace))
     of_folder = folder if scope == "--project" else None
-    records = notebook.on_engine(partial(read_history, store, limit, own=not scope, folder=of_folder))
+    query = partial(read_history, store, limit, workspace, own=not scope, folder=of_folder, notebook=notebook.path)
+    records = notebook.on_engine(query)
+    here = "notebook" if notebook.path else "kernel"
     columns = (*_COLUMNS, "folder") if scope == "--all" else _COLUMNS
     title, empty = {
-        "": ("", "No call in this kernel yet. %tools history --project shows those of the whole project."),
+        "": ("", f"No call in this {here} yet. %tools history --project shows those of the whole project."),
         "--project": (f"Calls in {folder}", f"No call in {folder} yet."),
         "--all": ("Calls of all projects", "No call yet."),
     }[scope]
@@ -129,7 +123,7 @@ def undo(notebook: Notebook, rest: list[str]) -> Table:
     rows = [
         {
             "file": shown_path(notebook, change.path),
-            "now": "removed (the call had made it)" if change.created else "as it was before",
+            "now": "removed (the call had created it)" if change.created else "restored",
             "tool": change.tool,
             "called": datetime.fromtimestamp(change.time_ms / 1000).replace(microsecond=0),  # noqa: DTZ006
         }
@@ -138,7 +132,8 @@ def undo(notebook: Notebook, rest: list[str]) -> Table:
     left = len(changes.entries())
     less = f" (there were no more than {len(done)})" if len(done) < count else ""
     title = f"Undid {_counted(len(done), 'change')}{less}; {left} can still be undone."
-    return Table(rows, ("file", "now", "tool", "called"), title=title)
+    display = [{**row, "called": local_time(cast("datetime", row["called"]))} for row in rows]
+    return Table(rows, ("file", "now", "tool", "called"), title=title, display=display)
 
 
 def clean(notebook: Notebook, rest: list[str]) -> Table:
@@ -201,7 +196,7 @@ def dry_run(notebook: Notebook, request: CallRequest) -> Table:
                 }
             )
     actions = {row["action"] for row in rows}
-    verdict = "be refused" if "deny" in actions else "need approval" if "ask" in actions else "be allowed"
+    verdict = "be denied" if "deny" in actions else "need approval" if "ask" in actions else "be allowed"
     return Table(
         rows,
         ("permission", "pattern", "action", "rule", "origin"),

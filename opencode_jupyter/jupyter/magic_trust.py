@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.discovery.watch import label_of
 from ..core.errors import InvalidArgumentsError
-from ..core.trust import Subject, untrusted
+from ..core.trust import Subject, take_up, untrusted
 from ..text.visible import visible
 from . import preparing
-from .tables import Table
+from .tables import Table, without_math
 
 if TYPE_CHECKING:
     from .notebook import Notebook
 
 USAGE = (
     "%tools trust NAME|PATH ...   trust their content; a change needs your trust again",
-    "%tools trust --all           trust everything that waits",
+    "%tools trust --project       trust the whole project as it is now (also: --all)",
     "%tools trust --list          what is trusted; --revoke NAME|PATH revokes it",
 )
 LINES = 20
@@ -41,20 +42,22 @@ class CodeTable(Table):
             f'<pre style="text-align:left">{escape(row["begins"])}</pre></details>'
             for row in self.records
         )
-        return super()._repr_html_() + "".join(blocks)
+        return super()._repr_html_() + without_math("".join(blocks))
 
 
 def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
-    """``%tools trust [NAME|PATH ...|--all|--list|--revoke NAME|PATH]``.
+    """``%tools trust [NAME|PATH ...|--project|--list|--revoke NAME|PATH]``.
 
     Raises:
         InvalidArgumentsError: a name fits nothing that waits, or several.
     """
     words = [word for word in rest if not word.startswith("-")]
     options = [word for word in rest if word.startswith("-")]
-    if len(options) > 1 or (options and options[0].partition("=")[0] not in ("--all", "--list", "--revoke")):
+    if len(options) > 1 or (
+        options and options[0].partition("=")[0] not in ("--all", "--project", "--list", "--revoke")
+    ):
         raise InvalidArgumentsError(
-            f"%tools trust takes names, --all, --list, or --revoke NAME, not {' '.join(options)}."
+            f"%tools trust takes names, --project, --list, or --revoke NAME, not {' '.join(options)}."
         )
     option, _, value = options[0].partition("=") if options else ("", "", "")
     if option == "--revoke":
@@ -64,16 +67,17 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
         return _listed(notebook)
     preparing.ready_all(notebook)
     waiting = untrusted(notebook.workspace)
-    if option == "--all":
-        _none(words, "--all")
+    if option in ("--all", "--project"):
+        _none(words, option)
         chosen = waiting
     elif not words:
         rows = [_row(notebook, subject) for subject in waiting]
-        title = f"{_counted(len(rows))} for your trust." if rows else ""
-        return CodeTable(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing waits for your trust.")
+        title = f"{_counted(len(rows))} your trust." if rows else ""
+        return CodeTable(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing here needs your trust.")
     else:
         chosen = [_one(word, waiting, notebook) for word in words]
     notebook.workspace.trust.grant(*chosen)
+    notebook.on_engine(partial(take_up, notebook.workspace))
     preparing.ready_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
     places = {
@@ -81,7 +85,7 @@ def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
     }
     missing = [one for one in notebook.workspace.registry.unavailable() if one.source in places]
     notes = [f"{one.id} of {one.source}: {one.reason}" for one in missing]
-    return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing waited for your trust.")
+    return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing here needs your trust.")
 
 
 def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def _one(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: s
             names = ", ".join(subject.name for subject in found)
             raise InvalidArgumentsError(f"{word} matches {names}; give the path.")
     names = ", ".join(str(subject.shown.get("label") or subject.name) for subject in waiting) or "nothing"
-    raise InvalidArgumentsError(f"{word} {otherwise or 'does not wait for your trust'}. Waiting: {names}.")
+    raise InvalidArgumentsError(f"{word} {otherwise or 'does not need your trust'}. Choose from: {names}.")
 
 
 def _is_name(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
@@ -152,6 +156,7 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
         gone.append(_one(meant, trusted, notebook, "is not trusted"))
     for subject in gone:
         workspace.trust.revoke(subject)
+    notebook.on_engine(partial(take_up, workspace))
     preparing.ready_all(notebook)
     rows = [{"trust": subject.name, "kind": subject.kind} for subject in gone]
     return Table(rows, ("trust", "kind"), title="Not trusted any more:")
@@ -163,4 +168,4 @@ def _none(words: Sequence[str], option: str) -> None:
 
 
 def _counted(count: int) -> str:
-    return "1 thing waits" if count == 1 else f"{count} things wait"
+    return "1 thing needs" if count == 1 else f"{count} things need"

@@ -20,9 +20,10 @@ from IPython.core.magic import (
 
 from ..core.errors import ToolError
 from .agent.magics import AgentMagics
-from .errors_shown import plain_errors
+from .errors_shown import for_cell, plain_errors
 from .questions import ToolQuestion
 from .settings import NotebookSettings
+from .usage import MCP, PERMISSIONS, SESSIONS, TOOLS, documented
 
 if TYPE_CHECKING:
     from .arguments import CallRequest
@@ -90,8 +91,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
+    @documented(TOOLS)
     def tools(self, line: str) -> Any:
-        """The tools there are; %tools history | doctor | undo | clean."""
+        """List the tools; %tools history | doctor | undo | clean | reload | trust."""
         from . import magic_tools
 
         with plain_errors():
@@ -99,8 +101,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
+    @documented(PERMISSIONS)
     def permissions(self, line: str) -> Any:
-        """The rules in force; %permissions allow | ask | deny | revoke | mode | test | history."""
+        """Show the rules; %permissions allow | ask | deny | revoke | mode | sandbox | test | history."""
         from . import magic_permissions
 
         with plain_errors():
@@ -108,8 +111,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
+    @documented(MCP)
     def mcp(self, line: str) -> Any:
-        """The MCP servers there are; %mcp add | remove | connect | disconnect | auth | logs | tools | prompts."""
+        """List the MCP servers; %mcp add | remove | connect | disconnect | auth | logs | tools | prompts."""
         from . import magic_mcp
 
         with plain_errors():
@@ -117,8 +121,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
+    @documented(SESSIONS)
     def sessions(self, line: str) -> Any:
-        """The conversations that are kept; %sessions open | show | fork | undo | export | import | rename | delete."""
+        """List the sessions; %sessions open | show | fork | undo | export | import | rename | delete."""
         from . import magic_sessions
 
         with plain_errors():
@@ -143,11 +148,13 @@ class ToolMagics(NotebookSettings, Magics):
             except ToolError as error:
                 from .refused import show_refusal
 
-                show_refusal(workspace, line, error)
-                raise
+                shown = show_refusal(workspace, line, error)
+                raise for_cell(error, whole=not shown or not self.notebook.is_attended()) from None
             request.agent = request.agent or self.agent or None
             request.timeout = request.timeout if request.timeout is not None else self.timeout or None
             request.quiet = request.quiet or self.quiet
+            if request.hint:
+                print(request.hint)  # noqa: T201 - it stands above the card
             if request.help:
                 from .arguments_schema import spec_of
                 from .help import ToolHelp, tool_list

@@ -45,7 +45,7 @@ class Request(LineRequest):
             return name
         near = get_close_matches(name, there, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else f" There are {', '.join(there)}." if there else ""
-        add = "" if there else " There are no servers yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
+        add = "" if there else " No MCP server yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
         raise InvalidArgumentsError(f"There is no MCP server {name}.{hint}{add}")
 
     def spec(self, name: str) -> ServerSpec:

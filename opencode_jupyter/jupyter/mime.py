@@ -10,6 +10,8 @@ import math
 import re
 from typing import Any
 
+from ..core.endings import failure_of
+from ..core.permission.request import SANDBOX
 from ..core.trust import PERMISSION as TRUST
 
 CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
@@ -126,38 +128,31 @@ DENIED = "⊘"
 """The mark of a call that a person denied or dismissed."""
 
 
+def outcome_word(outcome: str) -> str:
+    """How a call or run ended, as a person reads it."""
+    return "interrupted by you" if outcome == "interrupted" else visible_line(outcome)
+
+
 def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     """A part's state: the mark, the word, and its tone (``ok``, ``err``, ``ask``, ``run``, ``off``)."""
     status, ui = part["state"].get("status"), part["ui"]
     outcome = ui.get("outcome")
     if waits(part):
-        return "?", "waiting for you", "ask"
+        return "?", "waiting for approval" if _needs_approval(part) else "waiting for an answer", "ask"
     if outcome in {"cancelled", "ended", "stopped", "interrupted"}:
-        return "■", outcome, "off"
+        return "■", outcome_word(outcome), "off"
     if outcome and str(outcome).startswith(("denied by you", "dismissed")):
         return DENIED, visible_line(str(outcome)), "off"  # what the person wanted is no failure
     if outcome and outcome != "completed":
         return "✗", visible_line(str(outcome)), "err"
     if status == "completed":
-        failure = _failure(part)
+        failure = failure_of(str(part.get("tool")), part["state"].get("metadata"))
         return ("✗", failure, "err") if failure else ("✓", "completed", "ok")
     if status == "error":
         return "✗", "failed", "err"
     if status == "running" and ui.get("waitsFor"):
         return "◐", f"waiting for another change of {visible_line(ui['waitsFor'])}", "run"
     return ("◐", "running", "run") if status == "running" else ("○", "pending", "run")
-
-
-def _failure(part: dict[str, Any]) -> str:
-    """What failed in a call that completed: a command's exit code, or calls of a batch; empty if nothing did."""
-    metadata = part["state"].get("metadata") or {}
-    code = metadata.get("exit")
-    if part.get("tool") == "bash" and isinstance(code, int) and code:
-        return f"exit code {code}"
-    failed, total = metadata.get("failed"), metadata.get("totalCalls")
-    if part.get("tool") == "batch" and isinstance(failed, int) and isinstance(total, int) and failed:
-        return f"{total - failed} of {total} completed, {failed} failed"
-    return ""
 
 
 def live(part: dict[str, Any]) -> bool:
@@ -169,6 +164,12 @@ def waits(part: dict[str, Any]) -> bool:
     """Whether the call, or one inside it, waits for a person."""
     ui = part["ui"]
     return live(part) and bool(ui.get("ask") or ui.get("question") or any(map(waits, ui.get("children") or [])))
+
+
+def _needs_approval(part: dict[str, Any]) -> bool:
+    """Whether the call, or one inside it, waits for approval, and not only for the answer to a question."""
+    ui = part["ui"]
+    return bool(ui.get("ask")) or any(map(_needs_approval, ui.get("children") or []))
 
 
 def says_output(part: dict[str, Any]) -> bool:
@@ -208,7 +209,7 @@ def time_words(part: dict[str, Any]) -> str:
     if time.get("end") is not None and not str(ui.get("outcome", "")).startswith(("denied", "refused")):
         words.append(duration(time["end"] - time.get("start", time["end"]) - waited))
     if waited >= 500:
-        words.append(f"waited {clock(waited)}")
+        words.append(f"waited {duration(waited)}")
     return " · ".join(words)
 
 
@@ -216,7 +217,7 @@ def decision_words(part: dict[str, Any]) -> list[str]:
     """Why a call was allowed or refused: ``allowed once by you``, ``rule edit *: allow from opencode.json``."""
     words = ["called by the model"] if part["ui"].get("by") == "model" else []
     for decision in part["ui"].get("decisions") or []:
-        sentence = _decision(decision)
+        sentence = decision_sentence(decision)
         if sentence not in words:
             words.append(sentence)
     return words
@@ -236,7 +237,8 @@ def _rule(rule: dict[str, Any]) -> str:
     return visible_line(f"rule {rule['permission']} {rule['pattern']}: {rule['action']}") + origin
 
 
-def _decision(decision: dict[str, Any]) -> str:
+def decision_sentence(decision: dict[str, Any]) -> str:
+    """A decision in words: ``allowed once by you``, ``rule edit *: allow from opencode.json``."""
     by = str(decision.get("by") or "")
     by = "you" if by in _PERSON else visible_line(by)
     if decision.get("revised"):
@@ -249,11 +251,13 @@ def _decision(decision: dict[str, Any]) -> str:
         return _rule(rule) + message
     if decision.get("by") == "policy":
         word = "denied" if decision.get("action") == "deny" else "allowed"
-        return f"{word} by policy (nobody was there to ask){message}"
+        return f"{word} by policy (nobody could approve it){message}"
     if decision.get("action") == "deny":
-        return f"denied by {by}{message}"
+        return f"{'not trusted' if decision.get('permission') == TRUST else 'denied'} by {by}{message}"
     if decision.get("permission") == TRUST:  # whatever was answered: it is remembered, for exactly what was shown
         return f"trusted by {by}, until it changes{message}"
+    if decision.get("permission") == SANDBOX:
+        return f"allowed despite the sandbox by {by}{message}"
     scope = {"always": " for this session", "once": " once"}.get(str(decision.get("reply")), "")
     return f"allowed{scope} by {by}{message}"
 
@@ -285,7 +289,15 @@ def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]
     if attachments:
         saved["state"]["attachments"] = [_attachment(a) for a in attachments[:CHILDREN]]
     saved["ui"] = _texts(
-        ui, {"diff": DIFF_CHARS, "diffs": DIFF_CHARS, "tail": most, "answered": INPUT_CHARS, "printed": most}
+        ui,
+        {
+            "diff": DIFF_CHARS,
+            "diffs": DIFF_CHARS,
+            "tail": most,
+            "answered": INPUT_CHARS,
+            "printed": most,
+            "sent": most,
+        },
     )
     if children:
         saved["ui"]["children"] = [saved_part(child, NESTED_CHARS) for child in children[:CHILDREN]]

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.call import Call
-from ..core.errors import ToolAbortedError, ToolError, full_text
+from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.sessions import Session
 from ..core.tool import Tool
@@ -31,9 +31,8 @@ from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .editing import Editing
 from .engine import Engine, awaited
-from .errors_shown import brief
-from .frames import shorten
-from .handle import CallHandle
+from .errors_shown import for_cell
+from .labels import project_folder
 from .live import LiveDisplay
 from .loaded import current
 from .open_notebooks import NotebookPages
@@ -43,11 +42,13 @@ from .result import CellResult
 from .served import served_path
 from .settings import Settings
 from .settled import SettledCards
-from .spill import SpillRequests
 from .tools import kernel_tools
-from .tools.capture import outside
-from .tools.interrupts import tell_cell
-from .waiting import Waiter, blocking, in_cell_task
+from .tools.capture_context import outside
+from .waiting import Waiter, blocking, in_cell_task, interrupts_held
+
+if TYPE_CHECKING:
+    from .handle import CallHandle
+    from .spill import SpillRequests
 
 log = logging.getLogger(__name__)
 
@@ -76,10 +77,10 @@ class Notebook:
             raise
         self.workspace.execute = self.engine.execute
         self.workspace.present = Cards(self)
-        for made in kernel_tools(self):
-            self.workspace.registry.add_builtin(made)
-        self.spills = SpillRequests(self.workspace.truncation.directory)
-        self.pages = NotebookPages(self._publish, self.is_attended, self._running, getattr(shell, "starting_dir", ""))
+        self.workspace.registry.add_builtins(kernel_tools(self))
+        self.pages = NotebookPages(
+            self._publish, self.is_attended, lambda: self.path, getattr(shell, "starting_dir", "")
+        )
         self.settled = SettledCards()
         self.editing = Editing(self)
         self.panel = Panel(self, self._publish)
@@ -103,6 +104,7 @@ class Notebook:
         self._stdin: dict[str, bool] = {}
         self.routes: dict[str, bool] = {}
         self._undo: list[Callable[[], None]] = []
+        self._spills: SpillRequests | None = None
         self._closed = False
         atexit.register(self.close)
 
@@ -115,9 +117,11 @@ class Notebook:
         """Lay the ways by which a busy kernel hears answers."""
         if self.kernel is None or self._undo:
             return
+        if self.path is not None and self.workspace.store is not None:
+            self.workspace.store.put_notebook(self.path)
         tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
-        requests = {
-            **self.spills.handlers,
+        requests: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            **{kind: partial(self._spilled, kind) for kind in ("page", "extent", "part", "search")},
             "served": served_path,
             "notebook": self.pages.on_message,
             "settled": self.settled.on_message,
@@ -128,10 +132,10 @@ class Notebook:
         control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
         self._pump = _kernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
-        interrupts = _kernel_interrupts.install_interrupts(self.shell, Waiter.wait.__code__)
-        guard = _kernel_interrupts.install_end_guard(self.shell, self.kernel)
+        interrupts = _kernel_interrupts.install_interrupts(self.shell, self.kernel)
+        quiet = _kernel_interrupts.install_quiet_errors(self.shell)
         status = _kernel_compat.install_status(self.kernel)
-        self._undo = [undo for undo in (tap, control, interrupts, guard, status) if undo is not None]
+        self._undo = [undo for undo in (tap, control, interrupts, quiet, status) if undo is not None]
         timer = threading.Timer(PRELOAD_AFTER, widget_class)
         timer.daemon = True
         timer.start()
@@ -146,6 +150,14 @@ class Notebook:
 
     def _publish(self, content: dict[str, Any]) -> bool:
         return _kernel_compat.publish(self.kernel, content)
+
+    def _spilled(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer a viewer of whole outputs; on the control channel's thread."""
+        if self._spills is None:
+            from .spill import SpillRequests
+
+            self._spills = SpillRequests(self.workspace.truncation.directory)
+        return self._spills.handlers[kind](request)
 
     def _noting_page(self, handler: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         def handle(request: dict[str, Any]) -> dict[str, Any]:
@@ -166,8 +178,9 @@ class Notebook:
         stdin = self._stdin_now() if stdin is None else stdin
         return stdin or self.broker.heard_ever or bool(kernel_id(self.kernel))
 
-    def _running(self) -> str | None:
-        """The notebook that this kernel was started for: as jupyter_server says it, or VS Code."""
+    @property
+    def path(self) -> str | None:
+        """The notebook that this kernel was started for (JPY_SESSION_NAME of jupyter_server, or VS Code's variable)."""
         said = os.environ.get("JPY_SESSION_NAME") or self.shell.user_ns.get("__vsc_ipynb_file__")
         return said if isinstance(said, str) and os.path.isabs(said) else None
 
@@ -181,7 +194,8 @@ class Notebook:
         for undo in self._undo:
             undo()
         self._undo = []
-        self.spills.close()
+        if self._spills is not None:
+            self._spills.close()
         self._pump = None
         self.routes = {}
 
@@ -202,17 +216,19 @@ class Notebook:
     def run_sync(self, request: CallRequest) -> ToolResult:
         """Make a call and block until it ends: for plain functions and terminals."""
         __tracebackhide__ = True  # IPython leaves the frame out of what a tool's own error shows
-        waiter, card, future = self._begin(request)
-        with outside():  # code that the python tool runs may make calls: their cards are the cell's
-            try:
-                result = waiter.wait(future)
-            except BaseException as error:
-                whole = self._needs_whole_error(card)
-                self._end(card)
-                raise self.for_cell(error, whole=whole)  # noqa: B904 - the same error: what it was raised from stays
-            self._end(card)
-        return self._cell_result(result, card)
+        with interrupts_held():
+            waiter, card, future = self._begin(request)
+            with outside():  # code that the python tool runs may make calls: their cards are the cell's
+                try:
+                    result = waiter.wait(future)
+                except BaseException as error:
+                    whole = self.needs_whole_error(card)
+                    self.end(card)
+                    raise for_cell(error, whole=whole, base=project_folder(self.workspace))  # noqa: B904 - the same error: what it was raised from stays
+                self.end(card)
+            return self.cell_result(result, card)
 
+    @_kernel_interrupts.ended_by_cancel
     async def run_async(self, request: CallRequest) -> ToolResult:
         """Make a call and await its end."""
         __tracebackhide__ = True
@@ -220,16 +236,20 @@ class Notebook:
         try:
             result = await waiter.wait_async(future)
         except BaseException as error:
-            whole = self._needs_whole_error(card)
-            self._end(card)
+            whole = self.needs_whole_error(card)
+            self.end(card)
             if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
-                raise self.for_cell(KeyboardInterrupt()) from None  # the call was over before the cell had heard of it
-            raise self.for_cell(error, whole=whole)  # noqa: B904 - the same error: what it was raised from stays
-        self._end(card)
-        return self._cell_result(result, card)
+                raise for_cell(
+                    KeyboardInterrupt(), whole=whole
+                ) from None  # the call was over before the cell had heard of it
+            raise for_cell(error, whole=whole, base=project_folder(self.workspace))  # noqa: B904 - the same error: what it was raised from stays
+        self.end(card)
+        return self.cell_result(result, card)
 
     def start_background(self, request: CallRequest) -> CallHandle:
         """Make a call that goes on when the cell is over; its card lives on."""
+        from .handle import CallHandle
+
         call = self._start(request)
         card = self._card(call, None, request)
         if card.can_live and not request.quiet:
@@ -253,7 +273,7 @@ class Notebook:
 
     def _start(self, request: CallRequest) -> Call:
         if self._closed or not self.engine.alive:
-            raise ToolError("the tool system has ended; load it again with %reload_ext opencode_jupyter")
+            raise ToolError("The tool system was closed. Load it again with %reload_ext opencode_jupyter.")
         self.follow_folder()
         if request.make is not None:
             return request.make(self.workspace, request)
@@ -305,7 +325,8 @@ class Notebook:
         card.begin()
         return await call.run()
 
-    def _end(self, card: LiveDisplay) -> None:
+    def end(self, card: LiveDisplay) -> None:
+        """What a card shows is over, and so is its cell's wait; on the thread that waits."""
         self.detach(card)
         self.settle(card)
 
@@ -319,32 +340,16 @@ class Notebook:
         except Exception:  # a card that can't be drawn must not hide the call's result
             log.exception("the card %s could not be settled", card.key)
 
-    def _cell_result(self, result: ToolResult, card: Card) -> CellResult:
+    def cell_result(self, result: ToolResult, card: Card, *, shown: bool = True) -> CellResult:
+        """A result as a cell's value; `shown`: this cell shows its card."""
         values = dict(vars(result))  # not through `records`, which would make rows of a frame
         values["records"] = values.pop("_records")
-        return CellResult(**values, tool=card.call.part.tool, cell=self.shell.execution_count, bundle=card.bundle())
+        cell = self.shell.execution_count if shown else -1
+        return CellResult(**values, tool=card.call.part.tool, cell=cell, bundle=card.bundle())
 
-    def _needs_whole_error(self, card: Card) -> bool:
+    def needs_whole_error(self, card: LiveDisplay) -> bool:
         """Whether the cell's error has to say all: no card does, or nobody watches and the output is what is left."""
-        return (card.quiet and not card.shown) or not self._card_attended(card)
-
-    def for_cell(self, error: BaseException, *, whole: bool = True) -> BaseException:
-        """The error as the cell raises it: our own without frames; a tool's own with the frames of the tool alone.
-
-        An interrupt goes without frames too: the first traceback of a kernel takes IPython half a second to draw.
-
-        Args:
-            error: what the call ended with.
-            whole: show all of its text; else one line, since the card above has the rest.
-        """
-        if isinstance(error, (ToolError, KeyboardInterrupt)):
-            error.__traceback__ = None
-            message = full_text(error, for_person=True) if isinstance(error, ToolError) else str(error)
-            text = f"{type(error).__name__}: {message if whole else brief(message)}".removesuffix(": ")
-            error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
-        else:
-            shorten(error)
-        return error
+        return (card.quiet and not card.shown) or not self.is_attended(self._stdin.get(card.key))
 
     # ------------------------------------------------------------------ what waiters, cards and channels ask for
 
@@ -395,7 +400,7 @@ class Notebook:
         # Whichever comes first: an idle kernel, or a cell that waits (for this call's handle, or another call).
         if not _kernel_compat.call_later_on_main(self.kernel, self._serve_idle) and not blocking():
             self._main_jobs.remove(run)
-            future.set_exception(RuntimeError("this tool needs the main thread, which no cell lends it now"))
+            future.set_exception(RuntimeError("this tool needs the main thread, which is not available now"))
         return future
 
     def _serve_main(self) -> None:
@@ -408,6 +413,8 @@ class Notebook:
         try:
             self._serve_main()
         except KeyboardInterrupt:
+            from .tools.interrupts import tell_cell  # here: it belongs to the python tool, whose work this is
+
             tell_cell()
 
     def show_card(self, call_id: str) -> None:
@@ -462,7 +469,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise ToolError("the kernel's working folder has been deleted; go to one that exists with %cd") from None
+        raise ToolError("The kernel's working folder was deleted. Go to another one with %cd.") from None
 
 
 def widgets_possible() -> bool:
@@ -481,4 +488,4 @@ def kernel_id(kernel: Any) -> str:
     return name[len("kernel-") : -len(".json")] if name.startswith("kernel-") and name.endswith(".json") else ""
 
 
-__all__ = ["CallHandle", "Notebook", "current"]
+__all__ = ["Notebook", "current"]

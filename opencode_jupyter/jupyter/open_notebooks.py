@@ -19,7 +19,6 @@ import os
 import threading
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +38,19 @@ ANSWER_WAIT = 20.0
 """Seconds for a page to do what it took."""
 
 
-@dataclass(slots=True, eq=False)
 class _Job:
     """What pages are asked to do."""
 
-    content: dict[str, Any]
-    via: str
-    loop: asyncio.AbstractEventLoop
-    taken: asyncio.Event = field(default_factory=asyncio.Event)
-    answered: asyncio.Event = field(default_factory=asyncio.Event)
-    was_taken: bool = False
-    """Set on the control channel's thread, with the lock held."""
-    answers: dict[str, Any] = field(default_factory=dict)
-    """By page."""
+    def __init__(self, content: dict[str, Any], via: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.content = content
+        self.via = via
+        self.loop = loop
+        self.taken = asyncio.Event()
+        self.answered = asyncio.Event()
+        self.was_taken = False
+        """Set on the control channel's thread, with the lock held."""
+        self.answers: dict[str, Any] = {}
+        """By page."""
 
 
 class NotebookPages:

@@ -139,7 +139,7 @@ def _asking(wanted: str, line: str) -> CallRequest:
             await workspace.registry.prepare(wanted, call)
             return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
 
-        asking = Tool(NAME, Definition("Asks for trust before code of a project runs.", {}, execute), builtin=True)
+        asking = Tool(NAME, Definition("Requests trust before code of a project runs.", {}, execute), builtin=True)
         call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=asking)
         return call
 

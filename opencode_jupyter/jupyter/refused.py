@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from ..core import ids
-from ..core.errors import InvalidArgumentsError, ToolError, UnknownToolError
+from ..core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ..core.state import Failed, ToolPart, now_ms
 from ..core.workspace import Workspace
 from ._show import show_bundle
@@ -15,10 +15,14 @@ from .view import card_part
 log = logging.getLogger(__name__)
 
 
-def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
-    """Display a finished card that says what was typed and what is wrong with it; none with ``-q``. Never raises."""
+def show_refusal(workspace: Workspace, line: str, error: ToolError) -> bool:
+    """Display a finished card with what was typed and what is wrong with it. Never raises.
+
+    Returns:
+        Whether one is displayed; with ``-q`` none is.
+    """
     if {"-q", "--quiet"} & set(line.split()):
-        return
+        return False
     name = error.name if isinstance(error, UnknownToolError) else getattr(error, "tool", "")
     outcome = "invalid arguments" if isinstance(error, InvalidArgumentsError) else "failed"
     typed = line.strip()
@@ -33,10 +37,12 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> None:
         session.message_id or ids.create("message"),
         part_id,
         tool,
-        Failed({"line": rest} if rest else {}, now, now, error.for_person),
+        workspace.masked(Failed({"line": rest} if rest else {}, now, now, full_text(error, for_person=True))),
         outcome=outcome,
     )
     try:
         show_bundle(settled_bundle(card_part(part)))
     except Exception:  # the error itself is on its way to the cell
         log.debug("the card of a refused line could not be shown", exc_info=True)
+        return False
+    return True

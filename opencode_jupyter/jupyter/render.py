@@ -60,16 +60,17 @@ def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:
     The widget comes first wherever it can be shown; without its model this says that nobody knows how the call went.
     """
     saved = saved_part(part)
-    _lose(saved)
+    lose(saved)
     return {"text/html": html(saved), CARD_MIME: saved}
 
 
-def _lose(part: dict[str, Any]) -> None:
+def lose(part: dict[str, Any]) -> None:
+    """Make a call that goes on one whose end nobody knows; in place."""
     if live(part):
         part["state"] |= {"status": "error", "error": LOST_WAITING if part["ui"].pop("untouched", False) else LOST}
         part["ui"]["outcome"] = "ended"
     for child in part["ui"].get("children") or []:
-        _lose(child)
+        lose(child)
 
 
 def live_text(part: dict[str, Any]) -> str:
@@ -77,7 +78,7 @@ def live_text(part: dict[str, Any]) -> str:
     _, word, tone = state_words(part)
     head = _clip(f"{visible_line(part['tool'])} {visible_line(part['ui'].get('label') or '')}".strip())
     if tone == "ask":
-        return f"{head}: {_clip('waiting for you: ' + visible_line('; '.join(_wanted(part))))}"
+        return f"{head}: {_clip(f'{word}: ' + visible_line('; '.join(_wanted(part))))}"
     return f"{head}: {word}"
 
 
@@ -144,9 +145,7 @@ def _bodies(part: dict[str, Any]) -> list[str]:
     # a table's text reads better here, where it is no JSON
     if says_output(part) and (not table or output.lstrip().startswith(("[", "{"))):
         output = ""
-    shown = [output if output.strip("\n") and output != error else "", error]
-    if not error:
-        shown = [*_diffs(ui), *shown]
+    shown = [*_diffs(ui), output if output.strip("\n") and output != error else "", error]
     if table and not output:
         shown.insert(0, _table(table))
     if ui.get("tasks") is not None:

@@ -27,7 +27,7 @@ from .mime import (
     visible_line,
 )
 from .render_bodies import bodies, diff
-from .render_style import DIM, LINE, MONO, NO_MATH, TONES, block, pre, summary
+from .render_style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, pre, summary
 
 
 def html(part: dict[str, Any]) -> str:
@@ -47,7 +47,7 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
         f'<b style="white-space:nowrap;font-size:12px"><span style="color:{accent}">{mark}</span> {escape(word)}</b>',
         f'<small {DIM};white-space:nowrap;font-size:11px">{escape(time_words(part))}</small>',
     )
-    blocks = [f'<div style="display:flex;gap:8px;padding:6px 10px">{" ".join(head)}</div>']
+    blocks = [f'<div style="{HEAD}">{" ".join(head)}</div>']
     if ui.get("diff"):
         blocks.append(block(diff(ui["diff"])))
     output = "" if state.get("error") == state.get("output") else output_of(part)
@@ -62,9 +62,12 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
         blocks.append(_output(output, folded=folded))
     if state.get("error"):
         blocks.append(block(pre(escape(readable(cut(state["error"], OUTPUT_CHARS))))))
+    if ui.get("sent"):
+        sent = pre(escape(readable(cut(ui["sent"], OUTPUT_CHARS))))
+        blocks.append(block(f"<details>{summary('sent to the model')}{sent}</details>"))
     children = ui.get("children") or []
     if children:
-        inner = "".join(card(child, nested=True) for child in children)
+        inner = "".join(card(child, nested=True) for child in children) + PAPER
         blocks.append(block(f'<div style="padding:8px 10px 4px 22px">{inner}</div>'))
     if ui.get("spill"):
         blocks.append(_spill(ui["spill"]))
@@ -80,8 +83,9 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
 def _output(output: str, *, folded: bool) -> str:
     text = readable(cut(output, OUTPUT_CHARS)).rstrip("\n")
     lines = text.count("\n") + 1
-    opened = "" if folded else " open"  # however long: what is folded is missing on paper
-    return block(f"<details{opened}>{summary(f'output · {extent(lines, None)}')}{pre(escape(text))}</details>")
+    opened = "" if folded else " open"  # however long: not every browser prints what is folded
+    head = summary(f"output · {extent(lines, None)}")
+    return block(f'<details class="{ON_PAPER}"{opened}>{head}{pre(escape(text))}</details>')
 
 
 def _spill(spill: dict[str, Any]) -> str:

@@ -15,10 +15,21 @@ TONES = {"ok": "#2b9348", "run": "#2f7de1", "ask": "#a67200", "err": "#d6453a", 
 """Colours of marks and lines that can be told on white and on black."""
 NO_MATH = "tex2jax_ignore mathjax_ignore"
 """Classes that MathJax 2, 3 and 4 leave alone: `$` in a command or an output begins no formula."""
+MATH = "tex2jax_process mathjax_process"
+"""Classes whose content it typesets inside such an element."""
 _LINE_BEFORE_BLANK = re.compile(r"\n(?=[ \t]*(?:\n|$))")
 DIM = 'class="oc-s-dim" style="opacity:0.75'
 """Beginning of the attributes of less important words."""
 LINE = "rgba(128,128,128,0.3)"
+HEAD = "display:flex;gap:8px;align-items:baseline;padding:6px 10px"
+"""Style of a card's first line."""
+ON_PAPER = "oc-s-paper"
+"""Class of a fold that is printed open."""
+PAPER = (
+    '<link rel="stylesheet" media="print" href="data:text/css,'
+    f'.{ON_PAPER}::details-content{{content-visibility:visible;block-size:auto}}">'
+)
+"""Prints the folds inside of a card open. A link, since a `<style>` is shown as text where Markdown leaves it out."""
 MONO = "font-family:monospace;font-size:12px;"
 PRE = (
     f"margin:0;padding:6px 10px;{MONO}line-height:1.5;white-space:pre-wrap;word-break:break-word;"

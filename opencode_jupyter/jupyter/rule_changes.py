@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ..core.agents import NOTEBOOK, OPENCODE
 from ..core.errors import InvalidArgumentsError, ToolError
-from ..core.permission import EDIT_TOOLS, Decision, Rule, expand
+from ..core.permission import EDIT_TOOLS, Decision, Rule, expand, never_matches
 from .completion import PERMISSIONS
 from .help import permission_of, rule_now, rules_in_force
 
@@ -34,7 +33,7 @@ def in_order(workspace: Workspace, agent: str | None = None, by: By = "user") ->
     """Every rule in force, approvals last."""
     approved = workspace.permissions.approved
     # A rule of the session that was put behind the approvals too is shown there, where it decides.
-    rules = [r for r in rules_in_force(workspace, agent, by) if not (r.origin in (TYPED, PANEL) and r in approved)]
+    rules = [r for r in rules_in_force(workspace, agent, by) if not (r.source == "session" and r in approved)]
     return [*rules, *approved]
 
 
@@ -51,7 +50,7 @@ def add_rules(
     Returns:
         The rules, and words about those that another rule still decides.
     """
-    rules = [Rule(permission, expand(p), action, origin) for p in patterns]
+    rules = [Rule(permission, expand(p), action, origin, source="session") for p in patterns]
     for rule in rules:
         workspace.rules[:] = [r for r in workspace.rules if r != rule]
         workspace.rules.append(rule)
@@ -64,7 +63,7 @@ def add_rules(
         now = rule_now(workspace, permission, rule.pattern, agent)
         if now.action != action:
             notes.append(f"{permission} {rule.pattern} is still decided by: {said(now)}")
-    return rules, notes
+    return rules, [*unmatchable(permission, patterns), *notes]
 
 
 def save_rules(
@@ -84,7 +83,13 @@ def save_rules(
         now = rule_now(workspace, permission, pattern, agent)
         if now.action != action and not any(said(now) in one for one in saved.notes):
             notes.append(f"{permission} {pattern} is still decided by: {said(now)}")
-    return saved, [*notes, *saved.notes]
+    return saved, [*unmatchable(permission, saved.patterns), *notes, *saved.notes]
+
+
+def unmatchable(permission: str, patterns: Sequence[str]) -> list[str]:
+    """A warning for each pattern that can never match, as configuration files get it."""
+    reasons = ((pattern, never_matches(permission, pattern)) for pattern in patterns)
+    return [f"{permission} {pattern} can never match; {reason}." for pattern, reason in reasons if reason]
 
 
 def own_rules(workspace: Workspace) -> list[Rule]:
@@ -114,10 +119,7 @@ def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: i
         return ""
     file = workspace.forget_rule(rule)
     if file is None:
-        built_in = rule.origin in ("", OPENCODE, NOTEBOOK) or (
-            rule.origin.startswith("agent ") and "," not in rule.origin
-        )
-        edit = "Add" if built_in else f"Edit it in {rule.origin}, or add"
+        edit = "Add" if rule.source == "default" or not rule.origin else f"Edit it in {rule.origin}, or add"
         raise ToolError(
             f"Rule {number} ({said(rule)}) was not added here. {edit} a later rule: "
             f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"

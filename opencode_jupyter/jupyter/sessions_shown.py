@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from ..agent.exchange.reading import EXTRA, read
+from ..core.endings import failure_of
 from ..text.visible import visible
+from .history import human_seconds, state_of
+from .labels import label_of_wire
 
 if TYPE_CHECKING:
     from ..core.sessions import Session
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
 COLUMNS = ("#", "who", "part", "what", "state", "seconds")
 CHARS = 2000
 """Characters of a part that a row holds."""
+
+
+def display_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows as people read them: without the beginnings of steps, which hold only the hash of a snapshot."""
+    return [
+        {**row, "seconds": "" if row["seconds"] is None else human_seconds(row["seconds"])}
+        for row in rows
+        if row["part"] != "step-start"
+    ]
 
 
 async def rows_of(workspace: Workspace, session: Session) -> list[dict[str, Any]]:
@@ -42,16 +53,22 @@ def _row(part: dict[str, Any]) -> dict[str, Any]:
     what = visible(_what(kind, part, state)[:CHARS])
     shown = f"tool {part.get('tool')}" if kind == "tool" else kind
     seconds = (end - start) / 1000 if isinstance(start, int) and isinstance(end, int) else None
-    return {"part": shown, "what": what, "state": state.get("status", "") if kind == "tool" else "", "seconds": seconds}
+    return {"part": shown, "what": what, "state": _state(part, state) if kind == "tool" else "", "seconds": seconds}
+
+
+def _state(part: dict[str, Any], state: dict[str, Any]) -> str:
+    outcome = str((part.get(EXTRA) or {}).get("outcome") or "")
+    failure = failure_of(str(part.get("tool")), state.get("metadata"))
+    return state_of(str(state.get("status", "")), outcome, failure)
 
 
 def _what(kind: str, part: dict[str, Any], state: dict[str, Any]) -> str:
     if kind == "tool":
-        given = json.dumps(state.get("input"), ensure_ascii=False)
+        label = label_of_wire(part)
         files = "".join(f" [{file.get('mime')}]" for file in state.get("attachments") or ())
         if state.get("status") == "error":
-            return f"{given}: {state.get('error')}"
-        return f"{state.get('title') or given}: {state.get('output') or ''}{files}"
+            return f"{label}: {state.get('error')}"
+        return f"{label}: {state.get('output') or ''}{files}"
     if kind in ("text", "reasoning"):
         return str(part.get("text") or "")
     if kind == "file":

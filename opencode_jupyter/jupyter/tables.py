@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ..core.secrets import known
+from ..text.visible import visible
 from ._kernel_compat import kernel_of
 
 if TYPE_CHECKING:
@@ -58,6 +60,9 @@ class Table:
         whole: bool = False,
         display: Sequence[dict[str, Any]] | None = None,
     ) -> None:
+        masker = known.masker()
+        if masker is not None:
+            records, display, title, notes = masker.value((list(records), display, title, list(notes)))
         self.records = list(records)
         self._rows = self.records if display is None else list(display)
         self.columns = list(columns) if columns is not None else list(dict.fromkeys(k for row in records for k in row))
@@ -99,7 +104,7 @@ class Table:
             lines += wrap_line(self.empty, width)
         for note in self.notes:
             lines += wrap_line(note, width)
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def _repr_html_(self) -> str:
         parts = [f"<div><b>{escape(self.title)}</b></div>"] if self.title else []
@@ -112,7 +117,35 @@ class Table:
             body = "".join(f"<tr>{line}</tr>" for line in lines)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
-        return "".join(parts)
+        return without_math("".join(parts))
+
+
+class Confirmation(Table):
+    """Rules that a line changed: printed in a line or two at once, so that several lines in a cell all show."""
+
+    _cell = -1
+
+    def __repr__(self) -> str:
+        rules = (f"{row['action']} {row['permission']} {row['pattern']}" for row in self.records)
+        return "\n".join([f"{self.title}: {'; '.join(rules)}.", *self.notes])
+
+    def show(self) -> Confirmation:
+        """Print it; as the value of the same cell it then displays nothing."""
+        from IPython import get_ipython
+
+        self._cell = getattr(get_ipython(), "execution_count", -1)
+        print(self)  # noqa: T201 - this is what the cell shows
+        return self
+
+    def is_displayed_by_cell(self) -> bool:
+        """Whether the cell that runs now has printed it."""
+        from IPython import get_ipython
+
+        return getattr(get_ipython(), "execution_count", None) == self._cell
+
+    def _ipython_display_(self) -> None:
+        if not self.is_displayed_by_cell():
+            print(self)  # noqa: T201
 
 
 class Message(str):
@@ -121,7 +154,7 @@ class Message(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return str(self)
+        return visible(str(self))
 
 
 class Warned(Message):
@@ -131,6 +164,13 @@ class Warned(Message):
 
     def _repr_html_(self) -> str:
         return f'<div style="color:{_RED};font-weight:600">{escape(str(self))}</div>'
+
+
+def without_math(html: str) -> str:
+    """The HTML in an element in which a page's typesetter looks for no formulas: `$HOME … $PATH` is none."""
+    from .render_style import NO_MATH
+
+    return f'<div class="{NO_MATH}">{html}</div>'
 
 
 def cell(value: Any, limit: int | None = CELL_CHARS) -> str:
@@ -143,7 +183,7 @@ def cell(value: Any, limit: int | None = CELL_CHARS) -> str:
         return f"{value:.3g}"
     if isinstance(value, (list, tuple)):
         value = ", ".join(str(item) for item in value)
-    text = " ".join(str(value).split())
+    text = visible(" ".join(str(value).split()))  # names and commands may hold what moves a terminal's cursor
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 

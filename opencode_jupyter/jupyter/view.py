@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core._store_rows import encode
+from ..core._store_schema import ABORTED
 from ..core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
+from ..core.endings import failure_of
 from ..core.permission import Decision
-from ..core.state import Completed, Failed, Pending, Running, State, ToolPart, now_ms
-from .labels import label_of
+from ..core.repair import INVALID, requested_tool
+from ..core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from .labels import label_of, paths_below, project_folder
 from .mime import cut
 from .served import files_url
 from .view_asks import AskView, rule_json
@@ -53,7 +56,7 @@ class Extras:
     """The oldest ask or question that waits."""
     children: list[dict[str, Any]] = field(default_factory=list)
     base: Path | None = None
-    """Paths below it are shown relative to it."""
+    """The project's folder: paths below it are shown relative to it."""
     nested: bool = False
     """Drawn inside another card: its live output is shorter."""
     directory: Path | None = None
@@ -79,13 +82,14 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     metadata.pop("filediff", None)
     output = metadata.pop("output", None)
     ui: dict[str, Any] = {
-        "label": label_of(part),
+        "label": label_of(part, extras.directory, extras.base),
         "by": part.by,
         "waited": round(part.waited * 1000),
-        "decisions": [_decision(d) for d in part.decisions],
+        "decisions": [decision_json(d) for d in part.decisions],
     }
+    ui.update(_error(part, wire, metadata, extras.base))
     if part.outcome:
-        ui["outcome"] = part.outcome
+        ui["outcome"] = failure_of(part.tool, None) if part.tool == INVALID else part.outcome
     so_far = _so_far(state, output)
     if so_far:
         ui["tail"] = tail(so_far, NESTED_LINES if live and extras.nested else TAIL_LINES)
@@ -122,14 +126,36 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         "callID": part.call_id,
         "sessionID": part.session_id,
         "messageID": part.message_id,
-        "tool": part.tool,
+        "tool": requested_tool(part.tool, state.input),
         "state": wire,
         "ui": ui,
     }
     return dict(_plain(whole))
 
 
-def _decision(decision: Decision) -> dict[str, Any]:
+_ABORTED_FOR_PERSON = {
+    "stopped": "The call was stopped.",
+    "interrupted": "The call was interrupted.",
+    "ended": "The call ended because the kernel or its workspace was closed.",
+}
+"""By the outcome."""
+
+
+def _error(part: ToolPart, wire: dict[str, Any], metadata: dict[str, Any], base: Path | None) -> dict[str, str]:
+    """Put the error's text for a person into `wire`; returns the one that a model was sent, if it is another."""
+    state = part.state
+    if not isinstance(state, Failed):
+        return {}
+    metadata.pop(FOR_PERSON, None)
+    text = state.for_person
+    if text == ABORTED:  # OpenCode's
+        text = _ABORTED_FOR_PERSON.get(part.outcome, text)
+    wire["error"] = paths_below(base, text)
+    return {"sent": state.error} if part.by == "model" and text != state.error else {}
+
+
+def decision_json(decision: Decision) -> dict[str, Any]:
+    """A decision as a card has it."""
     shown: dict[str, Any] = {
         "permission": decision.permission,
         "patterns": list(decision.patterns),
@@ -142,8 +168,9 @@ def _decision(decision: Decision) -> dict[str, Any]:
         shown["revised"] = True
     elif decision.message:
         shown["message"] = decision.message
-    if decision.note:
-        shown["note"] = decision.note
+    note = decision.note or ("together with another request" if decision.together else None)
+    if note:
+        shown["note"] = note
     if decision.rules:
         wanted = [r for r in decision.rules if r.action == decision.action] or decision.rules
         shown["rule"] = rule_json(wanted[0])
@@ -179,7 +206,7 @@ def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, 
     extras = Extras(
         waiting[0] if waiting else None,
         [card_tree(child, asks, live=live, nested=True) for child in call.children],
-        call.ctx.worktree if str(call.ctx.worktree) != call.ctx.worktree.anchor else call.ctx.directory,
+        project_folder(call.ctx),
         nested,
         call.ctx.directory,
         is_untouched(call),
@@ -237,7 +264,7 @@ def _how_far(progress: Any, held: Any, state: Any) -> dict[str, Any]:
     value, total, message = (progress.get(name) for name in ("value", "total", "message"))
     share = f"{value} of {total}" if value is not None and total is not None else ""
     words = ": ".join(str(word) for word in (share, message) if word) or str(value)
-    return {"tail": f"Had come to: {words}"}
+    return {"tail": f"Stopped at: {words}"}
 
 
 def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.permission import PermissionRequest, Rule
-from ..core.question_request import QuestionRequest
 from ..core.trust import PERMISSION as TRUST
 from .view_bodies import file_diffs
+
+if TYPE_CHECKING:
+    from ..core.question_request import QuestionRequest
 
 TEXT_CHARS = 200_000
 """Most characters of a command or a diff that an ask shows."""
 
 
-@dataclass(slots=True)
-class AskView:
+class AskView(NamedTuple):
     """One pending request as the card shows it."""
 
     request: PermissionRequest | QuestionRequest
@@ -27,7 +27,7 @@ class AskView:
     def to_json(self) -> dict[str, dict[str, Any]]:
         """The card's field for it: ``ask`` or ``question``."""
         request = self.request
-        if isinstance(request, QuestionRequest):
+        if not isinstance(request, PermissionRequest):
             return {"question": self._questions(request)}
         return {"ask": self._ask(request)}
 
@@ -90,7 +90,7 @@ def rule_json(rule: Rule) -> dict[str, str]:
 
 def digest_of(request: PermissionRequest | QuestionRequest) -> str:
     """A fingerprint of what a person sees, so that an answer can't be meant for something else."""
-    if isinstance(request, QuestionRequest):
+    if not isinstance(request, PermissionRequest):
         shown: list[Any] = [question.to_wire() for question in request.questions]
     else:
         shown = [request.permission, list(request.patterns), list(request.always), request.metadata]

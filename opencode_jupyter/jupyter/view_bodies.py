@@ -10,13 +10,16 @@ import re
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..core.question_request import Answered
-from ..core.result_values import FIELD_CHARS, PRINTED, TABLES
+from ..core.endings import failure_of
+from ..core.repair import INVALID
+from ..core.result import PRINTED, TABLES
 from ..core.state import Completed, ToolPart
-from ..core.value_tables import COLUMNS as VALUE_COLUMNS
 from .tables import cell
+
+if TYPE_CHECKING:
+    from ..core.question_request import Answered
 
 ROWS = 100
 """Most rows of a table; the whole is in ``result.records``."""
@@ -32,6 +35,7 @@ SEARCHES = ("glob", "grep")
 """Tools whose text says nothing that the table of their records does not."""
 TASK_TOOLS = ("todowrite", "todoread")
 
+_TASK_RESULT = re.compile(r"task_id: [^\n]*\n\n<task_result>\n(.*)\n</task_result>(.*)", re.DOTALL)
 _TRUNCATED = re.compile(r"\.\.\.\d+ (?:lines|bytes) truncated\.\.\.")
 
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
@@ -72,7 +76,8 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         elif table is not None:
             shown["table"] = table
             metadata.pop("result", None)  # lsp's, which the table shows
-        if isinstance(printed, str) and (tables or part.state.attachments):
+        printed = _printed(part.tool, part.state, printed, tables)
+        if printed is not None:
             shown["printed"] = printed
         if part.tool == "skill":
             files = skill_files(part.state.output, metadata)
@@ -81,6 +86,32 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     if base is not None and ("table" in shown or "diffs" in shown):
         shown["base"] = str(base)
     return shown
+
+
+def _batch_text(state: Completed) -> str | None:
+    """How many calls of a batch failed; OpenCode's text tells a model to use more of them."""
+    total = state.metadata.get("totalCalls")
+    if not isinstance(total, int):
+        return None
+    failure = failure_of("batch", state.metadata)
+    return f"{failure}." if failure else "1 call completed." if total == 1 else f"{total} calls completed."
+
+
+def _task_text(state: Completed) -> str | None:
+    """The answer of a task and the notes below it, without what a model needs to continue it."""
+    match = _TASK_RESULT.fullmatch(state.output)
+    return "\n\n".join(filter(None, map(str.strip, match.groups()))) if match else None
+
+
+def _printed(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
+    """The text that a person reads in place of the output, which is for a model; None shows the output."""
+    if tool in _PERSON_TEXTS:
+        return _PERSON_TEXTS[tool](state)
+    return printed if isinstance(printed, str) and (tables or state.attachments or tool == INVALID) else None
+
+
+_PERSON_TEXTS = {"batch": _batch_text, "task": _task_text}
+"""By the tool's id: the text for a person in place of the one that is written for a model; None keeps that."""
 
 
 def answered_json(answered: Answered) -> dict[str, Any]:
@@ -192,7 +223,12 @@ def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
 def value_tables(given: Any) -> list[dict[str, Any]]:
     """The tables of a value that a tool returned (`core.result_values`), as far as they have the form of one."""
     tables = []
-    for table in given[:VALUES] if isinstance(given, list) else ():
+    if not isinstance(given, list) or not given:
+        return []
+    from ..core.result_values import FIELD_CHARS  # here: most results are text
+    from ..core.value_tables import COLUMNS as VALUE_COLUMNS
+
+    for table in given[:VALUES]:
         if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in ("columns", "rows")):
             continue
         columns = [str(name) for name in table["columns"][: 2 * VALUE_COLUMNS]]

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from ._kernel_interrupts import ended_by_cancel, ended_by_raise, runs_code
+
 T = TypeVar("T")
 
 HEARTBEAT = 0.05
@@ -74,26 +76,29 @@ class Waiter:
 
         Raises:
             KeyboardInterrupt: the person interrupted; the call is stopped, with every process it started.
-            asyncio.CancelledError: the same in a task of the user's (see `_kernel_interrupts.install_interrupts`).
+            asyncio.CancelledError: the same in a task of the user's, where a `KeyboardInterrupt` would end the loop.
         """
         future.add_done_callback(lambda _: self._jobs.put(None))
-        try:
-            while not future.done():
-                self._serve_one(HEARTBEAT)
-                if self._on_beat is not None:
-                    self._on_beat()
-        except (KeyboardInterrupt, asyncio.CancelledError) as error:
-            self._abort("interrupted")
-            deadline = time.monotonic() + self._grace
-            # pressed again: don't wait for the children
-            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-                while not future.done() and time.monotonic() < deadline:
+        with interrupts_held() as held, held.waking(lambda: self._jobs.put(None)):
+            try:
+                while not future.done():
                     self._serve_one(HEARTBEAT)
+                    held.raise_taken()
+                    if self._on_beat is not None:
+                        self._on_beat()
+            except (KeyboardInterrupt, asyncio.CancelledError) as error:
+                self._abort("interrupted")
+                deadline = time.monotonic() + self._grace
+                # pressed again: don't wait for the children
+                with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+                    while not future.done() and time.monotonic() < deadline and not held.take():
+                        self._serve_one(HEARTBEAT)
+                self._drain()
+                raise type(error) from None
             self._drain()
-            raise type(error) from None
-        self._drain()
         return future.result()
 
+    @ended_by_cancel
     async def wait_async(self, future: concurrent.futures.Future[T]) -> T:
         """Await the end of the call, and give its result.
 
@@ -166,11 +171,14 @@ class Waiter:
         self.serve_all()
 
     @staticmethod
+    @ended_by_raise
     def _run(fn: Callable[[], Any], future: concurrent.futures.Future[Any]) -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            future.set_result(fn())
+            with interrupts_released():
+                value = fn()
+            future.set_result(value)
         except (KeyboardInterrupt, asyncio.CancelledError) as error:
             future.set_exception(error)
             raise
@@ -188,21 +196,101 @@ def blocking() -> bool:
     return False
 
 
+class HeldInterrupts:
+    """SIGINT's handler while code of ours runs on the main thread: it notes the signal, so that no work is torn in two.
+
+    Args:
+        before: the handler that was in force; None if there is none to hold back.
+    """
+
+    def __init__(self, before: Callable[[int, FrameType | None], Any] | None) -> None:
+        self.before = before
+        self._came: tuple[int, FrameType | None] | None = None
+        self._wake: Callable[[], None] = _nothing
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Note the signal, and wake the thread if it waits."""
+        self._came = (number, frame)
+        self._wake()
+
+    def take(self) -> bool:
+        """Whether an interrupt has come since the last look; from then on it is the caller's."""
+        came, self._came = self._came, None
+        return came is not None
+
+    def raise_taken(self) -> None:
+        """Raise the interrupt that has come, if any.
+
+        Raises:
+            KeyboardInterrupt: in a cell.
+            asyncio.CancelledError: in a task of the user's; the cell that awaits it is told.
+        """
+        came = self._came
+        if came is None:
+            return
+        self.deliver()
+        raise KeyboardInterrupt if runs_code() or not _loop_runs() else asyncio.CancelledError
+
+    def deliver(self) -> None:
+        """Give what has come to the handler that was held back."""
+        came, self._came = self._came, None
+        if came is not None and self.before is not None:
+            self.before(*came)
+
+    @contextlib.contextmanager
+    def waking(self, wake: Callable[[], None]) -> Iterator[None]:
+        """Have `wake` called when an interrupt comes; it must be safe in a signal handler."""
+        outer, self._wake = self._wake, wake
+        try:
+            yield
+        finally:
+            self._wake = outer
+
+
 @contextlib.contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Let a piece of work be done whole; an interrupt that comes meanwhile takes effect behind it."""
+def interrupts_held() -> Iterator[HeldInterrupts]:
+    """Let a piece of work be done whole; an interrupt that comes meanwhile takes effect behind it.
+
+    Inside another piece the outer one holds. Work that fails drops the interrupt: the cell ends anyway.
+    """
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is None:
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield HeldInterrupts(None)
+    elif isinstance(before, HeldInterrupts):
+        yield before
+    else:
+        held = HeldInterrupts(before)
+        signal.signal(signal.SIGINT, held)
+        try:
+            yield held
+        finally:
+            signal.signal(signal.SIGINT, before)
+        held.deliver()
+
+
+@contextlib.contextmanager
+def interrupts_released() -> Iterator[None]:
+    """Let interrupts through again for a piece of work that is the person's own, inside `interrupts_held`."""
+    held = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not isinstance(held, HeldInterrupts):
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
     try:
+        signal.signal(signal.SIGINT, held.before or signal.default_int_handler)
+        held.deliver()
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came and callable(before):
-        before(*came[-1])
+        signal.signal(signal.SIGINT, held)
+
+
+def _nothing() -> None:
+    """Nobody waits."""
+
+
+def _loop_runs() -> bool:
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop().is_running()
+    return False
 
 
 def in_cell_task() -> bool:

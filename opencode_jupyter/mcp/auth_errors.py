@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from ..core import secrets
 from .errors import McpError
 
 AuthState = Literal["needs_auth", "needs_client_registration", "failed"]
@@ -118,8 +119,7 @@ def _fields(body: str) -> str:
 
 
 def _cut(text: str, hide: Sequence[str]) -> str:
-    for secret in hide:
-        text = text.replace(secret, "***")
+    text = secrets.hide(text, hide)
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).rstrip(".")
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 

@@ -138,14 +138,14 @@ class Connection:
 
     @property
     def due(self) -> bool:
-        """Whether it should be tried (again): never tried, or a while ago. Any thread may ask."""
+        """True if it should be tried (again): never tried, or a while ago. Any thread may ask."""
         if self.state == "connected" or self.connecting:
             return self.connecting and not self._pausing
         return self._failed_at == 0.0 or time.monotonic() >= self._failed_at + RETRY
 
     @property
     def just_tried(self) -> bool:
-        """Whether an attempt to connect failed this moment. Any thread may ask."""
+        """True if an attempt to connect failed this moment. Any thread may ask."""
         return self.state != "connected" and time.monotonic() < self._tried_at + JUST
 
     @property

@@ -51,7 +51,7 @@ class Field:
 
     @property
     def multiple(self) -> bool:
-        """Whether several may be chosen."""
+        """True if several may be chosen."""
         return self.schema.get("type") == "array"
 
     def question(self, note: str = "") -> Question:
@@ -88,7 +88,7 @@ class Field:
         if choices:
             values = [value for value, label in choices if label in given]
             if not values:
-                raise ValueError(f"{given[0]!r} is none of the answers.")
+                raise ValueError(f"{given[0]!r} is not one of the answers.")
             return values if self.multiple else values[0]
         kind = self.schema.get("type")
         text = given[0].strip()

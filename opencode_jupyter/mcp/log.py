@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from ..core.secrets import hide
+
 LINES = 500
 """Lines kept of each server."""
 LENGTH = 2000
 """Characters kept of a line."""
-SHORTEST = 4
-"""Shorter values are not looked for: replacing them would garble every line."""
 
 
 class Log:
@@ -21,7 +21,7 @@ class Log:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = sorted({s for s in secrets if len(s) >= SHORTEST}, key=len, reverse=True)
+        self._secrets = frozenset(secrets)
         self._lines: deque[str] = deque(maxlen=LINES)
         self._open = b""
 
@@ -55,6 +55,4 @@ class Log:
 
     def clean(self, text: str) -> str:
         """A text with the secrets replaced."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return hide(text, self._secrets)

@@ -90,7 +90,7 @@ class Login:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self._task is not None and self._task.done()
 
     async def cancel(self) -> None:

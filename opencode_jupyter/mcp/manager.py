@@ -8,15 +8,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.result import ToolResult
 from ..core.trust import Subject
 from ..tools.language.background import Background
 from . import servers
-from .connection import Connection, Status, fingerprints
 from .errors import McpError, missing_sdk, words_of
 from .servers import CALL, ServerSpec
 from .tools import prefix, sanitise, tools_of
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from ..core.tool import Tool
     from ..core.workspace import Workspace
     from .calls import Running
+    from .connection import Connection, Status
+    from .offers import Prompt, Resource
     from .opening import Opener
 
 log = logging.getLogger(__name__)
@@ -42,29 +43,7 @@ END = 2.7
 UNTRUSTED = "not trusted yet; run %tools trust"
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt that a server offers; ``arguments`` are dicts of ``name``, ``description``, ``required``."""
-
-    server: str
-    name: str
-    description: str = ""
-    arguments: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """A resource that a server offers."""
-
-    server: str
-    uri: str
-    name: str = ""
-    description: str = ""
-    mime: str = ""
-
-
-@dataclass(slots=True)
-class _Read:
+class _Read(NamedTuple):
     """The servers of the configuration as they were read last."""
 
     config: Config
@@ -107,11 +86,11 @@ class McpServers:
         if known is None or not same or now >= known.until:
             state = servers.watched(workspace.directory, workspace.worktree)
             if known is not None and same and known.state == state:
-                known.until = now + FRESH
+                known = self._read = known._replace(until=now + FRESH)
             else:
                 found = servers.configured(workspace.config, workspace.directory, workspace.worktree)
                 if found and (reason := missing_sdk()):
-                    found = {name: replace(spec, problem=spec.problem or reason) for name, spec in found.items()}
+                    found = {name: spec._replace(problem=spec.problem or reason) for name, spec in found.items()}
                 known = self._read = _Read(workspace.config, workspace.directory, state, found, now + FRESH)
         return {**known.specs, **self._added} if self._added else known.specs
 
@@ -124,7 +103,7 @@ class McpServers:
         return [spec.subject() for spec in self.specs().values() if self._startable(spec) and not self.trusted(spec)]
 
     def trusted(self, spec: ServerSpec) -> bool:
-        """Whether a server may be started without asking."""
+        """Return whether a server may be started without asking."""
         return spec.own or self._workspace.trust.known(spec.subject())
 
     def logs(self, name: str) -> list[str]:
@@ -170,7 +149,7 @@ class McpServers:
         given = spec if isinstance(spec, ServerSpec) else servers.spec_of(name, spec, source="added in this session")
         if given.problem:
             raise McpError(name, given.problem)
-        self._added[name] = replace(given, name=name)
+        self._added[name] = given._replace(name=name)
         self._off.discard(name)
         return await self.connect(name) if given.enabled else self._status(given)
 
@@ -187,7 +166,7 @@ class McpServers:
             raise McpError(name, f"the MCP server {name} is {UNTRUSTED}")
         self._off.discard(name)
         if not spec.enabled:
-            self._added[name] = spec = replace(spec, enabled=True)
+            self._added[name] = spec = spec._replace(enabled=True)
         await self._background.run(self._restart(name))
         return self._status(spec)
 
@@ -218,7 +197,7 @@ class McpServers:
 
     @property
     def none(self) -> bool:
-        """Whether no server is configured and none runs: what most calls find."""
+        """True if no server is configured and none runs: what most calls find."""
         return not self._connections and not self.specs()
 
     def behind(self, wanted: str | None) -> list[ServerSpec]:
@@ -236,7 +215,7 @@ class McpServers:
         ]
 
     def stale(self, wanted: str | None) -> bool:
-        """Whether a server runs that is configured otherwise now, or no more; `wanted` as in `behind`."""
+        """Return whether a server runs that is configured otherwise now, or no more; `wanted` as in `behind`."""
         specs, lowered = self.specs(), (wanted or "").lower()
         return any(
             not self._current(one, specs) and (wanted is None or lowered.startswith(prefix(name).lower()))
@@ -323,6 +302,8 @@ class McpServers:
         if found is None:
             if self._closing:
                 raise McpError(spec.name, "the workspace is closing")
+            from .connection import Connection  # here, as below: most projects have no servers
+
             folder = self._workspace.directory
             found = self._connections[spec.name] = Connection(spec, folder, self._opening(), self._changed)
         return found
@@ -420,7 +401,8 @@ class McpServers:
     def _rebuild(self) -> None:
         with self._lock:
             registry = self._workspace.registry
-            taken = [id for id in registry.names() if (known := registry.get(id)) is not None and known.builtin]
+            custom = set(registry.custom_names())
+            taken = [id for id in registry.names() if id not in custom]
             listings = [
                 (name, connection.tools)
                 for name in self.specs()
@@ -431,6 +413,8 @@ class McpServers:
 
     def _forget_grants(self, connection: Connection) -> None:
         """A person allowed a tool for this session as it described itself then; another description asks again."""
+        from .connection import fingerprints
+
         name = connection.spec.name
         for tool, print_ in fingerprints(connection.tools).items():
             old = self._prints.get((name, tool))
@@ -444,7 +428,7 @@ class McpServers:
     # ------------------------------------------------------------------ small
 
     def _current(self, connection: Connection, specs: Mapping[str, ServerSpec]) -> bool:
-        """Whether a server runs as it is configured now, in the workspace's folder."""
+        """Return whether a server runs as it is configured now, in the workspace's folder."""
         moved = connection.spec.local and connection.folder != self._workspace.directory
         return specs.get(connection.spec.name) == connection.spec and not moved
 
@@ -461,6 +445,8 @@ class McpServers:
         return specs[name]
 
     def _status(self, spec: ServerSpec) -> Status:
+        from .connection import Status
+
         connection = self._connections.get(spec.name)
         shown = Status("disabled", target=spec.shown, source=spec.source)
         if spec.problem:
@@ -476,7 +462,7 @@ class McpServers:
         return spec.enabled and not spec.problem and spec.name not in self._off
 
     def _behind(self, spec: ServerSpec, *, asked: bool) -> bool:
-        """Whether something is to be done for a server; `asked`: somebody calls a tool of it."""
+        """Return whether something is to be done for a server; `asked`: somebody calls a tool of it."""
         if not self._startable(spec):
             return False
         connection = self._connections.get(spec.name)

@@ -143,7 +143,9 @@ class Auth(OAuthClientProvider):
         assert self._interactive is not None
         address = httpx2.URL(url)
         if address.scheme not in ("https", "http"):
-            raise LoginFailedError(f"{self.name} wants a login at an address that is no web page ({address.scheme}:)")
+            raise LoginFailedError(
+                f"{self.name} asks to log in at an address that is not a web page ({address.scheme}:)"
+            )
         self._interactive.redirect.expect(address.params.get("state", ""))
         await self._interactive.show(url)
 
@@ -279,16 +281,16 @@ class _ClientMetadata(OAuthClientMetadata):
     _growing: bool = PrivateAttr(default=False)
 
     def keep_scope(self, keep: bool) -> None:
-        """Whether the scope is the config's."""
+        """Return whether the scope is the config's."""
         self._kept = keep
 
     def grow(self, growing: bool) -> None:
-        """Whether what comes next is a scope that was asked in addition."""
+        """Return whether what comes next is a scope that was asked in addition."""
         self._growing = growing
 
     @property
     def growing(self) -> bool:
-        """Whether a scope was asked in addition."""
+        """True if a scope was asked in addition."""
         return self._growing
 
     def __setattr__(self, name: str, value: Any) -> None:

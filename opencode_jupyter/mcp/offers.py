@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import CallToolResult, EmbeddedResource
 
 from ..core.result import ToolResult
 from .connection import PAGES
-from .manager import Prompt, Resource
 from .results import result_of
 
 if TYPE_CHECKING:
     from mcp import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt that a server offers; ``arguments`` are dicts of ``name``, ``description``, ``required``."""
+
+    server: str
+    name: str
+    description: str = ""
+    arguments: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource that a server offers."""
+
+    server: str
+    uri: str
+    name: str = ""
+    description: str = ""
+    mime: str = ""
 
 
 async def prompts(server: str, client: Client) -> list[Prompt]:

@@ -19,6 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, LoggingMessageNotificationParams, ToolListChangedNotification
 
+from ..runtime.sandbox.service import Sandbox
 from ..tools.process import clean_environment
 from .auth_errors import auth_error
 from .callbacks import Callbacks
@@ -119,6 +120,7 @@ class Opener:
             log=connection.log,
             on_end=ended.set,
             max_message=self._limit(),
+            sandbox=self._workspace.service(Sandbox).program("mcp", spec.name),
         )
 
         async def why() -> str:

@@ -83,7 +83,7 @@ class Redirect:
         """
         text = text.strip().strip("'\"")
         if self._state is None:
-            raise LoginFailedError("The login has not come so far; try again in a moment.")
+            raise LoginFailedError("The login has not got that far; try again in a moment.")
         if "code=" not in text and "error=" not in text:
             if not text or any(c.isspace() for c in text) or "://" in text:
                 raise LoginFailedError(

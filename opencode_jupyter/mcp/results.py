@@ -50,7 +50,7 @@ def result_of(given: CallToolResult) -> ToolResult:
 
 def error_of(given: CallToolResult) -> str:
     """What a result that is an error says."""
-    return result_of(given).output or "the tool failed and did not say why"
+    return result_of(given).output or "the tool failed without a message"
 
 
 def _attachment(mime: str | None, data: str, filename: str | None = None) -> Attachment:

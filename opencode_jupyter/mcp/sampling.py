@@ -46,7 +46,7 @@ _REASONS = {"length": "maxTokens"}
 
 
 def allowed(workspace: Workspace) -> bool:
-    """Whether servers are told that they may ask for a model's answer."""
+    """Return whether servers are told that they may ask for a model's answer."""
     given = workspace.config.get("experimental", KEY)
     return given is True or (isinstance(given, str) and bool(given))
 
@@ -105,6 +105,7 @@ async def _asked(
 ) -> tuple[str, str, str]:
     """The model's words, its name, and why it stopped."""
     from ..agent.events import Finish, TextDelta
+    from ..agent.masking import stream_masked
     from ..agent.model import Request
     from ..agent.models import resolve
 
@@ -118,7 +119,7 @@ async def _asked(
     )
     words: list[str] = []
     reason = "endTurn"
-    async with aclosing(model.stream(request)) as stream:
+    async with aclosing(stream_masked(workspace, model, request)) as stream:
         async for event in stream:
             if isinstance(event, TextDelta):
                 words.append(event.text)
@@ -139,7 +140,7 @@ def _turns(messages: Sequence[SamplingMessage]) -> list[Turn]:
             elif isinstance(one, (ImageContent, AudioContent)):
                 pieces.append(MediaPiece(one.mime_type, one.data))
             else:
-                raise ValueError(f"{one.type} can't be part of a request here: no tools are lent")  # noqa: TRY004 - data
+                raise ValueError(f"{one.type} cannot be part of a request here: servers get no tools")  # noqa: TRY004 - data
         turns.append(Turn(message.role, tuple(pieces)))
     return turns
 

@@ -7,16 +7,15 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from ..core.config import Config
 from ..core.config.load import upwards
 from ..core.flags import flag
+from ..core.secrets import hide, is_secret_name
 from ..core.trust import Subject, digest
-from ..tools.process.environment import SECRET
-from .variables import UnsetVariableError, substitute
 
 CONNECT = 30.0
 """Seconds for connecting, and again for the first listing (reference: core.md 19.2)."""
@@ -29,8 +28,7 @@ _START = frozenset({"type", "command", "args", "environment", "env", "cwd", "url
 """Keys that say what is started or reached; the others only switch."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
+class ServerSpec(NamedTuple):
     """One server, as it is to be started or reached.
 
     Attributes:
@@ -51,10 +49,10 @@ class ServerSpec:
 
     name: str
     command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = MappingProxyType({})
     cwd: str = ""
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     transport: Literal["", "http", "sse"] = ""
     oauth: Any = None
     enabled: bool = True
@@ -65,19 +63,17 @@ class ServerSpec:
 
     @property
     def local(self) -> bool:
-        """Whether it is a program on this machine."""
+        """True if it is a program on this machine."""
         return bool(self.command)
 
     @property
     def secrets(self) -> list[str]:
         """Values that are never shown: of headers, and of variables whose names say so."""
-        found = [value for name, value in self.environment.items() if SECRET.search(name)]
+        found = [value for name, value in self.environment.items() if is_secret_name(name)]
         for value in self.headers.values():
             found += [value, value.rpartition(" ")[2]]
         if isinstance(self.oauth, Mapping) and isinstance(self.oauth.get("clientSecret"), str):
             found.append(self.oauth["clientSecret"])
-        # a configuration may have put one of the kernel's into the command line
-        found += [value for name, value in os.environ.items() if SECRET.search(name) and len(value) > 7]
         return [value for value in found if len(value) > 3]
 
     @property
@@ -86,19 +82,18 @@ class ServerSpec:
         return self._without_secrets(shlex.join(self.command) if self.local else self.url.partition("?")[0])
 
     def _without_secrets(self, text: str) -> str:
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
+        text = hide(text, self.secrets)  # a configuration may have put one of the kernel's into the command line
         return _PASSWORD.sub(r"\1:***@", text)
 
     def subject(self) -> Subject:
         """What a person has to trust before the server is started or reached."""
-        plain = {k: "" if SECRET.search(k) else v for k, v in self.environment.items()}
+        plain = {k: "" if is_secret_name(k) else v for k, v in self.environment.items()}
         what = [self.command, sorted(plain.items()), self.cwd, self.url, sorted(self.headers)]
         shown: dict[str, Any] = {"server": self.name, "environment": sorted(self.environment)}
         if self.local:
             # variables too: LD_PRELOAD or NODE_OPTIONS change what a command does
             assigned = [
-                f"{k}=***" if SECRET.search(k) else self._without_secrets(f"{k}={shlex.quote(v)}")
+                f"{k}=***" if is_secret_name(k) else self._without_secrets(f"{k}={shlex.quote(v)}")
                 for k, v in sorted(self.environment.items())
             ]
             shown["command"] = " ".join([*assigned, self.shown])
@@ -195,6 +190,8 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
     entries = data.get("servers" if path.parent.name == ".vscode" else "mcpServers") if isinstance(data, dict) else None
     if not isinstance(entries, dict):
         return {}
+    from .variables import UnsetVariableError, substitute  # here: few have files of other programs
+
     found = {}
     for name, entry in entries.items():
         try:

@@ -58,7 +58,7 @@ class McpTools:
         return self.servers.none
 
     def settled(self, wanted: str | None) -> bool:
-        """Whether every server that a tool of this id may come from is connected, or can't be."""
+        """Return whether every server that a tool of this id may come from is connected, or can't be."""
         servers = self.servers
         return servers.none or not (servers.behind(wanted) or servers.stale(wanted))
 

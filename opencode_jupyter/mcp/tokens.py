@@ -19,6 +19,8 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from ..core import atomic
+from ..core.paths import make_private_folder
+from ..core.secrets import learn_from
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +97,7 @@ class TokenStore:
             return Entry()
         if found.get("keyring") is True:
             found = self._from_keyring(name, url)
+        learn_from(found, f"mcp.{name}")
         known = {key: found.get(key) for key in Entry.__slots__}
         return Entry(**{key: value if _fits(key, value) else None for key, value in known.items()})
 
@@ -105,6 +108,7 @@ class TokenStore:
             ToolError: it can't be written.
         """
         said: dict[str, Any] = {key: value for key, value in asdict(entry).items() if value is not None}
+        learn_from(said, f"mcp.{name}")
         if self._into_keyring(name, url, said):
             said = {"keyring": True}
         with self._changing() as data:
@@ -139,7 +143,7 @@ class TokenStore:
         try:
             data = json.loads(self.keyring.get_password(SERVICE, _user(name, url)) or "{}")
         except Exception as error:
-            log.warning("the system's keyring did not give the tokens of %s: %s", name, type(error).__name__)
+            log.warning("the system's keyring did not return the tokens of %s: %s", name, type(error).__name__)
             return {}
         return data if isinstance(data, dict) else {}
 
@@ -149,7 +153,7 @@ class TokenStore:
         try:
             self.keyring.set_password(SERVICE, _user(name, url), json.dumps(entry))
         except Exception as error:  # locked, too long (Windows takes 2.5 KB), or no keyring after all
-            log.info("the system's keyring did not take the tokens of %s: %s", name, type(error).__name__)
+            log.info("the system's keyring did not save the tokens of %s: %s", name, type(error).__name__)
             return False
         return True
 
@@ -176,7 +180,7 @@ class TokenStore:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
         with self._lock, _between_processes(self.path.with_suffix(".lock")):
             data = self._read()
             yield data

@@ -69,5 +69,6 @@ def _tool(id: str, server: str, one: Listed, call: CallTool) -> Tool:
         ctx.proceed()
         return await call(server, name, arguments, ctx)
 
-    definition = Definition(one.description or "", schema_of(one.input_schema), execute, check=checked_elsewhere)
+    description, schema = one.description or "", schema_of(one.input_schema)
+    definition = Definition(description, schema, execute, check=checked_elsewhere, asks=True)
     return Tool(id, definition, external=True, source=f"mcp: {server}")

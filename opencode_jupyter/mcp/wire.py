@@ -30,6 +30,7 @@ from .lines import Lines, TooLong
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+    from ..runtime.sandbox import SandboxPolicy
     from ..tools.process import Stdio
     from .log import Log
 
@@ -55,6 +56,7 @@ class Wire:
         log: takes its stderr, and what it prints that is no message.
         on_end: called once when it says nothing more.
         max_message: bytes of one message.
+        sandbox: what it may do; everything if left out.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Wire:
         log: Log,
         on_end: Callable[[], None],
         max_message: int = MAX_MESSAGE,
+        sandbox: SandboxPolicy | None = None,
     ) -> None:
         self._argv = argv
         self._cwd = cwd
@@ -73,6 +76,7 @@ class Wire:
         self._log = log
         self._on_end = on_end
         self._limit = max_message
+        self._sandbox = sandbox
         self._lines = Lines(max_message)
         self._waiting: set[int] = set()
         self._dropped = 0
@@ -81,7 +85,7 @@ class Wire:
         self._receive: MemoryObjectReceiveStream[SessionMessage | Exception]
 
     async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _Writer]:
-        self.program = await converse(self._argv, cwd=self._cwd, env=self._env)
+        self.program = await converse(self._argv, cwd=self._cwd, env=self._env, sandbox=self._sandbox)
         self._send, self._receive = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
         self.program.hear_errors(self._log.feed)
         self.program.listen(self._fed, self._ended)

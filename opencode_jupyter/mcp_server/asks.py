@@ -102,8 +102,8 @@ def nobody(request: PermissionRequest, why: str) -> str:
     allow = " ".join(f"--allow {json.dumps(f'{request.permission}:{p}', ensure_ascii=False)}" for p in patterns)
     return (
         f"{what}To allow it, a person can put "
-        f'{{"permission": {{"{request.permission}": {{{rules}}}}}}} into opencode.json, '
-        f"or start this server with {allow}."
+        f'{{"permission": {{"{request.permission}": {{{rules}}}}}}} into opencode.json '
+        f"(a project's counts once a person trusts the project), or start this server with {allow}."
     )
 
 

@@ -57,13 +57,13 @@ class Offer:
         self._less = [name[1:] for name in wanted if name[0] == "-"]
 
     def allows(self, id: str) -> bool:
-        """Whether the choice of names lets a tool of this id run at all, by itself or inside another call."""
+        """Return whether the choice of names lets a tool of this id run at all, by itself or inside another call."""
         if _any(id, self._less):
             return False
         return not self._only or _any(id, self._only) or _any(id, self._more)
 
     def includes(self, id: str, *, questions: bool) -> bool:
-        """Whether a client may call a tool of this id, as far as the registry knows it."""
+        """Return whether a client may call a tool of this id, as far as the registry knows it."""
         return any(one.id == id for one in self._chosen(questions))
 
     async def tools(self, *, questions: bool) -> list[Bound]:

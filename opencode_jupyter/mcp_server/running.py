@@ -72,7 +72,7 @@ class RunningCall:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self._task.done()
 
     # ------------------------------------------------------------------ the client's request
@@ -133,7 +133,7 @@ class RunningCall:
         if context.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return await self._ask_later(form)
         if not context.session.can_send_request:
-            raise CantAskError("this client's connection carries no questions to it")
+            raise CantAskError("this client's connection cannot carry questions")
         try:
             return await context.session.elicit_form(
                 form.message, form.requested_schema, related_request_id=context.request_id

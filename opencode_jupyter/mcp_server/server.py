@@ -196,7 +196,7 @@ class ToolServer:
             CantAskError: nobody is to be asked, or nobody can be.
         """
         if self._options.ask == "deny":
-            raise CantAskError("this server asks nobody (--ask deny)")
+            raise CantAskError("this server denies every permission request (--ask deny)")
         asking = outermost = self._workspace.calls.get((tool or {}).get("callID", ""))
         while outermost is not None and outermost.parent is not None:
             outermost = outermost.parent
@@ -247,4 +247,4 @@ class ToolServer:
 
 def _tell_trouble(watching: asyncio.Task[None]) -> None:
     if not watching.cancelled() and (error := watching.exception()) is not None:
-        log.error("changes of the tools and of the configuration are not seen any more", exc_info=error)
+        log.error("changes of the tools and of the configuration are no longer noticed", exc_info=error)

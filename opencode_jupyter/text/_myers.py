@@ -22,7 +22,7 @@ class _Path(NamedTuple):
     equal: int
     """How many of them, at the end, are equal to new ones."""
     deleted: bool
-    """Whether the edit before those was a deletion; else an insertion."""
+    """True if the edit before those was a deletion; else an insertion."""
     before: _Path | None
 
 

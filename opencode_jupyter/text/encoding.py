@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..core.errors import ToolError
 
@@ -16,8 +16,7 @@ BOM = codecs.BOM_UTF8
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A file's text and what is needed to write it back."""
 
     text: str

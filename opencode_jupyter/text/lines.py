@@ -37,7 +37,7 @@ class Page:
     capped: bool = False
     """Ended by `PAGE_BYTES`, not by the number of lines."""
     any_cut: bool = False
-    """Whether a line was longer than `LINE_LIMIT`."""
+    """True if a line was longer than `LINE_LIMIT`."""
 
     @property
     def last(self) -> int:
@@ -46,12 +46,12 @@ class Page:
 
     @property
     def more(self) -> bool:
-        """Whether lines follow."""
+        """True if lines follow."""
         return self.capped or self.last < self.total
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether a file that begins with `sample` is binary: a NUL, or more than 30 % control characters."""
+    """Return whether a file that begins with `sample` is binary: a NUL, or more than 30 % control characters."""
     if not sample:
         return False
     if b"\0" in sample:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from ..core.errors import ToolError
+from .nearest import describe_nearest, line_numbers
 from .similarity import similarity
 
 WHITE = (
@@ -31,32 +32,55 @@ _ESCAPE = re.compile(r"""\\([ntr'"`\\\n$])""")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-class NoMatchError(ToolError):
-    """`old` is not in the text, not even nearly."""
+class SameTextError(ToolError):
+    """The new text is the old one."""
 
     def __init__(self) -> None:
         super().__init__(
+            "No changes to apply: oldString and newString are identical.",
+            for_person="Nothing to change: oldString and newString are the same text.",
+        )
+
+
+class NoMatchError(ToolError):
+    """`old` is not in the text, not even nearly."""
+
+    def __init__(self, content: str = "", old: str = "") -> None:
+        nearest = describe_nearest(content, old)
+        super().__init__(
             "Could not find oldString in the file. It must match exactly, including whitespace, indentation, "
-            "and line endings."
+            "and line endings.",
+            for_person="The text to replace (oldString) is not in the file. "
+            + (nearest or "No line is like it.")
+            + " Copy it from the file and run the call again.",
         )
 
 
 class AmbiguousMatchError(ToolError):
     """`old` is there more than once."""
 
-    def __init__(self) -> None:
+    def __init__(self, content: str = "", candidate: str = "") -> None:
+        lines = line_numbers(content, candidate)
         super().__init__(
-            "Found multiple matches for oldString. Provide more surrounding context to make the match unique."
+            "Found multiple matches for oldString. Provide more surrounding context to make the match unique.",
+            for_person="The text to replace (oldString) is in the file more than once"
+            + (f" (lines {lines})" if lines else "")
+            + ". Add the lines around the one you mean, or set replaceAll to true to replace all.",
         )
 
 
 class DisproportionateMatchError(ToolError):
     """What nearly matches is much larger than `old`."""
 
-    def __init__(self) -> None:
+    def __init__(self, content: str = "", candidate: str = "") -> None:
+        line = line_numbers(content, candidate, 1).rstrip(", …")
+        size = candidate.count("\n") + 1
         super().__init__(
             "Refusing replacement because the matched span is much larger than oldString. Re-read the file and "
-            "provide the full exact oldString for the intended replacement."
+            "provide the full exact oldString for the intended replacement.",
+            for_person="Nothing was replaced: what is most like oldString"
+            + (f" ({size} lines from line {line})" if line else "")
+            + " is much larger than it. Give the whole text to replace as oldString.",
         )
 
 
@@ -70,10 +94,10 @@ def replace(content: str, old: str, new: str, replace_all: bool = False) -> str:
         DisproportionateMatchError: what nearly matches is much larger than `old`.
     """
     if old == new:
-        raise ToolError("No changes to apply: oldString and newString are identical.")
+        raise SameTextError
     if not old:
         raise ToolError("oldString must not be empty. Provide the text to replace.")
-    found = False
+    ambiguous = ""
     seen: set[str] = set()
     text = _Content(content)
     for strategy in _STRATEGIES:
@@ -84,16 +108,16 @@ def replace(content: str, old: str, new: str, replace_all: bool = False) -> str:
             first = content.find(candidate)
             if first < 0:
                 continue
-            found = True
+            ambiguous = ambiguous or candidate
             if _disproportionate(candidate, old):
-                raise DisproportionateMatchError
+                raise DisproportionateMatchError(content, candidate)
             if replace_all:
                 return content.replace(candidate, new)
             if content.rfind(candidate) == first:
                 return content[:first] + new + content[first + len(candidate) :]
-    if found:
-        raise AmbiguousMatchError
-    raise NoMatchError
+    if ambiguous:
+        raise AmbiguousMatchError(content, ambiguous)
+    raise NoMatchError(content, old)
 
 
 def _disproportionate(candidate: str, old: str) -> bool:

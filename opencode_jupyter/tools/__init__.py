@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from ..core.tool import Tool
+if TYPE_CHECKING:
+    from ..core.tool import Tool
 
 MODULES = (
     "bash",
@@ -35,6 +39,11 @@ MODULES = (
 """Modules of this package that hold a built-in tool of the same name."""
 
 
-def builtin_tools() -> list[Tool]:
-    """Every built-in tool, each imported at the first call."""
-    return [getattr(import_module(f"{__name__}.{name}"), name) for name in MODULES]
+def builtin_tools() -> dict[str, Callable[[], Tool]]:
+    """What makes each built-in tool, by its id; a module is imported when its tool is first needed."""
+    return {name: partial(_load, name) for name in MODULES}
+
+
+def _load(name: str) -> Tool:
+    made: Tool = getattr(import_module(f"{__name__}.{name}"), name)
+    return made

@@ -47,7 +47,7 @@ class FileMatches:
     searched: set[int] | None = None
 
     def is_searched(self, line: bytes) -> bool:
-        """Whether ``number:text`` is of a line that counts."""
+        """Return whether ``number:text`` is of a line that counts."""
         return self.searched is None or int(line.partition(b":")[0]) in self.searched
 
     def matches(self) -> Iterator[tuple[int, str]]:
@@ -68,13 +68,23 @@ class Matches:
 
     Args:
         folder: what the paths are relative to.
+        stat: looks at a file.
+        is_hidden: whether a file's matches are left out, given its path.
 
     Attributes:
         total: lines that match, in files that can be looked at.
+        hidden: files with matches that were left out.
     """
 
-    def __init__(self, folder: Path, stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        stat: Callable[[bytes], os.stat_result] = os.stat,
+        is_hidden: Callable[[str], bool] = lambda path: False,
+    ) -> None:
         self.total = 0
+        self.hidden = 0
+        self._is_hidden = is_hidden
         self._folder = os.fsencode(folder).rstrip(b"/") + b"/"
         self._stat = stat
         self._rest = b""
@@ -146,6 +156,9 @@ class Matches:
         file, self._file = self._file, None
         if file is None or file.changed < 0:
             return  # gone meanwhile
+        if file.count and self._is_hidden(os.fsdecode(file.path)):
+            self.hidden += 1
+            return
         self.total += file.count
         if not file.lines:
             return
@@ -166,6 +179,6 @@ def _source_lines(path: bytes) -> set[int] | None:
 
 
 def _is_note(line: bytes) -> bool:
-    """Whether a line is no match but a remark."""
+    """Return whether a line is no match but a remark."""
     number, colon, _ = line.partition(b":")
     return not (colon and number.isdigit())

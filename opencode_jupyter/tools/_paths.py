@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from ..core.context import ToolContext
@@ -17,12 +16,18 @@ SUGGESTION_NAMES = 5_000
 """Names of a folder that are looked at for suggestions."""
 
 
+LONGEST = 32_767
+"""Characters of a path; Linux takes 4,096 bytes, Windows this many."""
+
+
 def target(ctx: ToolContext, path: str) -> Path:
     """The absolute path a ``filePath`` argument means.
 
     Raises:
         ToolError: it can't be the name of a file.
     """
+    if len(path) > LONGEST:  # looking for it, folder by folder, would take minutes
+        raise ToolError(f"The path has {len(path):,} characters; a path can have {LONGEST:,} at most.")
     if "\0" in path:
         raise ToolError(f"The path {path!r} has a NUL character, which no file name can have.")
     try:
@@ -30,6 +35,24 @@ def target(ctx: ToolContext, path: str) -> Path:
     except UnicodeEncodeError as error:
         raise ToolError(f"The path {path!r} can't be a file name: {error.reason}.") from error
     return ctx.resolve(path)
+
+
+def missing_argument(name: str, what: str) -> ToolError:
+    """The error for an argument that is empty.
+
+    Args:
+        name: the argument, as on the wire.
+        what: what a person has to give, such as ``the file to read``.
+    """
+    return ToolError(f"{name} is required", for_person=f"{name} is empty. Give {what}.")
+
+
+def is_folder(path: Path) -> ToolError:
+    """The error for a folder where a file is needed."""
+    return ToolError(
+        f"Path is a directory, not a file: {path}",
+        for_person=f"{path} is a folder, not a file. Give the path of a file.",
+    )
 
 
 def real(path: Path) -> Path:
@@ -71,7 +94,7 @@ def regular(path: Path, found: os.stat_result) -> None:
         return
     device = "a device"
     if stat.S_ISDIR(mode):
-        raise ToolError(f"Path is a directory, not a file: {path}")
+        raise is_folder(path)
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: device, stat.S_IFBLK: device}
     raise ToolError(f"Not a regular file: {path} is {kinds.get(stat.S_IFMT(mode), 'something else')}.")
 
@@ -118,6 +141,8 @@ def not_found(path: Path, message: str = "") -> ToolError:
     lowered = {name.lower(): name for name in names}
     near = [name for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
     # OpenCode looks no further; a person also mistypes
+    from difflib import get_close_matches  # here: only errors need it
+
     mistyped = [lowered[name] for name in get_close_matches(wanted, lowered, SUGGESTIONS, 0.7)]
     for_person = _suggesting(message, path.parent, [*near, *(name for name in mistyped if name not in near)])
     return ToolError(_suggesting(message, path.parent, near), for_person=for_person)

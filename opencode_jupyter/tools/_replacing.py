@@ -9,20 +9,26 @@ from typing import Any, Protocol
 import anyio.to_thread
 
 from ..core.context import ToolContext
-from ..core.errors import ToolError
+from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import Text, decode, encode, printable, to_newline
-from ..text.replace import replace
+from ..text.replace import SameTextError, replace
 from . import _paths, _writing
 from ._diagnostics import diagnostics_after
 from ._external import assert_external
+from ._notebook_json import check_notebook
 
 Made = tuple[Text, Text, dict[str, Any]]
 """A file's text before and after, and what more the metadata says."""
 
 WHOLE = 100_000
 """Characters of both texts together up to which the result carries them whole, beside the patch."""
+
+MASKED = (
+    "[secret NAME] stands for a value that is hidden from you; the file has the value. Leave it out of oldString, and "
+    "use text before or after it."
+)
 
 
 class Replacement(Protocol):
@@ -58,9 +64,10 @@ async def in_file(
         if before is not None and first.old_string:
             await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
         old, new, more = await anyio.to_thread.run_sync(make, path, before)
+        after = encode(new.text, bom=new.bom)
+        await anyio.to_thread.run_sync(check_notebook, path, before, after)
         shown = await anyio.to_thread.run_sync(filediff, path, old, new)
         await _writing.ask(ctx, path, shown["patch"])
-        after = encode(new.text, bom=new.bom)
         written = await _writing.put(ctx, path, place, before, after, tool)
         if written != after:
             shown = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
@@ -79,12 +86,14 @@ def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, 
         ToolError: it can't be edited so.
     """
     if args.old_string == args.new_string:
-        raise ToolError("No changes to apply: oldString and newString are identical.")
+        raise SameTextError
     if not args.old_string:
         if before is not None:
             raise ToolError(
                 "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use "
-                "write for an intentional full-file replacement."
+                "write for an intentional full-file replacement.",
+                for_person=f"{path} exists, so oldString must not be empty: give the text to replace. "
+                "Use write to replace the whole file.",
             )
         return Text(""), decode(encode(args.new_string))
     if before is None:
@@ -96,7 +105,12 @@ def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, 
     uniform = text.count("\n") == text.count("\r\n")
     newline = "\n" if uniform else old.newline
     wanted, given = to_newline(args.old_string, newline), to_newline(args.new_string, newline)
-    changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, bool(args.replace_all))
+    try:
+        changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, bool(args.replace_all))
+    except ToolError as error:
+        if "[secret " not in args.old_string:
+            raise
+        raise rephrase(error, lambda said: f"{said}\n{MASKED}") from error
     if uniform:
         changed = to_newline(changed, old.newline)
     return old, Text(changed, old.bom, old.exact)

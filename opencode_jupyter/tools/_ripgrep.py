@@ -162,7 +162,7 @@ def resolve_folder(directory: Path, path: str | None, *, files: bool = False) ->
     if not path:
         return directory
     if "\0" in path:
-        raise ToolError(f"{path!r} is no path: it has a NUL character")
+        raise ToolError(f"{path!r} is not a path: it has a NUL character")
     found = Path(os.path.normpath(os.path.join(directory, os.path.expanduser(path))))
     try:
         missing, is_file = not found.exists(), found.is_file()

@@ -88,7 +88,7 @@ def search(path: str, expression: re.Pattern[bytes], columns: int) -> list[bytes
 
 
 def excluded(path: str, unwanted: list[re.Pattern[str]]) -> bool:
-    """Whether a glob that begins with ``!`` fits the file or a folder it is in."""
+    """Return whether a glob that begins with ``!`` fits the file or a folder it is in."""
     words = path.split("/")
     return any(u.fullmatch("/".join(words[: n + 1])) for n in range(len(words)) for u in unwanted)
 

@@ -28,19 +28,23 @@ def shell() -> str:
 
 
 async def environment(ctx: ToolContext, cwd: Path) -> dict[str, str]:
-    """The environment of a command: the kernel's, cleaned, with what the hook ``shell.env`` adds.
+    """The environment of a command, with what the hook ``shell.env`` adds.
 
-    The config's ``experimental.shell_env_keep`` (names with wildcards, or true) keeps variables that look like secrets.
+    A person's own command gets the kernel's, as with ``!``; a model's only what programs need, and what the config's
+    ``experimental.shell_env_keep`` (names with wildcards, or true) names.
     """
     config: Mapping[str, Any] = ctx.workspace.config.data.get("experimental") or {}
     added: dict[str, str] = {}
     if ctx.workspace.hooks.wanted("shell.env"):
         given = {"cwd": str(cwd), "sessionID": ctx.session_id, "callID": ctx.call_id}
         added = (await ctx.workspace.hooks.trigger("shell.env", given, {"env": {}}))["env"]
-    keep = config.get("shell_env_keep", ())
+    keep = config.get("shell_env_keep", ()) if ctx._its._by == "model" else True
     if not isinstance(keep, bool):
         keep = [keep] if isinstance(keep, str) else [name for name in keep if isinstance(name, str)]
     tags = {"PWD": str(cwd), "OPENCODE_CALL_ID": ctx.call_id}
-    return clean_environment(
-        os.environ, keep=keep, extra={**tags, **{str(name): str(value) for name, value in added.items()}}
-    )
+    extra = {**tags, **{str(name): str(value) for name, value in added.items()}}
+    made = clean_environment(os.environ, keep=keep, extra=extra)
+    # A folder of the project that is a repository by itself could name programs in its settings.
+    count = int(made["GIT_CONFIG_COUNT"]) if made.get("GIT_CONFIG_COUNT", "").isdigit() else 0
+    named = {f"GIT_CONFIG_KEY_{count}": "safe.bareRepository", f"GIT_CONFIG_VALUE_{count}": "explicit"}
+    return {**made, **named, "GIT_CONFIG_COUNT": str(count + 1)}

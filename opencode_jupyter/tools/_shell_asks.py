@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,26 +11,42 @@ from typing import Any
 import anyio.to_thread
 
 from ..core.context import ToolContext
+from ..core.errors import ToolError
 from ..core.permission import Rule
-from ..core.permission.request import TOGETHER
 from ..core.permission.rules import STRICT
+from ..runtime.sandbox.service import Sandbox
 from . import _shell
-from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse
+from ._secrets import ask_for_secrets
+from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse, exactly
 
 
-async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
+async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:
     """Go on only if the folders a command touches, and then its sub-commands, are allowed.
+
+    Returns:
+        What the command would do.
 
     Raises:
         PermissionDeniedError: and the other errors of `ToolContext.ask`.
     """
-    reading = partial(analyse, command, cwd, ctx.workspace.contains, shell=os.path.basename(_shell.shell()))
+    if ctx.by == "model" and ctx.workspace.permissions.answerable:
+        ctx.workspace.service(Sandbox).restrict_rules()
+    reading = partial(
+        analyse,
+        command,
+        cwd,
+        ctx.workspace.contains,
+        shell=os.path.basename(_shell.shell()),
+        protected=[str(ctx.workspace.data_dir)],
+    )
     asks = await anyio.to_thread.run_sync(reading, abandon_on_cancel=True)
+    _refuse_interactive(command, asks)
     patterns, _ = _named(ctx, asks)
     if not any(
         rule.action == "deny" for rule in _rules(ctx, patterns)
     ):  # what is refused anyway is not asked for first
         await _ask_for_folders(ctx, command, asks)
+        await ask_for_secrets(ctx, asks.reads, {"command": command})
     while patterns:
         patterns, stricter = _named(ctx, asks)  # rules may have come while an answer was waited for
         always = list(dict.fromkeys([*asks.always, *(rule for reading in stricter for rule in reading.always)]))
@@ -37,9 +54,34 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> None:
         if asks.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
             metadata["reasons"] = asks.reasons
         decision = await ctx.ask("bash", patterns, always, metadata)
-        if decision.message != TOGETHER:
-            return
+        if not decision.together:
+            break
         # "always" for another command covered the patterns of this one, but perhaps not each of its readings
+    return asks
+
+
+_FULL_SCREEN = re.compile(r"(?:\S*/)?(n?vim?|view|vimdiff|rvim|watch)(?=\s|$)")
+_SCRIPTED = re.compile(r"\s(?:-[a-zA-Z]*[esScVhg]|--(?:headless|version|help|cmd|chgexit)|\+.)")
+
+
+def _refuse_interactive(command: str, asks: ShellAsks) -> None:
+    """Refuse programs that would wait for keys for ever; most others end by themselves without a terminal.
+
+    Raises:
+        ToolError: the command starts one, and neither options nor input tell it what to do.
+    """
+    for pattern in () if re.search(r"[|<]", command) else asks.patterns:
+        program = _FULL_SCREEN.match(pattern)
+        if program is not None and _SCRIPTED.search(pattern) is None:
+            hint = (
+                "repeat the command in a loop" if program[1] == "watch" else "use edit, write, sed or `vim -es -c ...`"
+            )
+            raise ToolError(
+                f"{program[1]} needs a terminal, and commands run without one: it would wait for keys for ever. "
+                f"Instead {hint}.",
+                for_person=f"{program[1]} needs a terminal, and commands run without one. Open one in JupyterLab "
+                f"(File, New, Terminal), or {hint}.",
+            )
 
 
 def _named(ctx: ToolContext, asks: ShellAsks) -> tuple[list[str], list[Judged]]:
@@ -83,8 +125,12 @@ def _stricter(ctx: ToolContext, asks: ShellAsks) -> list[Judged]:
     }
     limit = max(STRICT[rule.action] for rule in plain)
     readings = permissions.check("bash", [reading.pattern for reading in asks.judged], rules)
-    return [
-        reading
-        for reading, rule in zip(asks.judged, readings, strict=True)
-        if STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask")
-    ]
+    out = []
+    for reading, rule in zip(asks.judged, readings, strict=True):
+        if reading.suspected:
+            against = rule.action != "allow" and (reading.is_program or rule.pattern != "*")
+            if limit == 0 and against and reading.of not in exact:
+                out.append(Judged(NOT_ANALYSED + reading.of, exactly(NOT_ANALYSED + reading.of), reading.of))
+        elif STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask"):
+            out.append(reading)
+    return out

@@ -115,7 +115,7 @@ def _entries(data: bytes, url: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _is_below(file: str) -> bool:
-    """Whether a path stays in its folder, on every system and in every URL."""
+    """Return whether a path stays in its folder, on every system and in every URL."""
     return all(_SEGMENT.fullmatch(part) and part not in (".", "..") for part in file.split("/"))
 
 

@@ -30,7 +30,7 @@ def load(path: Path) -> bytes | None:
     if found is None:
         return None
     if stat.S_ISDIR(found.st_mode):
-        raise ToolError(f"Path is a directory, not a file: {path}")
+        raise _paths.is_folder(path)
     _paths.regular(path, found)
     if found.st_size > MAX_BYTES:
         raise ToolError(

@@ -21,6 +21,7 @@ from . import _paths, _write_all, _writing
 from ._builtin import builtin
 from ._diagnostics import diagnostics_after
 from ._external import assert_external, outside
+from ._notebook_json import check_notebook
 from ._patch_shown import Shown, shown
 
 TITLE_LINES = 20
@@ -32,11 +33,14 @@ class Parameters(Arguments):
     patch_text: str = Field(description="The full patch text that describes all changes to be made")
 
 
+EMPTY = "The patch changes no file. It needs a line such as *** Update File: PATH between its Begin and End lines."
+
+
 @builtin("apply_patch", Parameters, group="files", body="patchText")
 async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Edit files with a patch."""
     if not args.patch_text:
-        raise ToolError("patchText is required")
+        raise _paths.missing_argument("patchText", "the patch")
     hunks = await anyio.to_thread.run_sync(_parsed, args.patch_text)
     paths = _paths_of(ctx, hunks)
     for path in await anyio.to_thread.run_sync(_external, ctx, paths):
@@ -82,8 +86,8 @@ def _parsed(text: str) -> list[Hunk]:
     if hunks:
         return hunks
     if text.replace("\r\n", "\n").replace("\r", "\n").strip() == "*** Begin Patch\n*** End Patch":
-        raise ToolError("patch rejected: empty patch")
-    raise ToolError("apply_patch verification failed: no hunks found")
+        raise ToolError("patch rejected: empty patch", for_person=EMPTY)
+    raise ToolError("apply_patch verification failed: no hunks found", for_person=EMPTY)
 
 
 def _paths_of(ctx: ToolContext, hunks: Sequence[Hunk]) -> list[Path]:
@@ -120,16 +124,22 @@ def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
         ToolError: it does not fit them.
     """
     try:
-        return plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
+        made = plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
+        for one in made.results:
+            check_notebook(one.path, one.before, one.after)
     except ToolAbortedError:
         raise
     except ToolError as error:
         raise _refused(error) from error
+    return made
 
 
 def _refused(error: ToolError) -> ToolError:
     plain = isinstance(error, PatchError) and error.plain
-    return ToolError(printable(f"apply_patch verification failed: {'' if plain else 'Error: '}{error}"))
+    return ToolError(
+        printable(f"apply_patch verification failed: {'' if plain else 'Error: '}{error}"),
+        for_person=printable(f"{error.for_person} Nothing was changed."),
+    )
 
 
 def _shown(ctx: ToolContext, changes: Sequence[FileChange]) -> Shown:

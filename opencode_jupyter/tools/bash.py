@@ -7,19 +7,22 @@ import errno
 import os
 import signal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..core.spill import Spill
 from ..core.truncation import cut_units
 from . import _background, _shell
 from ._builtin import builtin
 from .process import Child, Exit, spawn
+
+if TYPE_CHECKING:
+    from ._sandboxed import CommandSandbox
 
 DEFAULT_TIMEOUT = 120_000.0
 """Milliseconds a command may run if nothing else is said."""
@@ -36,12 +39,14 @@ class Parameters(Arguments):
 
     command: str = Field(description="The command to execute")
     timeout: float | None = Field(default=None, description="Optional timeout in milliseconds")
-    workdir: str | None = Field(
-        default=None,
-        description="The working directory to run the command in. Defaults to the project directory. "
-        "Use this instead of 'cd' commands.",
+    workdir: Annotated[str | None, ForPerson("The folder to run the command in; the project's folder if left out")] = (
+        Field(
+            default=None,
+            description="The working directory to run the command in. Defaults to the project directory. "
+            "Use this instead of 'cd' commands.",
+        )
     )
-    description: str = Field(
+    description: Annotated[str, ForPerson("What the command does, in a few words")] = Field(
         description="Clear, concise description of what this command does in 5-10 words. "
         "Example: ls -> Lists files in current directory"
     )
@@ -59,52 +64,113 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     if args.workdir:
         cwd = _folder(ctx, args.workdir)
     from . import _shell_asks  # reading commands takes a twentieth of a kernel's first call, whatever its tool
+    from ._sandboxed import CommandSandbox
 
-    await _shell_asks.ask(ctx, args.command, cwd)
+    asks = await _shell_asks.ask(ctx, args.command, cwd)
     ctx.proceed()
 
-    live = _Live(ctx, args.description)
-    argv = [_shell.shell(), "-c", args.command]
-    try:
-        child = await spawn(argv, cwd=str(cwd), env=await _shell.environment(ctx, cwd), on_output=live.feed)
-    except OSError as error:
-        raise _not_started(error, cwd) from error
-    try:
-        outcome, timed_out = await _wait(child, limit)
-    except BaseException:
-        await child.stop()
-        live.abandon()
-        raise
-    else:
-        background = _background.keep(ctx.workspace, child, outcome)
-    finally:
-        child.close()
-        live.close()
+    sandbox = CommandSandbox(ctx, asks)
+    run = _Run(ctx, args, cwd, limit)
+    outcome = await run.start(sandbox)
+    made = await sandbox.keep_startup_files(args.command)
+    run.notes += [made] if made else []
+    if sandbox.policy is not None and not made and outcome.code != 0 and not run.ended:
+        blocked = sandbox.blocked(run.output, cwd)
+        answer = await sandbox.may_run_without(args.command, blocked) if blocked else ""
+        if answer is True:
+            run = _Run(ctx, args, cwd, limit)
+            sandbox.policy, sandbox.startup, sandbox.shown = None, None, "off, approved for this command"
+            outcome = await run.start(sandbox)
+        elif answer:
+            run.notes.append(answer)
+    return run.result(outcome, sandbox.shown)
 
-    notes: list[str] = []
-    more: dict[str, Any] = {"background": background} if background else {}
-    if timed_out:
-        notes.append(f"bash tool terminated command after exceeding timeout {limit:.15g} ms")
-    elif outcome.signal is not None:
-        more["signal"] = _signal_name(outcome.signal)
-        notes.append(f"bash tool command was ended by signal {more['signal']}")
-    return live.result(outcome, notes, more)
+
+class _Run:
+    """One run of the command, to be started once."""
+
+    def __init__(self, ctx: ToolContext, args: Parameters, cwd: Path, limit: float) -> None:
+        from ..runtime.sandbox.service import Sandbox
+
+        self._ctx, self._args, self._cwd, self._limit = ctx, args, cwd, limit
+        self._live = _Live(ctx, args.description, ctx.workspace.service(Sandbox).settings.output)
+        self._background: list[dict[str, Any]] = []
+        self.notes: list[str] = []
+        self.ended = False
+        """Whether it was ended for its time or its output."""
+
+    @property
+    def output(self) -> str:
+        """The end of what it wrote."""
+        return self._live.text
+
+    async def start(self, sandbox: CommandSandbox) -> Exit:
+        """Run it to its end.
+
+        Raises:
+            ToolError: it can't be started.
+        """
+        ctx, live = self._ctx, self._live
+        argv, env = [_shell.shell(), "-c", self._args.command], await _shell.environment(ctx, self._cwd)
+        try:
+            child = await spawn(argv, cwd=str(self._cwd), env=env, on_output=live.feed, sandbox=sandbox.policy)
+        except OSError as error:
+            raise _not_started(error, self._cwd) from error
+        try:
+            outcome, why = await _wait(child, self._limit, live.full)
+        except BaseException:
+            await child.stop()
+            live.abandon()
+            raise
+        else:
+            if not sandbox.leaves_nothing:
+                self._background = _background.keep(ctx.workspace, child, outcome)
+        finally:
+            child.close()
+            live.close()
+            if sandbox.startup is not None:
+                sandbox.startup.move()
+        self.ended = why is not None
+        self.notes += [why] if why else []
+        return outcome
+
+    def result(self, outcome: Exit, sandbox: str) -> ToolResult:
+        """What the command gives back."""
+        more: dict[str, Any] = {"background": self._background} if self._background else {}
+        if outcome.signal is not None and not self.ended:
+            more["signal"] = _signal_name(outcome.signal)
+            self.notes.insert(0, f"bash tool command was ended by signal {more['signal']}")
+        if sandbox:
+            more["sandbox"] = sandbox
+        return self._live.result(outcome, self.notes, more)
 
 
 class _Live:
     """The output as it grows: shown at most 20 times a second, and made into the result in the end."""
 
-    def __init__(self, ctx: ToolContext, description: str) -> None:
+    def __init__(self, ctx: ToolContext, description: str, most: int) -> None:
         self._ctx = ctx
+        self._most = most
         self._description = description
         self._sink = Spill(ctx.workspace.truncation)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0.0
+        self.full: asyncio.Future[int] = self._loop.create_future()
+        """Done when there is more output than is kept."""
         self._show("")
 
+    @property
+    def text(self) -> str:
+        """The end of the output."""
+        return self._sink.live(PREVIEW)
+
     def feed(self, data: bytes) -> None:
+        if self.full.done():
+            return
         self._sink.feed(data)
+        if self._sink.bytes >= self._most:
+            self.full.set_result(self._most)
         if self._timer is None:
             self._timer = self._loop.call_at(max(self._next, self._loop.time()), self._update)
 
@@ -160,24 +226,31 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
     if not folder.is_dir():
         if folder.exists():
             raise ToolError(f"workdir is not a folder: '{folder}'")
-        error = ToolError(f"NotFound: FileSystem.access ({folder})")  # OpenCode's words
+        error = ToolError(
+            f"NotFound: FileSystem.access ({folder})",  # OpenCode's text
+            for_person=f"The command cannot run in {folder}.",
+        )
         error.add_note("This folder does not exist. Pass an existing folder as workdir, or create it first.")
         raise error
     return folder
 
 
-async def _wait(child: Child, limit: float) -> tuple[Exit, bool]:
-    """The command's end, and whether it had to be ended for its time."""
+async def _wait(child: Child, limit: float, full: asyncio.Future[int]) -> tuple[Exit, str | None]:
+    """The command's end, and why not all of it is there; None if it ended by itself."""
     waiting = asyncio.ensure_future(child.wait())
     try:
-        done, _ = await asyncio.wait([waiting], timeout=(limit + SLACK) / 1000)
-        if done:
-            return waiting.result(), False
-        if child.exited:
-            return await waiting, False
+        ends: list[asyncio.Future[Any]] = [waiting, full]
+        await asyncio.wait(ends, timeout=(limit + SLACK) / 1000, return_when=asyncio.FIRST_COMPLETED)
+        outcome = await waiting if waiting.done() or child.exited else None
     finally:
         waiting.cancel()
-    return await child.stop(), True
+    if full.done():
+        why = f"bash tool terminated command after {full.result():,} bytes of output; redirect what is longer to a file"
+    elif outcome is None:
+        why = f"bash tool terminated command after exceeding timeout {limit:.15g} ms"
+    else:
+        return outcome, None
+    return outcome or await child.stop(), why
 
 
 def _limit(timeout: float | None) -> float:

@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 
 from ..core.call import Call
 from ..core.context import ToolContext
-from ..core.errors import ToolError
+from ..core.endings import UNSUCCESSFUL, failure_of
+from ..core.errors import ToolError, UnknownToolError
 from ..core.issues import received
 from ..core.registry import Registry
 from ..core.repair import INVALID
@@ -79,7 +80,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
         calls.append(call)
         refusal = _refusal(call.part.tool, index, names, registry)
         if refusal is not None:
-            call.refuse(ToolError(refusal))
+            call.refuse(refusal)
     runnable = [call for call in calls if call.error is None]
     if ctx.dry_run:
         for call in runnable:
@@ -104,25 +105,28 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     return _result(calls)
 
 
-def _refusal(name: str, index: int, names: list[str], registry: Registry) -> str | None:
+def _refusal(name: str, index: int, names: list[str], registry: Registry) -> ToolError | None:
     """Why a call can't run in a batch; None if it can."""
     if index >= LIMIT:
-        return f"Maximum of {LIMIT} tools allowed in batch"
+        return ToolError(f"Maximum of {LIMIT} tools allowed in batch")
     if name in DISALLOWED:
-        return f"Tool '{name}' is not allowed in batch. Disallowed tools: {', '.join(DISALLOWED)}"
+        return ToolError(f"Tool '{name}' is not allowed in batch. Disallowed tools: {', '.join(DISALLOWED)}")
     if name in names:
         return None
     reason = next((one.reason for one in registry.unavailable() if one.id == name), "")
     if reason:  # it is known of: a file that nobody trusts yet, or that could not be loaded. A batch asks for no trust.
-        return f"Tool '{name}' can't be called: {reason}"
+        return ToolError(f"Tool '{name}' can't be called: {reason}")
     external = "External tools (MCP, environment) cannot be batched - call them directly."
     known = ", ".join(one for one in names if one not in NOT_SUGGESTED)
-    return f"Tool '{name}' not in registry. {external} Available tools: {known}"
+    is_external = any(one.id == name for one in registry.offered())
+    for_person = f"A batch cannot call {name}, an external tool." if is_external else str(UnknownToolError(name, names))
+    return ToolError(f"Tool '{name}' not in registry. {external} Available tools: {known}", for_person=for_person)
 
 
 def _result(calls: list[Call]) -> ToolResult:
     rows = [_row(call) for call in calls]
     total, successful = len(rows), sum(row["success"] for row in rows)
+    unsuccessful = sum(_is_failure(call) for call in calls)
     if successful < total:
         output = f"Executed {successful}/{total} tools successfully. {total - successful} failed."
     else:
@@ -139,11 +143,18 @@ def _result(calls: list[Call]) -> ToolResult:
             "failed": total - successful,
             "tools": [row["tool"] for row in rows],
             "details": [{"tool": row["tool"], "success": row["success"]} for row in rows],
+            **({UNSUCCESSFUL: unsuccessful} if unsuccessful > total - successful else {}),
         },
         # copies: each result's attachments get ids of their own
         [replace(attached) for call in calls if call.part.result for attached in call.part.result.attachments],
         rows,
     )
+
+
+def _is_failure(call: Call) -> bool:
+    """Whether a call failed for a person: OpenCode counts a command with any exit code as successful."""
+    state = call.part.state
+    return not isinstance(state, Completed) or bool(failure_of(call.part.tool, state.metadata))
 
 
 def _row(call: Call) -> dict[str, Any]:

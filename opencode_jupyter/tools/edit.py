@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
 from ..core.context import ToolContext
-from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
+from ..text.replace import SameTextError
+from . import _paths
 from ._builtin import builtin
 from ._replacing import Made, changed, in_file
 
@@ -17,7 +19,9 @@ from ._replacing import Made, changed, in_file
 class Parameters(Arguments):
     """What to replace by what, and where."""
 
-    file_path: str = Field(description="The absolute path to the file to modify")
+    file_path: Annotated[str, ForPerson("The file to change")] = Field(
+        description="The absolute path to the file to modify"
+    )
     old_string: str = Field(description="The text to replace")
     new_string: str = Field(description="The text to replace it with (must be different from oldString)")
     replace_all: bool | None = Field(None, description="Replace all occurrences of oldString (default false)")
@@ -27,9 +31,9 @@ class Parameters(Arguments):
 async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace text in a file."""
     if not args.file_path:
-        raise ToolError("filePath is required")
+        raise _paths.missing_argument("filePath", "the file to change")
     if args.old_string == args.new_string:
-        raise ToolError("No changes to apply: oldString and newString are identical.")
+        raise SameTextError
 
     def make(path: Path, before: bytes | None) -> Made:
         return *changed(path, before, args), {}

@@ -21,6 +21,7 @@ import anyio
 import anyio.to_thread
 
 from ..core import atomic
+from ..runtime.sandbox.service import Sandbox
 from .formatters import BUILTIN, Formatter, Place
 from .process import clean_environment, spawn
 
@@ -92,9 +93,12 @@ class Formatters:
             log.info("the formatter %s is not installed: no %s", formatter.name, formatter.command[0])
             return False
         argv = [program, *(word.replace("$FILE", str(path)) for word in formatter.command[1:])]
-        env = clean_environment(os.environ, extra=formatter.environment)
+        keep = self._workspace.config.get("experimental", "shell_env_keep", default=())
+        env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=formatter.environment)
         before = await anyio.to_thread.run_sync(path.read_bytes)
-        child = await spawn(argv, cwd=str(self._workspace.directory), env=env, on_output=_discard)
+        sandbox = self._workspace.service(Sandbox).program("formatter", formatter.name)
+        cwd = str(self._workspace.directory)
+        child = await spawn(argv, cwd=cwd, env=env, on_output=_discard, sandbox=sandbox)
         try:
             outcome = await asyncio.wait_for(child.wait(), LIMIT)
         except BaseException as error:
@@ -103,7 +107,7 @@ class Formatters:
                 await anyio.to_thread.run_sync(_restore, path, before)
             if not isinstance(error, TimeoutError):
                 raise
-            log.warning("the formatter %s took more than %g s for %s and was ended", formatter.name, LIMIT, path)
+            log.warning("the formatter %s took more than %g s for %s and was stopped", formatter.name, LIMIT, path)
             return False
         finally:
             child.close()

@@ -6,18 +6,19 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from . import _paths
 from ._builtin import builtin
 from ._external import assert_external
 from ._ripgrep import Search, resolve_folder, without_checkpoints
+from ._secrets import read_actions
 
 LIMIT = 100
 """Files shown."""
@@ -31,14 +32,16 @@ class Parameters(Arguments):
     """What to look for, and where."""
 
     pattern: str = Field(description="The glob pattern to match files against, such as **/*.py or src/*.{ts,tsx}")
-    path: str | None = Field(default=None, description="The directory to search in. " + NOT_SET)
+    path: Annotated[str | None, ForPerson("The folder to search in; the project's folder if left out")] = Field(
+        default=None, description="The directory to search in. " + NOT_SET
+    )
 
 
 @builtin("glob", Parameters, group="search")
 async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Find files by a path pattern."""
     if not args.pattern:
-        raise ToolError("pattern is required")
+        raise _paths.missing_argument("pattern", "the names to look for, such as **/*.py")
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character, which no file name can have.")
     asked = {"pattern": args.pattern, "path": args.path}
@@ -58,7 +61,8 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
         ],
         folder,
     )
-    newest = Newest(folder, LIMIT)
+    action = read_actions(ctx)
+    newest = Newest(folder, LIMIT, is_hidden=lambda path: action(path) == "deny")
     rest = b""
     async for chunk in search.chunks():
         *names, rest = (rest + chunk).split(b"\0")
@@ -71,8 +75,9 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
 class Newest:
     """Keeps the newest of many files: all that may still count are gathered, and thinned out now and then."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, is_hidden: Callable[[str], bool] = lambda path: False) -> None:
         self.count = 0
+        self._is_hidden = is_hidden
         self._prefix = os.fsencode(folder).rstrip(b"/") + b"/"
         self._limit = limit
         self._kept: list[tuple[int, bytes]] = []
@@ -82,9 +87,11 @@ class Newest:
     def add(self, names: list[bytes], stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
         """Look at files, given by their paths in the folder, each beginning with ``./``."""
         prefix, kept, bound = self._prefix, self._kept, self._bound
-        self.count += len(names)
         for name in names:
             path = prefix + name[2:]
+            if self._is_hidden(os.fsdecode(path)):
+                continue
+            self.count += 1
             try:
                 changed = -stat(path).st_mtime_ns
             except OSError:

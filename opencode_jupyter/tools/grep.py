@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,7 @@ from ._builtin import builtin
 from ._external import assert_external
 from ._matches import COLUMNS, KEEP, Matches
 from ._ripgrep import Search, resolve_folder, without_checkpoints
+from ._secrets import ask_for_secrets, read_actions
 
 LIMIT = 100
 """Matches shown."""
@@ -40,7 +42,7 @@ class Parameters(Arguments):
 async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Search the text of files."""
     if not args.pattern:
-        raise ToolError("pattern is required")
+        raise _paths.missing_argument("pattern", "the regular expression to search for")
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character; write \\x00 to look for one.")
     if "\0" in (args.include or ""):
@@ -51,6 +53,8 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     await ctx.ask("grep", [args.pattern], ["*"], about, path=place)
     kind = _kind(place)
     await assert_external(ctx, place, "file" if kind == "file" else "directory")
+    if kind == "file":
+        await ask_for_secrets(ctx, [str(place)], about)
     ctx.proceed()
     if kind == "missing" and ctx.by == "user":
         raise _paths.not_found(place)
@@ -67,13 +71,22 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     # .git comes last: of two globs that fit, ripgrep goes by the later
     arguments += ["--glob=!.git", "--", "./" if kind == "folder" else f"./{place.name}"]
     search = Search(arguments, folder)
-    matches = Matches(folder)
+    action = read_actions(ctx)
+    matches = Matches(folder, is_hidden=lambda path: kind == "folder" and action(path) != "allow")
     async for chunk in search.chunks():
         matches.feed(chunk)
     matches.finish()
     if search.code not in (0, 1) and search.errors:
-        raise ToolError(f"ripgrep failed: {search.errors}")
+        raise ToolError(f"ripgrep failed: {search.errors}", for_person=_for_person(args.pattern, search.errors))
     return _result(args.pattern, matches, search)
+
+
+def _for_person(pattern: str, errors: str) -> str:
+    reason = errors.strip().rpartition("\n")[2].removeprefix("error: ")
+    if "regex parse error" not in errors:
+        return f"The search failed: {errors.strip()}"
+    escaped = re.escape(pattern).replace("\\ ", " ")
+    return f"The pattern is not a valid regular expression: {reason}. To search for the text itself, write {escaped}"
 
 
 def _kind(place: Path) -> str:
@@ -90,8 +103,16 @@ def _result(pattern: str, matches: Matches, search: Search) -> ToolResult:
     metadata: dict[str, Any] = {"matches": matches.total, "truncated": matches.total > LIMIT}
     if search.engine != "ripgrep":
         metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    hidden = []
+    if matches.hidden:
+        metadata["hidden"] = matches.hidden
+        files = "1 file" if matches.hidden == 1 else f"{matches.hidden} files"
+        hidden = [
+            "",
+            f"({files} with matches left out: rules about read deny them, or need approval; name one as path)",
+        ]
     if not matches.total:
-        return ToolResult(pattern, "No files found", metadata, records=[])
+        return ToolResult(pattern, "\n".join(["No files found", *hidden]), metadata, records=[])
     records = list(
         islice(
             (
@@ -115,6 +136,7 @@ def _result(pattern: str, matches: Matches, search: Search) -> ToolResult:
     if metadata["truncated"]:
         count = f"showing {LIMIT} of {matches.total} matches ({matches.total - LIMIT} hidden)."
         lines += ["", f"(Results truncated: {count} Consider using a more specific path or pattern.)"]
+    lines += hidden
     if search.code == 2:
         lines += ["", "(Some paths were inaccessible and skipped)"]
     return ToolResult(pattern, "\n".join(lines), metadata, records=records)

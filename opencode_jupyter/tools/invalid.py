@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from ..core.context import ToolContext
+from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..core.state import FOR_PERSON
 from ..text.encoding import printable
 from ._builtin import builtin
 
@@ -18,8 +20,15 @@ class Parameters(Arguments):
     error: str = Field(description="Why the call could not be made")
 
 
-@builtin("invalid", Parameters, group="internal")
+@builtin(INVALID, Parameters, group="internal")
 async def invalid(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Tell a model what was wrong with its call."""
     ctx.proceed()
-    return ToolResult("Invalid Tool", printable(f"The arguments provided to the tool are invalid: {args.error}"))
+    from ..core.result import PRINTED
+
+    for_person = ctx.extra.get(FOR_PERSON)
+    return ToolResult(
+        "Invalid Tool",
+        printable(f"The arguments provided to the tool are invalid: {args.error}"),
+        {} if for_person is None else {PRINTED: printable(for_person)},
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from . import _paths
 from ._builtin import builtin
@@ -52,7 +52,7 @@ IGNORED = (
 class Parameters(Arguments):
     """Which directory."""
 
-    path: str | None = Field(
+    path: Annotated[str | None, ForPerson("The folder to list; the project's folder if left out")] = Field(
         None, description="The absolute path to the directory to list (must be absolute, not relative)"
     )
     ignore: Sequence[str] | None = Field(None, description="List of glob patterns to ignore")

@@ -12,7 +12,7 @@ from pydantic import Field
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from . import _paths
 from ._builtin import builtin
@@ -38,7 +38,7 @@ class Parameters(Arguments):
     """What to ask, and at which place."""
 
     operation: Operation = Field(description="The LSP operation to perform")
-    file_path: str = Field(description="The absolute or relative path to the file")
+    file_path: Annotated[str, ForPerson("The file")] = Field(description="The absolute or relative path to the file")
     line: Count = Field(description="The line number (1-based, as shown in editors)")
     character: Count = Field(description="The character offset (1-based, as shown in editors)")
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
 from ..core.context import ToolContext
-from ..core.errors import ToolError
+from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.encoding import Text, decode, encode
+from . import _paths
 from ._builtin import builtin
 from ._replacing import WHOLE, Made, changed, filediff, in_file
 
@@ -29,7 +30,9 @@ class Edit(Arguments):
 class Parameters(Arguments):
     """What to replace by what, and where."""
 
-    file_path: str = Field(description="The absolute path to the file to modify")
+    file_path: Annotated[str, ForPerson("The file to change")] = Field(
+        description="The absolute path to the file to modify"
+    )
     edits: list[Edit] = Field(description="The edits to make in the file, one after another")
 
     @field_validator("edits", mode="before")
@@ -40,7 +43,7 @@ class Parameters(Arguments):
             try:
                 return json.loads(given)
             except ValueError as error:
-                raise ValueError(f"edits is no list: as JSON it is wrong ({error})") from error
+                raise ValueError(f"edits is not a list: it is invalid JSON ({error})") from error
         return given
 
 
@@ -48,7 +51,7 @@ class Parameters(Arguments):
 async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Make several edits to a file."""
     if not args.file_path:
-        raise ToolError("filePath is required")
+        raise _paths.missing_argument("filePath", "the file to change")
     if not args.edits:
         raise ToolError("edits is empty. Give at least one edit with oldString and newString.")
 
@@ -78,7 +81,8 @@ def _all(
         except ToolError as error:
             if len(edits) == 1:
                 raise
-            raise ToolError(f"{error} (Edit {number} of {len(edits)}; none of them is made.)") from error
+            note = f" (Edit {number} of {len(edits)}; none of them is made.)"
+            raise rephrase(error, lambda text, note=note: text + note) from error  # type: ignore[misc]
         content = encode(new.text, bom=new.bom)
         result: dict[str, Any] = {"diagnostics": {}}
         if left > 0:  # a diff of each of a thousand edits would take longer than the edits

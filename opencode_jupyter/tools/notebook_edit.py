@@ -14,7 +14,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.diff import shorten
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
@@ -33,7 +33,9 @@ DONE = {"replace": "replaced", "insert": "inserted", "delete": "deleted", "move"
 class Parameters(Arguments):
     """Which cell of which notebook, and what becomes of it."""
 
-    file_path: str = Field(description="The absolute path to the .ipynb file")
+    file_path: Annotated[str, ForPerson("The .ipynb file to change")] = Field(
+        description="The absolute path to the .ipynb file"
+    )
     new_source: str | None = Field(None, description="The whole new source of the cell (replace, insert)")
     operation: Operation = Field("replace", description="What to do with the cell (default replace)")
     cell: str | int | None = Field(
@@ -75,7 +77,7 @@ class _Where:
 async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Change one cell of a notebook."""
     if not args.file_path:
-        raise ToolError("filePath is required")
+        raise _paths.missing_argument("filePath", "the notebook to change")
     path = _paths.target(ctx, args.file_path)
     await assert_external(ctx, path)
     wanted = Wanted(

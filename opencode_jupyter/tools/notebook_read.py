@@ -14,7 +14,7 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.filetime import Snapshot
 from ..core.result import Attachment, ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from . import _paths
 from ._builtin import builtin
@@ -39,7 +39,9 @@ Number = Annotated[int, WithJsonSchema({"type": "number"})]
 class Parameters(Arguments):
     """Which cells of which notebook."""
 
-    file_path: str = Field(description="The absolute path to the .ipynb file")
+    file_path: Annotated[str, ForPerson("The .ipynb file to read")] = Field(
+        description="The absolute path to the .ipynb file"
+    )
     cell: str | int | None = Field(None, description="Only this cell: its id, or its index counted from 0")
     offset: Number | None = Field(None, description="The index of the first cell to read (counted from 0)")
     limit: Number | None = Field(None, description="The maximum number of cells to read (defaults to 100)")
@@ -62,7 +64,7 @@ class _Found:
 async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a notebook as cells."""
     if not args.file_path:
-        raise ToolError("filePath is required")
+        raise _paths.missing_argument("filePath", "the notebook to read")
     if args.offset is not None and args.offset < 0:
         raise ToolError("offset must be 0 or more: it is the index of a cell, counted from 0")
     if args.limit is not None and args.limit < 1:

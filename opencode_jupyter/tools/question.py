@@ -45,7 +45,8 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     try:
         answers = await ctx.question([_asked(one) for one in args.questions])
     except ValueError as error:
-        raise InvalidArgumentsError(f"The question tool was called with invalid arguments: {error}") from error
+        message = f"The question tool was called with invalid arguments: {error}"
+        raise InvalidArgumentsError(message, tool="question", for_person=f"question: {error}.") from error
     said = ", ".join(
         f'"{one.question}"="{answer}"' for one, answer in zip(args.questions, _in_words(answers), strict=True)
     )

@@ -17,7 +17,7 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.filetime import Snapshot
 from ..core.result import Attachment, ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
 from . import _instructions, _paths
@@ -62,7 +62,9 @@ Number = Annotated[int, WithJsonSchema({"type": "number"})]
 class Parameters(Arguments):
     """What to read."""
 
-    file_path: str = Field(description="The absolute path to the file or directory to read")
+    file_path: Annotated[str, ForPerson("The file or folder to read")] = Field(
+        description="The absolute path to the file or directory to read"
+    )
     offset: Number | None = Field(None, description="The line number to start reading from (1-indexed)")
     limit: Number | None = Field(None, description="The maximum number of lines to read (defaults to 2000)")
 
@@ -118,7 +120,7 @@ def _text(
         with FileIO(_paths.open_regular(path, place)) as file:
             sample = file.read(SAMPLE)
             if sample is None:  # what a file gives that is not ready
-                raise ToolError(f"Not read: {path} has nothing to give now; reading it would wait, perhaps for ever.")
+                raise ToolError(f"Not read: {path} has no data now; reading it might wait for ever.")
             if path.suffix.lower() in BINARY or is_binary(sample):
                 raise ToolError(f"Cannot read binary file: {path}")
             file.seek(0)

@@ -17,6 +17,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.skill_files import FILE, Skill
 from ..core.skills import Skills, available
+from ..core.suggestions import near_names, suggestion
 from ..core.tool import Definition, Tool
 from ..core.workspace import Workspace
 from ..text.encoding import printable
@@ -46,7 +47,11 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
         agent = workspace.agents.get(ctx.agent)
         known = available(skills, agent.permission) if agent is not None else skills
         listed = ", ".join(one.name for one in known) or "none"
-        raise ToolError(f'Skill "{args.name}" not found. Available skills: {listed}')
+        raise ToolError(
+            f'Skill "{args.name}" not found. Available skills: {listed}',
+            for_person=f"There is no skill {args.name}."
+            + (suggestion(near_names(args.name, [one.name for one in known])) or f" Skills: {listed}."),
+        )
     await ctx.ask("skill", [args.name], [args.name], {})
     ctx.proceed()
 

@@ -64,7 +64,8 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     if agent is None:
         known = ", ".join(_names(workspace))
         raise ToolError(
-            f"Unknown agent type: {args.subagent_type} is not a valid agent type. Agents that take tasks: {known}"
+            f"Unknown agent type: {args.subagent_type} is not a valid agent type. Agents that take tasks: {known}",
+            for_person=f"There is no agent {args.subagent_type}. Agents that take tasks: {known}.",
         )
     caller = workspace.sessions.get(ctx.session_id)
     _bounded(workspace, caller)
@@ -160,7 +161,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
     if found.parent_id is None:  # a person's own conversation is no place for a model's words
         return None, anew
     if found.run is not None:
-        raise ToolError(f"The task {wanted} is still at work. Wait for its result, or leave task_id out.")
+        raise ToolError(f"The task {wanted} is still running. Wait for its result, or leave task_id out.")
     return found, ""
 
 

@@ -89,7 +89,7 @@ async def _result(args: Parameters, ctx: ToolContext, fetched: Fetched, clock: C
         text = charset.decode(fetched.body, codec)
         if content.is_binary(text):
             raise ToolError(
-                f"{fetched.target.url} is no text: {fetched.content_type or 'no content type'}, "
+                f"{fetched.target.url} is not text: {fetched.content_type or 'no content type'}, "
                 f"{size(len(fetched.body))}. Download it with a command (curl -L -o FILE URL) and look at the file."
             )
         return ToolResult(title, text, metadata)

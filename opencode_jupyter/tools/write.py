@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import anyio.to_thread
 from pydantic import Field
 
 from ..core.context import ToolContext
-from ..core.errors import ToolError
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..text.diff import Diff, diff, trim_diff
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
 from ._builtin import builtin
 from ._diagnostics import diagnostics_after
 from ._external import assert_external
+from ._notebook_json import check_notebook
 
 
 class Parameters(Arguments):
     """What to write where."""
 
     content: str = Field(description="The content to write to the file")
-    file_path: str = Field(description="The absolute path to the file to write (must be absolute, not relative)")
+    file_path: Annotated[str, ForPerson("The file to write")] = Field(
+        description="The absolute path to the file to write (must be absolute, not relative)"
+    )
 
 
 @builtin("write", Parameters, group="files", body="content")
 async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Create or overwrite a file."""
     if not args.file_path:
-        raise ToolError("filePath is required")
+        raise _paths.missing_argument("filePath", "the file to write")
     path = _paths.target(ctx, args.file_path)
     started = await _writing.at_start(ctx, path)
     await assert_external(ctx, path)
@@ -40,6 +44,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
         after = encode(args.content, bom=old.bom)
         if before is not None and after != before:  # what the file holds already can be lost by nobody
             await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
+        await anyio.to_thread.run_sync(check_notebook, path, before, after)
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
         await _writing.ask(ctx, path, patch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.support.browser import Browser, Notebook
+from tests.support.browser import VIEWPORT, Browser, Notebook
 
 ALLOW_ONCE = "Allow once"
 SESSION = "Allow for this session…"
@@ -35,7 +36,8 @@ def project(
     (folder / ".git").mkdir(parents=True)
     (folder / "a.txt").write_text("alpha\nbeta\n")
     (folder / "opencode.json").write_text(json.dumps({"permission": {"bash": "ask"}} if config is None else config))
-    notebook = browser.notebook("%load_ext opencode_jupyter", *cells, name=f"{name}/{name}.ipynb")
+    load = "%load_ext opencode_jupyter" + ("" if config is None else "\n_ = %tools trust --project")
+    notebook = browser.notebook(load, *cells, name=f"{name}/{name}.ipynb")
     if runs:
         notebook.run(0)
     return notebook
@@ -48,23 +50,36 @@ def button(place: Locator, name: str) -> Locator:
 
 def asking(notebook: Notebook, index: int) -> Locator:
     """The card of a cell that waits for an answer, with its buttons alive."""
-    card = notebook.cards(index).filter(has_text="waiting for you").first
+    card = notebook.cards(index).filter(has_text="waiting for approval").first
     card.wait_for()
     expect(button(card, ALLOW_ONCE)).to_be_enabled()
     return card
 
 
-def answer(notebook: Notebook, index: int, name: str = ALLOW_ONCE, word: str = "") -> float:
-    """Click an answer; seconds from the click until the cell was over."""
+def answer(notebook: Notebook, index: int, name: str = ALLOW_ONCE, word: str = "") -> None:
+    """Click an answer and wait until the cell is over."""
     card = asking(notebook, index)
     if word:
         card.get_by_placeholder(WORD).fill(word)
     # A person takes a second; a click that comes at once would also reach a kernel that still handles messages.
     time.sleep(1)
-    began = time.monotonic()
     button(card, name).click()
     notebook.wait_idle(index)
-    return time.monotonic() - began
+
+
+def looks(notebook: Notebook) -> Iterator[str]:
+    """The page narrow (a card is some 360 pixels wide), dark and as it was, with the name of each."""
+    notebook.evaluate("() => { window.jupyterapp.shell.collapseLeft(); }")
+    notebook.page.set_viewport_size({"width": 520, "height": 900})
+    yield "narrow"
+    notebook.page.set_viewport_size(VIEWPORT)
+    notebook.evaluate("() => { window.jupyterapp.shell.expandLeft(); }")
+    for look in ("dark", "light"):
+        theme = f"JupyterLab {look.title()}"
+        notebook.page.emulate_media(color_scheme=look)
+        notebook.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+        notebook.page.wait_for_selector(f'body[data-jp-theme-name="{theme}"]', state="attached")
+        yield look
 
 
 def processes(mark: str) -> list[int]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Servers
+from tests.browser.acts import lab_only
 from tests.browser.scene import Scene, build
 from tests.support import browser as support
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, lab_only]
 
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 OURS = (".oc-card", ".oc-panel", ".oc-pages", ".oc-status")
@@ -30,16 +30,16 @@ CHECK = """async include => {
 
 
 @pytest.fixture(scope="module")
-def scene(servers: Servers) -> Iterator[Scene]:
+def scene(browser: support.Browser) -> Iterator[Scene]:
     """A card of every state, the side panel and a whole output, with axe-core in the page."""
     assert AXE.is_file(), "axe-core is missing: npm ci in labextension/ fetches it"
-    with support.browse(servers("lab")) as opened:
-        made = build(opened)
-        made.page.add_script_tag(path=AXE)
-        # the body of JupyterLab's page has no height of its own, so axe-core takes all that is in it for hidden
-        made.page.add_style_tag(content="body { height: 100vh; }")
-        yield made
-        assert made.notebook.errors == []
+    made = build(browser)
+    made.page.add_script_tag(path=AXE)
+    # the body of JupyterLab's page has no height of its own, so axe-core takes all that is in it for hidden
+    made.page.add_style_tag(content="body { height: 100vh; }")
+    yield made
+    assert made.notebook.errors == []
+    made.notebook.close(keep=False)
 
 
 def faults(scene: Scene, *places: str) -> list[Any]:

@@ -54,14 +54,14 @@ def test_a_blocked_kernel_hears_the_answer_from_the_panel(browser: Browser, open
     notebook.run(1, wait=False)
     asking(notebook, 1)
     place = panel(notebook.page)
-    expect(place.get_by_role("tab", name="Asks (1)")).to_be_visible()
+    expect(place.get_by_role("tab", name="Approvals (1)")).to_be_visible()
     item = place.locator(".oc-asks-item")
     expect(item).to_contain_text("panel-blocked")
     expect(item).to_contain_text("echo from-a-def")
     button(item, ALLOW_ONCE).click()
     notebook.wait_idle(1)
     notebook.wait_text(1, "from-a-def")
-    expect(place).to_contain_text("Nothing waits for you")
+    expect(place).to_contain_text("No approvals are waiting")
     notebook.screenshot(f"panel-asks-empty-{browser.server.application}")
 
 
@@ -77,7 +77,7 @@ def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -
         project(browser, name, "%tool bash echo one", runs=False)
         run_in_front(page, 0)
         run_in_front(page, 1)
-    expect(status(page)).to_have_text("3 asks wait")
+    expect(status(page)).to_have_text("3 approvals waiting")
     names = place.locator(".oc-asks-from")
     expect(names).to_have_count(3)
     assert [name.split(".")[0].split("-")[1] for name in names.all_inner_texts()] == ["a", "b", "c"]
@@ -91,7 +91,7 @@ def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -
     assert page.evaluate("() => document.activeElement.classList.contains('oc-card')")
     like = button(place.locator(".oc-asks-item").first, "Allow all 2 like this once")
     like.click()
-    expect(place).to_contain_text("Nothing waits for you")
+    expect(place).to_contain_text("No approvals are waiting")
     expect(status(page)).to_be_hidden()
 
 
@@ -161,6 +161,7 @@ def test_keys_alone_answer_and_stop(browser: Browser, opened: list[Notebook]) ->
     notebook.wait_cards("stopped")
 
 
+@lab_only
 def test_a_reloaded_page_has_the_ask_and_a_restart_ends_it(browser: Browser, opened: list[Notebook]) -> None:
     notebook = project(browser, "reloaded", IN_DEF, IN_DEF)
     opened.append(notebook)
@@ -174,7 +175,7 @@ def test_a_reloaded_page_has_the_ask_and_a_restart_ends_it(browser: Browser, ope
     item = place.locator(".oc-asks-item")
     expect(item).to_contain_text("echo from-a-def")
     button(item, ALLOW_ONCE).click()
-    expect(place).to_contain_text("Nothing waits for you")
+    expect(place).to_contain_text("No approvals are waiting")
     notebook.wait_kernel("idle")
     notebook.run(2, wait=False)
     expect(item).to_have_count(1)
@@ -195,7 +196,7 @@ def test_two_tabs_show_one_ask_and_the_first_answer_counts(browser: Browser, ope
     expect(theirs.locator(".oc-asks-item")).to_have_count(1)
     asking(other, 1)
     button(ours, "Deny").first.click()
-    expect(theirs).to_contain_text("Nothing waits for you")
+    expect(theirs).to_contain_text("No approvals are waiting")
     # who was second sees in the card that it is decided, and how
     other.wait_cards("denied by you")
     expect(button(other.cards(1), ALLOW_ONCE)).to_have_count(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import ALLOW_ONCE, button, project
+from tests.browser.acts import ALLOW_ONCE, button, lab_only, project
 from tests.support.browser import Browser
 
 SETUP = """
@@ -39,12 +39,13 @@ def saved(page: Page, name: str) -> str:
     return Path(download.value.path()).read_bytes().decode()
 
 
+@lab_only
 def test_calls_are_shown_chosen_found_and_saved(browser: Browser) -> None:
     notebook = project(browser, "calls", SETUP, BATCH, BATCH)
     page = notebook.page
     notebook.run(1)
     notebook.run(2, wait=False)
-    notebook.cards(2).filter(has_text="waiting for you").first.wait_for()
+    notebook.cards(2).filter(has_text="waiting for approval").first.wait_for()
     calls = tab(page, "calls")
     rows = calls.locator(".oc-time-row")
     expect(rows).to_have_count(7)  # what waits is there too, inside its batch
@@ -89,7 +90,7 @@ def test_calls_are_shown_chosen_found_and_saved(browser: Browser) -> None:
     calls.get_by_label("Tool", exact=True).select_option("glob")
     expect(said).to_have_text("3 calls of 10")
     calls.get_by_label("Tool", exact=True).select_option("")
-    calls.get_by_label("Filter by words").fill("INSIDE")
+    calls.get_by_label("Filter by text").fill("INSIDE")
     expect(rows).to_have_count(2)
     # what is chosen is what is saved
     lines = list(csv.DictReader(saved(page, "Save CSV").splitlines()))
@@ -97,7 +98,7 @@ def test_calls_are_shown_chosen_found_and_saved(browser: Browser) -> None:
         ("bash", "completed", notebook.path.name)
     ] * 2
     assert all(int(one["waited_ms"]) > 0 for one in lines)
-    calls.get_by_label("Filter by words").fill("")
+    calls.get_by_label("Filter by text").fill("")
     expect(rows).to_have_count(10)
     told = [json.loads(line) for line in saved(page, "Save JSONL").splitlines()]
     batch = next(one for one in told if one["tool"] == "batch")

@@ -30,7 +30,7 @@ from pathlib import Path
 from opencode_jupyter import Attachment, ToolResult, tool
 TEXTS = json.loads(Path({str(HOSTILE)!r}).read_text())
 IMAGE = "data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9InRvcC5fX2hpdD0xIi8+"
-@tool
+@tool(asks=True)
 async def show(text: str, *, ctx):
     ctx.metadata(title=text, metadata={{text or "x": text}})
     await ctx.ask(permission="show", patterns=[text], always=[text], metadata={{"diff": "@@ -1 +1 @@\\n-" + text}})
@@ -59,7 +59,7 @@ FAULTS = f"""() => [...document.querySelectorAll('.oc-card, .oc-s, #opencode-jup
 
 
 @contextmanager
-def strangers(context: BrowserContext, own: str) -> Iterator[list[str]]:
+def strangers(context: BrowserContext | Page, own: str) -> Iterator[list[str]]:
     """Addresses that are asked for and are not the server's, none of which is reached; and what dialogs say."""
     found: list[str] = []
 
@@ -107,7 +107,7 @@ def test_hostile_texts_ask_end_and_are_saved_as_text(browser: Browser) -> None:
         notebook.run(1)
         for index in cells:
             notebook.run(index)
-            expect(notebook.cards(index).last).to_contain_text("waiting for you")
+            expect(notebook.cards(index).last).to_contain_text("waiting for approval")
             harmless(page)
         show_panel(page, "asks")
         expect(page.locator("#opencode-jupyter-panel .oc-asks-item")).to_have_count(count)
@@ -142,12 +142,12 @@ def test_an_exported_page_is_harmless(browser: Browser, tmp_path: Path) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        with strangers(browser.context, url) as left:
-            page = browser.context.new_page()
+        page = browser.context.new_page()
+        with strangers(page, url) as left:  # of this page alone: another one may have a notebook's server
             page.goto(f"{url}/page.html")
             expect(page.locator(".oc-s")).to_have_count(len(texts))
             harmless(page)
-            page.close()
+        page.close()
         server.shutdown()
     # what nbconvert's own template asks for
     assert [address for address in left if "cdnjs.cloudflare.com" not in address] == []

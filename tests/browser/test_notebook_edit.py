@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import ALLOW_ONCE, answer, asking, button, project
+from tests.browser.acts import ALLOW_ONCE, answer, asking, button, lab_only, project
 from tests.support.browser import Browser, Notebook
 
 pytestmark = pytest.mark.browser
@@ -101,7 +101,7 @@ def test_another_notebook_that_is_open(browser: Browser) -> None:
             expect(notebook.cards(4)).to_have_count(count)
         else:
             notebook.run(4, wait=False)
-        card = notebook.cards(4).filter(has_text="waiting for you").first
+        card = notebook.cards(4).filter(has_text="waiting for approval").first
         card.wait_for()
         button(card, ALLOW_ONCE).click()
         expect(notebook.cards(4).filter(has_text="completed")).to_have_count(count)
@@ -116,6 +116,7 @@ def test_another_notebook_that_is_open(browser: Browser) -> None:
     notebook.close()
 
 
+@lab_only
 def test_the_notebook_of_the_running_cell(browser: Browser) -> None:
     notebook = project(
         browser,
@@ -145,6 +146,7 @@ def test_the_notebook_of_the_running_cell(browser: Browser) -> None:
     notebook.close()
 
 
+@lab_only
 def test_a_conflict_is_told(browser: Browser) -> None:
     notebook = project(
         browser,
@@ -179,6 +181,7 @@ def test_a_conflict_is_told(browser: Browser) -> None:
     notebook.close()
 
 
+@lab_only
 def test_a_notebook_that_is_not_open_is_changed_on_disk(browser: Browser) -> None:
     notebook = project(
         browser,

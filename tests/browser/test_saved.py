@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import answer, project
+from tests.browser.acts import answer, lab_only, project
 from tests.support.browser import Browser
 
 pytestmark = pytest.mark.browser
@@ -23,6 +24,7 @@ def bundles(saved: nbformat.NotebookNode) -> list[dict[str, object]]:
     return [o["data"] for c in saved.cells for o in c.get("outputs", []) if "data" in o]
 
 
+@lab_only
 def test_fifty_calls_leave_fifty_settled_cards(browser: Browser) -> None:
     # 50 outputs are what JupyterLab shows of one cell before it asks whether to show more
     notebook = project(browser, "fifty", "for i in range(50):\n    %tool read a.txt", config={})
@@ -64,8 +66,8 @@ def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
     copy = path.with_name("copy.ipynb")
     text = path.read_text()
     copy.write_text(text.replace("from-the-command", "from-the-command "))
-    for file in (path, copy):
-        opened = browser.open(f"{file.parent.name}/{file.name}", kernel=False)
+    for file in (path, copy) if browser.server.application == "lab" else (copy,):
+        opened = browser.open(f"{file.parent.name}/{file.name}", kernel=False, kept=True)
         for index, word in words:
             opened.wait_text(index, word)
         shown = opened.page.locator(".jp-Notebook").inner_text().lower()
@@ -79,3 +81,58 @@ def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
     for word in ("from-the-command", "allowed once by you", "ALPHA", "File not found"):
         assert word in html
     assert json.loads(text)["metadata"].get("widgets") is None
+
+
+AGENT = """
+speed: 0
+turns:
+  - text: I read it.
+    calls:
+      - read: {filePath: a.txt}
+      - read: {filePath: a.txt, limit: 1}
+      - glob: {pattern: "*.txt"}
+  - I have read it.
+"""
+BATCH = """
+calls = [{"tool": "read", "parameters": {"filePath": "a.txt", "limit": n}} for n in (2, 1, 3)]
+%tool batch tool_calls:={calls}
+"""
+
+
+@lab_only
+def test_calls_inside_cards_are_on_paper_and_heads_are_aligned(browser: Browser) -> None:
+    notebook = project(browser, "paper", "%%agent -m scripted:talk.yaml\nRead it", BATCH, config={})
+    notebook.path.with_name("talk.yaml").write_text(AGENT)
+    for index in (1, 2):
+        notebook.run(index)
+        expect(notebook.cards(index).first.locator(".oc-state").first).to_have_text(re.compile("done|completed"))
+    page = notebook.page
+    agent, batch = notebook.output(1), notebook.output(2)
+    assert agent.locator(".oc-card .oc-card").count() == 0, "folded calls are drawn when they are opened"
+    expect(batch.locator(".oc-nest .oc-card").first).not_to_be_visible()
+    page.emulate_media(media="print")
+    page.evaluate("() => { dispatchEvent(new Event('beforeprint')); }")
+    expect(agent.get_by_text("1: alpha").first).to_be_visible()
+    expect(batch.locator(".oc-nest .oc-card").first).to_be_visible()
+    page.emulate_media(media="screen")
+    expect(agent.get_by_text("1: alpha").first).not_to_be_visible()
+    notebook.save()
+    notebook.close()
+    run = ["-m", "nbconvert", "--to", "html", str(notebook.path)]
+    subprocess.run([sys.executable, *run], capture_output=True, check=True)
+    page = browser.context.new_page()
+    page.goto(notebook.path.with_suffix(".html").as_uri())
+    outputs = page.locator(".oc-s")
+    texts = outputs.get_by_text("1: alpha")
+    assert texts.count() >= 4
+    for text in texts.all():
+        expect(text).not_to_be_visible()
+    page.emulate_media(media="print")
+    for text in texts.all():
+        expect(text).to_be_visible()
+    # the state and the time of a run stand at the right, where those of a call do
+    right = "node => node.parentElement.getBoundingClientRect().right - node.getBoundingClientRect().right"
+    head = page.locator(".oc-s > div:first-child > small:last-child")
+    distances = {round(head.nth(n).evaluate(right)) for n in range(head.count())}
+    assert distances == {10}
+    page.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser as PlaywrightBrowser
 from playwright.sync_api import expect
 
 from tests.browser.acts import ALLOW_ONCE, STOP, button, project
-from tests.support.browser import Browser, browse, serve
+from tests.support.browser import Browser, profile, serve
 from tests.support.kernels import server_documents
 
 pytestmark = pytest.mark.browser
@@ -19,10 +20,11 @@ OUTPUTS = """cell => window.jupyterapp.shell.currentWidget.content.model.cells.g
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(launched: PlaywrightBrowser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser on a JupyterLab with jupyter-server-documents."""
     python = server_documents()
-    with serve("lab", tmp_path_factory.mktemp("documents"), python=python) as server, browse(server) as opened:
+    folder = tmp_path_factory.mktemp("documents")
+    with serve("lab", folder, python=python) as server, profile(launched, server) as opened:
         yield opened
 
 
@@ -34,7 +36,7 @@ def test_a_call_is_approved_stopped_and_listed(browser: Browser) -> None:
 
     # asked in the very cell that loads the extension: the page has not reported yet
     notebook.run(1, wait=False)
-    card = notebook.cards(1).filter(has_text="waiting for you")
+    card = notebook.cards(1).filter(has_text="waiting for approval")
     page.evaluate("() => { window.jupyterapp.commands.execute('opencode-jupyter:show-panel', {section: 'asks'}); }")
     expect(button(panel.locator(".oc-asks-item"), ALLOW_ONCE)).to_be_visible()
     button(card, ALLOW_ONCE).click()
@@ -50,7 +52,7 @@ def test_a_call_is_approved_stopped_and_listed(browser: Browser) -> None:
     notebook.wait_text(2, "stopped")
     # the server appends the settled card; the live one is gone from the document
     page.wait_for_function(f"cell => JSON.stringify(({OUTPUTS})(cell)) === '[false]'", arg=1)
-    page.wait_for_function(f"cell => JSON.stringify(({OUTPUTS})(cell)) === '[false,\"error\"]'", arg=2)
+    page.wait_for_function(f"cell => JSON.stringify(({OUTPUTS})(cell)) === '[false]'", arg=2)
 
     notebook.run(3)
     notebook.wait_text(3, "jupyter-server-documents")

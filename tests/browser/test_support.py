@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.acts import lab_only
 from tests.support import browser as support
 
 pytestmark = pytest.mark.browser
@@ -30,6 +31,7 @@ def test_cells_run_and_show_their_output(browser: support.Browser) -> None:
     notebook.close()
 
 
+@lab_only
 def test_a_running_cell_is_seen_and_interrupted(browser: support.Browser) -> None:
     notebook = browser.notebook("import time\nprint('go')\ntime.sleep(600)", "print('next')", name="folder/stop.ipynb")
     notebook.run(0, wait=False)
@@ -42,6 +44,7 @@ def test_a_running_cell_is_seen_and_interrupted(browser: support.Browser) -> Non
     notebook.close()
 
 
+@lab_only
 def test_widgets_draw_and_answer(browser: support.Browser) -> None:
     source = """
 import asyncio, ipywidgets as w

@@ -121,6 +121,7 @@ def test_the_wheel_carries_the_front_end_and_no_sources_of_it(wheel: Path) -> No
     for wanted in ("host/main.mjs", "vendor/zod.mjs", "vendor/typescript.mjs", "vendor/LICENSES.txt"):
         assert f"opencode_jupyter/javascript/{wanted}" in inside
     assert "Allow for this session" in card
+    assert wheel.stat().st_size < 2_500_000
     assert len(packed(card)) < 32_000, "every live card carries this text to the page"
 
 

@@ -66,13 +66,19 @@ def shared_kernel(version: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(autouse=True)
 def _freed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that failed with a cell still waiting must not hang the kernel of the next."""
+    """A test that failed with a cell still waiting must not hang the kernel of the next, nor cost it its waits."""
+    running: kernels.Kernel | None = None
+    if "shared_kernel" in request.fixturenames:
+        running = request.getfixturevalue("shared_kernel")
+        lost = getattr(running, "test_lost", None)
+        if lost is not None:
+            pytest.fail(f"the shared kernel has not answered since {lost}")
     yield
-    if "shared_kernel" not in request.fixturenames:
+    if running is None:
         return
-    running: kernels.Kernel = request.getfixturevalue("shared_kernel")
     if any(not cell.done for cell in running.executions.values()):
         running.interrupt()
-        running.pump(lambda: all(cell.done for cell in running.executions.values()), 3, strict=False)
+        if not running.pump(lambda: all(cell.done for cell in running.executions.values()), 5, strict=False):
+            running.test_lost = request.node.nodeid  # type: ignore[attr-defined]
         running.executions = {i: cell for i, cell in running.executions.items() if cell.done}
         running.inputs.clear()

@@ -116,6 +116,7 @@ def talk(shared_kernel: Kernel) -> Iterator[Talk]:
         }
         (work / "opencode.json").write_text(json.dumps(config))
         acts.prepare(shared_kernel)
+        shared_kernel.run("_ = %tools trust --project")
         yield Talk(shared_kernel, server)
 
 
@@ -157,11 +158,12 @@ def test_ended_at_every_point(talk: Talk, point: str, how: str) -> None:
     assert took < BOUND
     assert cell.error is not None
     assert cell.error.startswith("KeyboardInterrupt" if how == "interrupt" else "ToolAbortedError")
+    assert cell.contents("error") == []
     acts.settled(kernel)
     run = talk.runs()[before]
     assert run["status"] == "stopped"
     assert run["outcome"] == ("interrupted" if how == "interrupt" else "stopped")
-    assert run["end"]["text"].startswith("Interrupted." if how == "interrupt" else "Stopped by you.")
+    assert run["end"]["text"].startswith("Interrupted by you.")
     for item in run["items"]:
         if item["kind"] == "call":
             assert item["part"]["ui"]["outcome"] in ("interrupted", "stopped")
@@ -197,6 +199,8 @@ def test_an_ask_is_answered_on_the_card(talk: Talk) -> None:
     cell = talk.ask(options="--new -o r")
     for reply, word in (("reject", "not that one"), ("once", None)):
         kernel.pump(lambda: bool(talk.asks()), 15, "an ask")
+        (waiting,) = [i["part"]["ui"] for i in talk.items() if i["kind"] == "call" and i["part"]["ui"].get("ask")]
+        assert waiting["untouched"], "a page may say that nothing was run if the kernel ends now"
         talk.send({"kind": "hello"})
         talk.answer(reply, word)
         kernel.pump(lambda: not talk.asks(), 15, "the ask's end")
@@ -268,3 +272,9 @@ def test_what_the_model_could_not_do_is_said(talk: Talk) -> None:
     assert "Incorrect API key" in run["end"]["text"]
     trace = "\n".join((cell.reply or {}).get("traceback", []))
     assert "Traceback" not in trace
+    assert trace.endswith("(see the card above)")
+    kernel.run("current().broker.heard_ever = False")
+    alone = kernel.finish(kernel.submit("%%agent --new\nGo.", allow_stdin=False), 20)
+    whole = talk.runs()[-1]["end"]["text"]
+    assert whole in "\n".join((alone.reply or {})["traceback"])
+    assert whole not in trace

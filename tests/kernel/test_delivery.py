@@ -190,3 +190,18 @@ def test_the_kernel_is_busy_while_a_cell_waits_whatever_else_it_handles(
         kernel.finish(cell).check()
         kernel.idle_for(0.2)
         assert kernel.status == "idle"
+
+
+def test_cells_that_run_one_after_another_beside_widget_messages_all_end(kernel: Kernel) -> None:
+    """ipykernel 7.4 by itself lets a widget's message make an ended cell the parent of what the next one publishes."""
+    kernel.run(f"{acts.LOAD}\n%tool -q list .")
+    kernel.run("import asyncio\nfrom comm import create_comm\nc = create_comm('test')\nc.on_msg(lambda message: None)")
+    comm = list(kernel.comms)[-1]
+    cells = [kernel.submit(f"await asyncio.sleep(0.002)\nprint({number})") for number in range(100)]
+    for number in range(300):
+        kernel.comm_msg(comm, {"number": number})
+        time.sleep(0.002)
+    kernel.pump(lambda: all(cell.done for cell in cells), 20, "the end of all cells")
+    assert [cell.stdout for cell in cells] == [f"{number}\n" for number in range(100)]
+    kernel.idle_for(0.5)
+    assert kernel.status == "idle"

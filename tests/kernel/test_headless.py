@@ -57,7 +57,8 @@ def check(done: nbformat.NotebookNode) -> None:
     assert cards[1]["ui"]["outcome"] == "denied by policy"
     assert not any(c["ui"].get("ask") for c in cards)
     printed = [o.text for o in outputs if o.output_type == "stream" and o.name == "stdout"]
-    assert [text.strip() for text in printed] == ["True", "PermissionRejectedError True", "background", "1"]
+    added = "Added until the kernel ends: allow read *.env."
+    assert [text.strip() for text in printed] == ["True", "PermissionRejectedError True", "background", added, "1"]
     state = done.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {}).get("state", {})
     assert state == {}
 
@@ -81,6 +82,16 @@ def test_an_error_that_is_not_caught_ends_the_run(folder: Path) -> None:
     )
     with pytest.raises(CellExecutionError, match=r"PermissionRejectedError: read of .*nobody can answer"):
         client.execute()
+
+
+def test_an_interrupt_ends_the_run_with_an_error(folder: Path) -> None:
+    cells = ["%load_ext opencode_jupyter", "%tool bash sleep 60", "print('not reached')"]
+    where = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(notebook(*cells), timeout=6, interrupt_on_timeout=True, resources=where)
+    with pytest.raises(CellExecutionError, match="KeyboardInterrupt"):
+        client.execute()
+    assert [o.ename for o in client.nb.cells[1].outputs if o.output_type == "error"] == ["KeyboardInterrupt"]
+    assert client.nb.cells[2].outputs == []
 
 
 def test_nbconvert_execute(folder: Path) -> None:

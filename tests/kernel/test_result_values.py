@@ -113,7 +113,11 @@ def test_what_cannot_be_shown_is_one_clear_error(kernel: Kernel) -> None:
     assert failed.error is not None
     traceback = "\n".join(m["content"]["traceback"][0] for m in failed.messages if m["msg_type"] == "error")
     assert "the connect tool returned a value of type __main__.Connection, which cannot be shown." in traceback
-    assert "a DataFrame" in traceback and "result_values.py" not in traceback and "core/" not in traceback
+    assert "(see the card above)" in traceback
+    kernel.idle_for(0.2)
+    bundles = [message["data"] for message in failed.contents("display_data", "update_display_data")]
+    assert any("a DataFrame" in bundle["text/plain"] for bundle in bundles)
+    assert not any("core/" in text for text in (traceback, *(bundle["text/plain"] for bundle in bundles)))
 
 
 def test_code_of_the_python_tool_shows_tables_and_figures(kernel: Kernel) -> None:
@@ -150,3 +154,12 @@ def test_what_code_captures_can_be_shown_later(kernel: Kernel) -> None:
     )
     kernel.run(f"%%tool python\n{code}")
     assert kernel.run("kept.show()").error is None
+
+
+@pytest.mark.parametrize("more", ["", "import asyncio; await asyncio.sleep(0.01)\n"])
+def test_a_figure_of_code_that_fails_is_not_shown_below_the_card(kernel: Kernel, more: str) -> None:
+    code = f"import matplotlib.pyplot as plt\nplt.plot([1, 2])\n{more}1 / 0"
+    failed = kernel.execute(f"%%tool python\n{code}")
+    assert failed.error is not None
+    outputs = [m["content"].get("data", {}) for m in failed.messages if m["msg_type"] == "display_data"]
+    assert not [data for data in outputs if "image/png" in data or "<Figure" in str(data)]

@@ -276,7 +276,7 @@ def test_each_call_runs_where_the_kernel_is(shared_kernel: Kernel) -> None:
     assert not shared_kernel.run("r = %tool bash pwd\nprint(r.output)").stdout.strip().endswith("/sub")
 
 
-MARKS = itertools.count(800_001)
+MARKS = itertools.count(os.getpid() * 1000)
 
 
 @pytest.mark.parametrize("end", ["shutdown", "restart", "kill", "kill unheard", "exit", "unload"])

@@ -45,7 +45,7 @@ def test_the_box_comes_when_no_card_is_seen(shared_kernel: Kernel, answer: str, 
     asked = shared_kernel.answer(answer, timeout=8)
     took = time.monotonic() - start
     shared_kernel.finish(cell)
-    assert "Allow read of" in asked["prompt"]
+    assert "Read this file? " in asked["prompt"]
     assert "[1] once [2] for this session" in asked["prompt"]
     assert (1.9 < took < 4) if style == "top" else took < 2
     print(f"MEASURED prompt {style} {took:.2f}")

@@ -168,14 +168,14 @@ def test_the_agents_notebook_shows_what_it_promises(executed: Any, notebook: Pat
     for promised in (
         "done after 4 steps",
         "return sum(values) / len(values)",
-        "denied by a rule - I may not remove it",
+        "denied by a rule - I cannot remove it",
         "<task_result>\nfiles: readings.py, check.py",
         "[('read', 'completed'), ('edit', 'denied by a rule')]",
         "Report(file='readings.txt', lines=4, remarks=['one number a line'])",
         "north    20.3",
         "1 file put back",
         "(fork #1)",
-        "is here now: 11 messages",
+        "was imported: 11 messages",
         "readings.txt has 4 lines.",
         "-4 readings.txt\n+5 readings.txt",
     ):

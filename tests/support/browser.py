@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 import nbformat
 import pytest
+from playwright.sync_api import Browser as PlaywrightBrowser
 from playwright.sync_api import BrowserContext, Locator, Page, Route, ViewportSize, expect, sync_playwright
 
 CHECKOUT = Path(__file__).parents[2]
@@ -33,6 +34,8 @@ ARTIFACTS = CHECKOUT / "artifacts"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 Application = Literal["lab", "notebook"]
 START_TIMEOUT = 60.0
+POLL = 50.0
+"""Milliseconds between two looks at the page; by default Playwright looks, and has it drawn, 60 times a second."""
 VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
 SPARED: dict[str, Any] = {
     "**/api/build*": {"status": "stable", "message": ""},
@@ -220,22 +223,35 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def browse(server: Server, *, dark: bool = False) -> Iterator[Browser]:
-    """A fresh Chromium profile for `server`."""
+def launch() -> Iterator[PlaywrightBrowser]:
+    """A running Chromium."""
     executable = chromium()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        context = launched.new_context(
-            viewport=VIEWPORT, color_scheme="dark" if dark else "light", reduced_motion="reduce"
-        )
-        context.set_default_timeout(20_000)
-        for address, told in SPARED.items():
-            context.route(address, partial(_tell, told))
         try:
-            yield Browser(server, context)
+            yield launched
         finally:
-            context.close()
             launched.close()
+
+
+@contextmanager
+def profile(launched: PlaywrightBrowser, server: Server) -> Iterator[Browser]:
+    """A fresh profile of a Chromium for `server`."""
+    context = launched.new_context(viewport=VIEWPORT, reduced_motion="reduce")
+    context.set_default_timeout(20_000)
+    for address, told in SPARED.items():
+        context.route(address, partial(_tell, told))
+    try:
+        yield Browser(server, context)
+    finally:
+        context.close()
+
+
+@contextmanager
+def browse(server: Server) -> Iterator[Browser]:
+    """A Chromium of its own for `server`."""
+    with launch() as launched, profile(launched, server) as opened:
+        yield opened
 
 
 def _tell(told: Any, route: Route) -> None:
@@ -260,7 +276,7 @@ class Browser:
         nbformat.write(made, path)
         return self.open(name) if self._page is None else self._open_in_page(name)
 
-    def _open_in_page(self, name: str) -> Notebook:
+    def _open_in_page(self, name: str, *, kernel: bool = True) -> Notebook:
         page, self._page = self._page, None
         assert page is not None
         opened = Notebook(self, page, name)
@@ -271,8 +287,10 @@ class Browser:
             "path => { const { context } = window.jupyterapp.shell.currentWidget ?? {};"
             " return context?.isReady && context.path === path; }",
             arg=name,
+            polling=POLL,
         )
-        opened.wait_kernel("idle")
+        if kernel:
+            opened.wait_kernel("idle")
         return opened
 
     def keep(self, page: Page) -> bool:
@@ -280,20 +298,34 @@ class Browser:
         if self._page is not None or self.server.application != "lab":
             return False
         page.evaluate(_CLOSE_ALL)
-        page.wait_for_function("() => !document.querySelector('.jp-Notebook')")
+        page.wait_for_function("() => !document.querySelector('.jp-Notebook')", polling=POLL)
         page.set_viewport_size(VIEWPORT)
         self._page = page
         return True
 
-    def open(self, name: str, *, kernel: bool = True) -> Notebook:
-        """Load a page with a notebook that is there; `kernel`: wait until its kernel is idle."""
+    def close_pages(self) -> None:
+        """Close every page but the one that is kept: what a failed test left open must not disturb the next file."""
+        for page in self.context.pages:
+            if page is not self._page:
+                page.close(run_before_unload=False)
+
+    def open(self, name: str, *, kernel: bool = True, kept: bool = False) -> Notebook:
+        """Load a page with a notebook that is there.
+
+        Args:
+            name: its path.
+            kernel: wait until its kernel is idle.
+            kept: the page that the last notebook left will do, if it left one.
+        """
+        if kept and self._page is not None:
+            return self._open_in_page(name, kernel=kernel)
         page = self.context.new_page()
         opened = Notebook(self, page, name)
         # A workspace of its own keeps JupyterLab from bringing back other tabs.
         area = f"/lab/workspaces/w{time.monotonic_ns()}/tree/" if self.server.application == "lab" else "/notebooks/"
         page.goto(self.server.url + area + name)
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_TIMEOUT * 1000)
-        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.context?.isReady")
+        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.context?.isReady", polling=POLL)
         if kernel:
             opened.wait_kernel("idle")
         return opened
@@ -351,7 +383,7 @@ class Notebook:
         if wait:
             self.wait_idle(index, after=before, timeout=timeout)
         else:
-            self.page.wait_for_function(_PROMPT_CHANGED, arg=[index, before])
+            self.page.wait_for_function(_PROMPT_CHANGED, arg=[index, before], polling=POLL)
 
     def prompt(self, index: int) -> str:
         """What stands before a cell: ``[3]:``, ``[*]:``, ``[ ]:``."""
@@ -364,7 +396,7 @@ class Notebook:
 
     def wait_idle(self, index: int, *, after: int | None = None, timeout: float = 30.0) -> None:
         """Wait until a cell has an execution count (other than `after`)."""
-        self.page.wait_for_function(_PROMPT_COUNTED, arg=[index, after], timeout=timeout * 1000)
+        self.page.wait_for_function(_PROMPT_COUNTED, arg=[index, after], timeout=timeout * 1000, polling=POLL)
 
     def text(self, index: int) -> str:
         """The text of a cell's outputs, as shown."""
@@ -392,7 +424,7 @@ class Notebook:
     def wait_kernel(self, status: str = "idle", timeout: float = START_TIMEOUT) -> None:
         """Wait for the kernel's status: idle or busy."""
         kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel"
-        self.page.wait_for_function(f"s => {kernel}?.status === s", arg=status, timeout=timeout * 1000)
+        self.page.wait_for_function(f"s => {kernel}?.status === s", arg=status, timeout=timeout * 1000, polling=POLL)
 
     def interrupt(self) -> None:
         """The notebook's stop button."""
@@ -402,7 +434,7 @@ class Notebook:
         """Save with Ctrl+S; returns the saved notebook, which is valid."""
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("Control+s")
-        self.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+        self.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty", polling=POLL)
         saved = nbformat.read(self.path, as_version=4)
         nbformat.validate(saved)
         return saved
@@ -418,10 +450,10 @@ class Notebook:
         """Run JavaScript in the page."""
         return self.page.evaluate(script, argument)
 
-    def close(self) -> None:
-        """Close the notebook without saving, and end its kernel."""
+    def close(self, *, keep: bool = True) -> None:
+        """Close the notebook without saving, and end its kernel; `keep`: the page may be used again."""
         self.page.evaluate(f"() => window.jupyterapp?.shell?.currentWidget?.{_SHUT_DOWN}")
-        if self.errors or not self.browser.keep(self.page):
+        if self.errors or not keep or not self.browser.keep(self.page):
             self.leave()
 
     def leave(self) -> None:
@@ -433,8 +465,12 @@ class Notebook:
 
 
 _SHUT_DOWN = "context?.sessionContext?.shutdown().catch(() => null)"
-_CLOSE_ALL = "() => { for (const widget of [...window.jupyterapp.shell.widgets('main')]) { widget.dispose(); } }"
-_PROMPT = "document.querySelectorAll('.jp-Notebook .jp-Cell')[index].querySelector('.jp-InputPrompt').innerText"
+_CLOSE_ALL = """() => {
+    const { shell } = window.jupyterapp;
+    for (const widget of [...shell.widgets('main')]) { widget.dispose(); }
+    shell.collapseRight();
+}"""
+_PROMPT = "document.querySelectorAll('.jp-Notebook .jp-Cell')[index].querySelector('.jp-InputPrompt').textContent"
 _PROMPT_CHANGED = f"""([index, before]) => {{
     const prompt = {_PROMPT};
     return prompt.includes('*') || (/\\d/.test(prompt) && !prompt.includes(`[${{before}}]`));

@@ -37,10 +37,10 @@ class ToolFiles:
             self.workspace.registry.register(one)
         return [one.id for one in tools]
 
-    async def tool(self, body: str, args: str = "{}", name: str = "t") -> None:
-        """Load a file with one tool whose execute has this body."""
-        text = f'{HEAD}export default tool({{ description: "d", args: {args}, async execute(args, ctx) {{ {body} }} }})'
-        assert await self.load(f"{name}.ts", text) == [name]
+    async def tool(self, body: str, args: str = "{}", name: str = "t", more: str = "") -> None:
+        """Load a file with one tool whose execute has this body; `more` are other fields of it."""
+        fields = f'description: "d", args: {args}, {more} async execute(args, ctx) {{ {body} }}'
+        assert await self.load(f"{name}.ts", f"{HEAD}export default tool({{ {fields} }})") == [name]
 
     async def call(self, name: str = "t", **arguments: Any) -> str:
         return (await self.workspace.call(name, arguments, by="user")).output  # a person may repeat a call

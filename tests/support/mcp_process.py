@@ -47,6 +47,9 @@ class Place:
         project.mkdir()
         home.mkdir()
         subprocess.run(["git", "init", "-q", str(project)], check=True)
+        settings = home / ".config" / "opencode" / "opencode.json"  # process ids mean something outside this sandbox
+        settings.parent.mkdir(parents=True)
+        settings.write_text(json.dumps({"experimental": {"sandbox": {"backend": "landlock"}}}))
         return cls(project, root / "data", home)
 
     def configure(self, **config: Any) -> None:

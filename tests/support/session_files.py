@@ -139,3 +139,37 @@ def sessions(draw: st.DrawFn) -> dict[str, Any]:
         parts = [draw(_part(owner, first + 100 * place + n)) for n in range(draw(st.integers(0, 4)))]
         messages.append({"info": made, "parts": parts})
     return {"info": info, "messages": messages}
+
+
+def session(
+    number: int, count: int, directory: str = "/x", every: int = 1
+) -> tuple[dict[str, Any], list[Any], list[Any]]:
+    """A session with `count` messages; each of `every` has three parts, one of them a call."""
+    id, first = id_of("ses", number), number * 10_000
+    when = {"created": number, "updated": number}
+    info = {"id": id, "title": f"number {number}", "directory": directory, "time": when, "version": "x"}
+    messages, parts = [], []
+    for n in range(count):
+        owner = {"sessionID": id, "messageID": id_of("msg", first + n)}
+        answer: dict[str, Any] = {
+            "role": "assistant",
+            "parentID": owner["messageID"],
+            "agent": "build",
+            "time": {"created": number},
+        }
+        messages.append({"id": owner["messageID"], "sessionID": id, "cost": 0.5, **answer})
+        if n % every:
+            continue
+        at = (first + n) * 4
+        done: dict[str, Any] = {
+            "status": "completed",
+            "input": {"a": 1},
+            "output": "out " * 50,
+            "title": "t",
+            "metadata": {},
+        }
+        call: dict[str, Any] = {"callID": f"c{n}", "tool": "read", "state": {**done, "time": {"start": 1, "end": 2}}}
+        parts.append({**owner, "id": id_of("prt", at), "type": "step-start"})
+        parts.append({**owner, "id": id_of("prt", at + 1), "type": "text", "text": "words " * 20})
+        parts.append({**owner, "id": id_of("prt", at + 2), "type": "tool", **call})
+    return info, messages, parts

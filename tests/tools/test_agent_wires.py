@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -132,11 +131,9 @@ async def test_stop_closes_the_connection(tmp_path: Path, wire: str) -> None:
         while not (server.requests and server.requests[0].began.is_set()):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
-        began = time.monotonic()
         run.abort()
         with pytest.raises(ToolAbortedError):
             await task
         assert await asyncio.to_thread(server.requests[0].gone.wait, 2)
-        assert time.monotonic() - began < 2
         answer = await workspace.sessions.prompt("go on", model="fake/m", session=run.session)
         assert answer.text.strip() == "Next."

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter import Workspace
+from opencode_jupyter import ToolError, Workspace
 from opencode_jupyter.core.permission import Rule, evaluate
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED, doubted
 from opencode_jupyter.tools.shell import analyse
@@ -35,7 +35,11 @@ async def test_each_asks_or_is_refused_where_rm_is(tmp_path: Path) -> None:
     passed = []
     async with Workspace(tmp_path, {"permission": REFUSING}, tmp_path / "data", store=False) as ws:
         for line in HIDDEN:
-            decisions = await ws.dry_run("bash", {"command": line, "description": "d"})
+            try:
+                decisions = await ws.dry_run("bash", {"command": line, "description": "d"})
+            except ToolError as error:
+                assert "needs a terminal" in str(error)  # noqa: PT017 - one of thousands of lines
+                continue
             if all(decision.action == "allow" for decision in decisions):
                 passed.append(line)
     assert len(HIDDEN) > 2000

@@ -38,7 +38,7 @@ async def slow(seconds: float = 0.0, text: str = "done") -> str:
     return text
 
 
-@tool
+@tool(asks=True)
 async def asking(what: str, *, ctx: ToolContext) -> str:
     """Ask."""
     await ctx.ask("asking", [what], always=[what])
@@ -152,7 +152,9 @@ async def test_each_call_has_its_part_in_the_batchs_message(ws: Workspace) -> No
     assert ws.store is not None
     stored = {part["id"]: part for part in await ws.store.parts(batch.part.session_id)}
     assert all(stored[c.part.id]["opencode_jupyter"]["parentID"] == batch.part.id for c in batch.children)
-    assert stored[batch.children[1].part.id]["state"]["error"].startswith("Tool 'nothing' not in registry.")
+    refused = stored[batch.children[1].part.id]["state"]
+    assert refused["error"].startswith("Tool 'nothing' not in registry.")
+    assert refused["metadata"]["errorForPerson"].startswith("Unknown tool: nothing.")
 
 
 async def test_reports_how_many_have_ended(ws: Workspace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +184,9 @@ async def test_a_search_that_never_ends_can_be_stopped(
     task = asyncio.ensure_future(call.run())
     await anyio.sleep(0.5)
     assert not task.done()
-    began = time.monotonic()
     call.abort()
     with pytest.raises(ToolAbortedError):
         await task
-    assert time.monotonic() - began < 1
 
 
 async def test_a_folder_that_can_not_be_read(workspace: Workspace, project: Path) -> None:

@@ -136,7 +136,7 @@ PREFIX = "Invalid input for tool read: JSON parsing failed: Text: {}.\nError mes
         ("{", "Expected '}'"),
         ("nonsense", "Expecting value at line 1 column 1"),
         ('{"a": 1} x', "Extra data at line 1 column 10"),
-        ('{"a": NaN}', "NaN is no JSON value"),
+        ('{"a": NaN}', "NaN is not a JSON value"),
         ("[" * 100_000, "the text is nested too deeply"),
     ],
 )

@@ -10,7 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
-from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
+from opencode_jupyter.core.errors import (
+    InvalidArgumentsError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    ToolError,
+)
+from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.javascript import JavaScriptError
 
@@ -209,7 +215,21 @@ async def test_the_context(files: ToolFiles) -> None:
     assert cwd == str(files.workspace.directory)
 
 
+async def test_rules_on_its_id_hold_whether_or_not_it_asks(files: ToolFiles, approver: Approver) -> None:
+    ask = 'await ctx.ask({ permission: "t", patterns: [args.how], always: [], metadata: {} })'
+    body = 'if (args.how !== "quiet") ' + ask + "; return args.how"
+    for more, patterns in (("", [["*"], ["*"]]), ("asks: true,", [["loud"]])):
+        approver.asks.clear()
+        await files.tool(body, args="{ how: z.string() }", more=more)
+        assert [await files.call(how=how) for how in ("loud", "quiet")] == ["loud", "quiet"]
+        assert [request.patterns for request in approver.asks] == patterns
+    files.workspace.rules.append(Rule("t", "*", "deny"))
+    with pytest.raises(PermissionDeniedError):
+        await files.call(how="quiet")
+
+
 async def test_asking(files: ToolFiles, approver: Approver) -> None:
+    files.workspace.permissions.remember(Rule("t", "*", "allow"))
     body = """
 try { await ctx.ask({ permission: "deploy", patterns: ["prod *"], always: ["prod"], metadata: { to: "prod" } }) }
 catch (error) { return [error.name, error.message, error.feedback, error instanceof Error].join("|") }
@@ -237,6 +257,7 @@ return "allowed"
 
 
 async def test_metadata_is_shown_while_it_runs(files: ToolFiles, approver: Approver) -> None:
+    files.workspace.permissions.remember(Rule("t", "*", "allow"))
     body = """
 ctx.metadata({ title: "half way", metadata: { progress: { value: 1, total: 2 } } })
 await ctx.ask({ permission: "go", patterns: ["*"], always: [], metadata: {} })
@@ -336,7 +357,7 @@ async def test_a_tool_file_of_a_project_is_found_trusted_and_run(
     text = f'{HEAD}export default tool({{ description: "d", args: {{ name: z.string().default("you") }}, '
     path.write_text(text + "async execute(args) { return `hello ${args.name}` } })")
     assert (await workspace.call("greet", {})).output == "hello you"
-    assert [ask.permission for ask in approver.asks] == ["trust"]
+    assert [ask.permission for ask in approver.asks] == ["trust", "greet"]
     assert (await workspace.call("greet", {"name": "a"})).output == "hello a"
     path.write_text(text + "async execute(args) { return `goodbye ${args.name}` } })")
     approver.reply = "reject"
@@ -344,7 +365,7 @@ async def test_a_tool_file_of_a_project_is_found_trusted_and_run(
         await workspace.call("greet", {})
     approver.reply = "once"
     assert (await workspace.call("greet", {})).output == "goodbye you"
-    assert [ask.permission for ask in approver.asks] == ["trust"] * 3
+    assert len(approver.named("trust")) == 3
 
 
 async def test_it_works_from_code_that_cannot_await(project: Path, tmp_path: Path) -> None:

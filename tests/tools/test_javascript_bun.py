@@ -8,6 +8,7 @@ import os
 import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
+from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.tool_files import ToolFileError
 from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.javascript import errors, runtime, service
@@ -49,6 +50,7 @@ async def test_the_whole_contract_under_bun(
     files: ToolFiles, approver: Approver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(runtime.CHOICE, "bun")
+    files.workspace.permissions.remember(Rule("t", "*", "allow"))
     await files.tool(
         """
 const { ask, metadata, abort, ...rest } = ctx

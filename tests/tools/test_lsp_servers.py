@@ -40,13 +40,14 @@ def entry(*, name: str = "toy", **options: Any) -> dict[str, Any]:
 def opened(project: Path, tmp_path: Path) -> Open:
     """Opens a workspace whose ``.toy`` files are served by the script."""
     (project / "a.toy").write_text(TEXT)
+    (tmp_path / "seen").mkdir()
 
     @asynccontextmanager
     async def make(lsp: Any = None, *, timeout: float = 10, **options: Any) -> AsyncIterator[Workspace]:
         config = {
             "permission": {"*": "allow"},
-            "experimental": {"lsp_timeout": timeout * 1000},
-            "lsp": entry(log=str(tmp_path / "log"), **options) if lsp is None else lsp,
+            "experimental": {"lsp_timeout": timeout * 1000, "sandbox": {"writable": [str(tmp_path / "seen")]}},
+            "lsp": entry(log=str(tmp_path / "seen" / "log"), **options) if lsp is None else lsp,
         }
         async with Workspace(project, config, tmp_path / "data", store=False) as ws:
             yield ws
@@ -57,7 +58,7 @@ def opened(project: Path, tmp_path: Path) -> Open:
 @pytest.fixture
 def log(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
     """What the server was sent."""
-    return lambda: [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    return lambda: [json.loads(line) for line in (tmp_path / "seen" / "log").read_text().splitlines()]
 
 
 async def ask(ws: Workspace, operation: str = "goToDefinition", line: int = 2, character: int = 10) -> ToolResult:
@@ -199,10 +200,8 @@ async def test_a_server_that_dies_is_an_error_and_is_started_again(opened: Open,
 async def test_a_server_that_hangs_is_stopped_and_started_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rpc, "CANCEL", 0.2)
     async with opened(hang="textDocument/references", timeout=0.4) as ws:
-        began = time.monotonic()
         with pytest.raises(ServerFailedError, match=r"did not answer textDocument/references within 0\.4 s"):
             await ask(ws, "findReferences")
-        assert time.monotonic() - began < 5
         assert (await ask(ws)).metadata["result"]
 
 
@@ -221,10 +220,8 @@ async def test_a_server_that_does_not_come_up(opened: Open, method: str, monkeyp
     monkeypatch.setattr(rpc, "CANCEL", 0.1)
     for trouble in ("die", "hang"):
         async with opened(timeout=0.3, **{trouble: method}) as ws:
-            began = time.monotonic()
             with pytest.raises(ServerFailedError, match="toy"):
                 await ask(ws)
-            assert time.monotonic() - began < 6
 
 
 async def test_an_error_of_the_server_counts_as_no_result_and_is_told(opened: Open) -> None:
@@ -235,23 +232,12 @@ async def test_an_error_of_the_server_counts_as_no_result_and_is_told(opened: Op
     )
 
 
-async def test_what_a_server_cannot_do_is_done_by_hand_or_told(opened: Open, project: Path) -> None:
+async def test_what_a_server_cannot_do_is_told(opened: Open) -> None:
     async with opened(capabilities={"callHierarchyProvider": False, "implementationProvider": None}) as ws:
-        incoming = (await ask(ws, "incomingCalls", 3, 5)).metadata["result"]
-        outgoing = (await ask(ws, "outgoingCalls", 3, 5)).metadata["result"]
-        prepared = (await ask(ws, "prepareCallHierarchy", 2, 10)).metadata["result"]
-        lacking = await ask(ws, "goToImplementation")
-    assert [(c["from"]["name"], c["fromRanges"]) for c in incoming] == [
-        ("one", [place(1, 9, 12)]),
-        ("two", [place(3, 10, 13)]),
-    ]
-    assert [(c["to"]["name"], c["fromRanges"]) for c in outgoing] == [
-        ("one", [place(3, 6, 9)]),
-        ("two", [place(3, 10, 13)]),
-    ]
-    assert [(i["name"], i["selectionRange"]) for i in prepared] == [("two", place(2, 4, 7))]
-    assert lacking.output.startswith("No results found for goToImplementation\n\n")
-    assert "toy does not offer goToImplementation" in lacking.output
+        for operation in ("incomingCalls", "outgoingCalls", "prepareCallHierarchy", "goToImplementation"):
+            lacking = await ask(ws, operation, 3, 5)
+            assert lacking.output.startswith(f"No results found for {operation}\n\n")
+            assert f"toy does not offer {operation}" in lacking.output
 
 
 async def test_two_servers_of_a_file_answer_together(opened: Open, tmp_path: Path) -> None:
@@ -309,7 +295,7 @@ async def test_odd_names(opened: Open, project: Path) -> None:
 
 
 async def test_the_servers_requests_are_answered(opened: Open, project: Path, log: Any) -> None:
-    lsp = entry(asks=True, log=str(project.parent / "log"))
+    lsp = entry(asks=True, log=str(project.parent / "seen" / "log"))
     lsp["toy"]["initialization"] = {"mine": {"inner": 5}}
     async with opened(lsp) as ws:
         await ask(ws)
@@ -356,11 +342,17 @@ async def test_one_server_for_calls_at_once_and_from_any_loop(opened: Open, log:
 
 def test_calls_without_a_loop_share_a_server(project: Path, tmp_path: Path) -> None:
     (project / "a.toy").write_text(TEXT)
-    config = {"permission": {"*": "allow"}, "lsp": entry(log=str(tmp_path / "log"))}
+    (tmp_path / "seen").mkdir()
+    experimental = {"sandbox": {"writable": [str(tmp_path / "seen")]}}
+    config = {
+        "permission": {"*": "allow"},
+        "lsp": entry(log=str(tmp_path / "seen" / "log")),
+        "experimental": experimental,
+    }
     with Workspace(project, config, tmp_path / "data", store=False) as ws:
         for _ in range(3):
             ws.call_sync("lsp", {"operation": "hover", "filePath": "a.toy", "line": 1, "character": 5})
-    methods = [json.loads(line).get("method") for line in (tmp_path / "log").read_text().splitlines()]
+    methods = [json.loads(line).get("method") for line in (tmp_path / "seen" / "log").read_text().splitlines()]
     assert methods.count("initialize") == 1
     assert methods[-1] == "exit"
 

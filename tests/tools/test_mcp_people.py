@@ -156,7 +156,7 @@ async def test_the_card_shows_how_far_a_call_is_and_had_come(opened: Opened) -> 
         call.abort()
         await asyncio.gather(task, return_exceptions=True)
         settled = card_part(call.part)["ui"]
-        assert settled["tail"] == "Had come to: 1 of 2: step 1"
+        assert settled["tail"] == "Stopped at: 1 of 2: step 1"
         assert "progress" not in settled
 
 

@@ -162,10 +162,8 @@ async def test_a_large_answer_fails_its_call_alone(opened: Opened, tool: str) ->
         async with opened({"far": {"type": "remote", "url": url}}) as ws:
             ws.config.data["experimental"] = {"mcp_max_message_bytes": 200_000, "mcp_timeout": 10_000}
             assert len((await ws.call(tool, {"size": 20_000})).output) >= 20_000
-            began = time.monotonic()
             with pytest.raises(McpError, match=r"more than the limit of 0\.2 MB"):
                 await ws.call(tool, {"size": 5_000_000})
-            assert time.monotonic() - began < 9, "not by the time limit"
             assert ws.service(McpServers).status()["far"].state == "connected"
             assert len((await ws.call(tool, {"size": 20_000})).output) >= 20_000
         server.shutdown()

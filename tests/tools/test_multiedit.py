@@ -99,7 +99,7 @@ async def test_edits_may_come_as_json_text(workspace: Workspace) -> None:
     text = json.dumps([{"oldString": "a", "newString": "b"}])
     await workspace.call("multiedit", {"filePath": "f", "edits": text})
     assert path.read_text() == "b\n"
-    with pytest.raises(InvalidArgumentsError, match="edits is no list: as JSON it is wrong"):
+    with pytest.raises(InvalidArgumentsError, match="edits is not a list: it is invalid JSON"):
         await workspace.call("multiedit", {"filePath": "f", "edits": "[{"})
 
 

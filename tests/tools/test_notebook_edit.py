@@ -411,3 +411,27 @@ async def test_jupyters_own_tools_take_what_is_written(workspace: Workspace, pro
     shutil.copy(path, copy)
     nbformat.write(nbformat.read(copy, as_version=4), copy)
     assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write", {"content": "{"}),
+        ("write", {"content": "[]"}),
+        ("edit", {"oldString": "{", "newString": ""}),
+        ("multiedit", {"edits": [{"oldString": "}", "newString": ""}]}),
+        ("apply_patch", None),
+    ],
+)
+async def test_text_tools_leave_a_notebook_valid(tmp_path: Path, name: str, arguments: dict[str, Any] | None) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text('{\n"cells": []}\n')
+    patch = "*** Begin Patch\n*** Update File: a.ipynb\n@@\n-{\n+[\n*** End Patch"
+    async with Workspace(tmp_path, config={"permission": "allow"}, data_dir=tmp_path / "data") as ws:
+        given = {"patchText": patch} if arguments is None else {"filePath": "a.ipynb", **arguments}
+        with pytest.raises(ToolError, match=r"not be a valid notebook.*Use notebook_edit"):
+            await ws.start(name, given, by="user").run()
+        assert path.read_text() == '{\n"cells": []}\n'
+        path.write_text("{")  # damaged already: it may be repaired step by step
+        await ws.start("write", {"filePath": "a.ipynb", "content": "{ "}, by="user").run()
+        await ws.start("write", {"filePath": "b.txt", "content": "{"}, by="user").run()

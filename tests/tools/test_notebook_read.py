@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -219,7 +218,7 @@ async def test_an_old_notebook_is_brought_up_in_memory(workspace: Workspace, pro
         (b'{"cells": [], "nbformat": 4', "not JSON"),
         (b'{"cells": [1,], "nbformat": 4}', "not JSON"),
         (b'{"cells": [], "nbformat": 4} x', "not JSON"),
-        (b"[1, 2]", "no object"),
+        (b"[1, 2]", "not an object"),
         (b"{}", "no nbformat number"),
         (b'{"nbformat": "4", "cells": []}', "no nbformat number"),
         (b'{"nbformat": 4}', "no list of cells"),
@@ -288,12 +287,9 @@ async def test_a_huge_notebook(workspace: Workspace, project: Path) -> None:
     await read(workspace, path, cell=0)  # imports
     size = path.stat().st_size
     tracemalloc.start()
-    began = time.monotonic()
     result = await read(workspace, path)
-    taken = time.monotonic() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(result.output) < 5000
-    assert taken < 10, taken
     # the file's bytes, its text, and one cell at a time
     assert peak < 2.5 * size, f"{peak >> 20} MiB for {size >> 20}"

@@ -141,7 +141,7 @@ async def test_custom_tools_ask_too(workspace: Workspace) -> None:
     with pytest.raises(ToolTimeoutError):
         await workspace.call("slow", timeout=0.1)
     workspace.questions.answer = lambda request: "Perhaps"
-    with pytest.raises(ValueError, match="none of the answers"):
+    with pytest.raises(ValueError, match="not one of the answers"):
         await workspace.call("choose")
 
 

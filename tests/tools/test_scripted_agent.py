@@ -195,4 +195,4 @@ async def test_keys_of_the_configuration_are_not_recorded(tmp_path: Path) -> Non
     ) as workspace:
         await workspace.sessions.prompt("Say key-of-no-known-form", model=ScriptedModel(["a"]), record="lesson.yaml")
     text = (folder / "lesson.yaml").read_text()
-    assert "Say [secret-" in text and "key-of-no-known-form" not in text
+    assert "Say [secret provider.mine.options.apiKey]" in text and "key-of-no-known-form" not in text

@@ -276,7 +276,7 @@ async def test_what_leads_elsewhere_is_left_out(project: Path, tmp_path: Path, s
     async with Workspace(project, {"skills": {"urls": [site.url]}}, data_dir=data, store=False) as ws:
         [folder] = await ws.service(SkillDownloads).folders([site.url])
     assert folder.name == "far"
-    assert [path for path in data.rglob("*") if path.is_file()] == [folder / "SKILL.md"]
+    assert [path for path in (data / "skills").rglob("*") if path.is_file()] == [folder / "SKILL.md"]
     assert site.asked == ["/index.json", "/far/SKILL.md"]
 
 

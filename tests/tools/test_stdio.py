@@ -76,12 +76,10 @@ async def test_its_stdin_is_not_ours(way: str) -> None:
 async def test_a_program_that_does_not_read_blocks_nobody(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "UNREAD", 1 << 20)
     program, _ = await start("exec sleep 60")
-    began = time.monotonic()
     program.write(b"x" * (2 << 20))
     with pytest.raises(BufferError, match="does not read"):
         program.write(b"x")
     await program.stop()
-    assert time.monotonic() - began < 2
 
 
 async def test_stop_ends_what_it_started_too(tmp_path: Path) -> None:

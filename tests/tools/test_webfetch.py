@@ -50,7 +50,7 @@ async def test_markdown(ws: Workspace, site: Site) -> None:
     assert result.title == f"{site.url}/p (text/html; charset=utf-8)"
     lines = result.output.splitlines()
     assert lines[0].rstrip() == "Tom & Jerry"
-    wanted = ["[Home](/home)", "# Head *one*", "## Second", "---", "-   a", "    -   b", "1.  x", "```python"]
+    wanted = ["[Home](/home)", "# Head *one*", "## Second", "---", "- a", "    - b", "1. x", "```python"]
     for line in [*wanted, "turn it on", "inner"]:
         assert line in lines
     assert "Hello **world**, [a link](rel.html)" in result.output
@@ -68,7 +68,7 @@ async def test_line_ends_in_running_text_are_blanks(ws: Workspace, site: Site) -
     )
     site.serve("/p", page, "text/html")
     assert (await fetch(ws, f"{site.url}/p")).output == (
-        "# Head one\n\nOne paragraph of **several** *lines*  \nand a break\n\n```\na\n  b\n\nc\n```\n\n-   x y\n\n"
+        "# Head one\n\nOne paragraph of **several** *lines*  \nand a break\n\n```\na\n  b\n\nc\n```\n\n- x y\n\n"
         "```sh\nd\ne\n```\n\nf g"
     )
 
@@ -138,7 +138,7 @@ async def test_what_only_calls_itself_an_image_is_a_page(ws: Workspace, site: Si
 @pytest.mark.anyio
 async def test_other_binary_data_is_told(ws: Workspace, site: Site) -> None:
     site.serve("/z", b"PK\x03\x04\0\0\0\0", "application/zip")
-    with pytest.raises(ToolError, match=r"no text: application/zip, 8 bytes\. Download it"):
+    with pytest.raises(ToolError, match=r"not text: application/zip, 8 bytes\. Download it"):
         await fetch(ws, f"{site.url}/z")
 
 

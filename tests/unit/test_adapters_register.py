@@ -81,11 +81,11 @@ async def test_functions_of_every_colour(ws: Workspace) -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"name": "x"}, "says what it takes, not what it does"),
+        ({"name": "x"}, "has a description but no function"),
         ({"type": "web_search"}, "one of the forms"),
         ({"function": {"parameters": {}}}, "one of the forms"),
         ({}, "one of the forms"),
-        ({"name": " ", "call": 1}, "says what it takes"),
+        ({"name": " ", "call": 1}, "has a description but no function"),
     ],
 )
 async def test_dicts_that_are_no_tool(ws: Workspace, form: dict[str, Any], said: str) -> None:

@@ -17,13 +17,14 @@ NAME = PACKAGE.name
 ALLOWED: dict[str, tuple[str, ...]] = {
     "core": ("core",),
     "text": ("text", "core.errors", "core.atomic", "core.atomic_many"),
-    "tools": ("tools", "core", "text"),
+    "runtime": ("runtime", "core"),
+    "tools": ("tools", "core", "text", "runtime"),
     "agent": ("agent", "core", "tools", "text"),
-    "mcp": ("mcp", "core", "tools", "text"),
-    "javascript": ("javascript", "core", "tools"),
+    "mcp": ("mcp", "core", "tools", "text", "runtime"),
+    "javascript": ("javascript", "core", "tools", "runtime"),
     "mcp_server": ("mcp_server", "core", "text", "mcp.servers", "mcp.errors", "__version__"),
     "adapters": ("adapters", "core", "mcp"),
-    "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp"),
+    "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp", "runtime"),
 }
 """What each layer may import of ours."""
 LAZY = {

@@ -6,11 +6,14 @@ import errno
 import os
 import resource
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core import atomic
+from opencode_jupyter.core import atomic, temporaries
+from opencode_jupyter.core.atomic_many import Write, write_all
 from opencode_jupyter.core.errors import ToolError
 
 
@@ -132,3 +135,60 @@ def test_read_only_means_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(ToolError, match="No permission to write"):
         atomic.write(path, b"new")
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_extended_attributes_stay(tmp_path: Path, many: bool) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    try:
+        os.setxattr(path, "user.tag", b"blue")
+    except OSError:
+        pytest.skip("no extended attributes here")
+    if many:
+        write_all([Write(path, b"new")])
+    else:
+        atomic.write(path, b"new")
+    assert (path.read_bytes(), os.getxattr(path, "user.tag")) == (b"new", b"blue")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from opencode_jupyter.core import atomic, atomic_many, temporaries
+data, folder = map(Path, sys.argv[1:3])
+temporaries.use(data)
+def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[3] == "write":
+    os.fdopen = die
+    atomic.write(folder / "a.txt", b"new")
+else:
+    def step(done):
+        if done == 2:
+            die()
+    atomic_many.write_all(
+        [atomic_many.Write(folder / "a.txt", b"new"), atomic_many.Write(folder / "b.txt", None),
+         atomic_many.Write(folder / "c.txt", None)], step)
+"""
+
+
+@pytest.mark.parametrize("kind", ["write", "patch"])
+def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path, kind: str) -> None:
+    folder, data = tmp_path / "project", tmp_path / "data"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.txt").write_text(name)
+    killed = subprocess.run([sys.executable, "-c", KILLED, data, folder, kind], check=False)
+    assert killed.returncode == -9
+    left = [name for name in os.listdir(folder) if name.endswith(".tmp")]
+    assert left
+    temporaries.use(tmp_path / "other")  # other data: not of that process
+    assert set(left) <= set(os.listdir(folder))
+    with temporaries.noted():
+        temporaries.use(data)
+        mine = temporaries.name(folder)
+        mine.write_text("")
+        temporaries.sweep(data / "temporaries")  # this process lives
+        assert set(os.listdir(folder)) == {"a.txt", "b.txt", "c.txt", mine.name}
+    assert (folder / "b.txt").read_text() == "b"  # moved away, and the patch never ended
+    temporaries.use(tmp_path / "other")

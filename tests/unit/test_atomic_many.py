@@ -159,7 +159,7 @@ def test_a_changed_file_whose_folder_vanishes_is_made_again(folder: Path) -> Non
     [
         ("d", b"x", "directory, not a file"),
         ("d", None, "directory, not a file"),
-        ("none", None, "is not there any more"),
+        ("none", None, "no longer exists"),
         ("a/b", b"x", "a part of its path is a file"),
         ("pipe", b"x", "Not a regular file"),
     ],

@@ -181,7 +181,7 @@ async def test_attachments_get_their_ids(ws: Workspace) -> None:
 # ---------------------------------------------------------------------- permission
 
 
-@tool
+@tool(asks=True)
 async def careful(what: str, *, ctx: ToolContext) -> str:
     """Asks before it does anything."""
     await ctx.ask("careful", [what], ["*"], {"why": "test"})
@@ -302,7 +302,8 @@ def test_what_python_takes_for_equal_is_not_the_same_call() -> None:
         return doom_loop.looping(deque(doom_loop.key("t", {"x": one}) for one in given))
 
     assert loops(1, 1, 1) and loops(True, True, True) and loops("1", "1", "1") and loops([1], [1], [1])
-    assert not loops(1, True, 1.0) and not loops(1, 1, True) and not loops([1], [1], [True])
+    assert loops(1, 1.0, 1) and loops([{"y": 1}], [{"y": 1.0}], [{"y": 1}])  # JavaScript has one kind of number
+    assert not loops(1, True, 1.0) and not loops(1.5, 1, 1.5) and not loops(1, 1, True) and not loops([1], [1], [True])
     assert loops(1, True, 1, True) and not loops(1, 2, True, 2) and not loops(2, 1, 2, True)
 
 

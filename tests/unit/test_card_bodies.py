@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from opencode_jupyter import PermissionCorrectedError
 from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.core.state import Completed, Failed, Pending, Running, ToolPart
 from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.jupyter.agent.items import call_json
 from opencode_jupyter.jupyter.labels import label_for, label_of
-from opencode_jupyter.jupyter.mime import CARD_MIME
+from opencode_jupyter.jupyter.mime import CARD_MIME, state_words
 from opencode_jupyter.jupyter.render import PLAIN_LINES, live_text, lost_bundle, settled_bundle
 from opencode_jupyter.jupyter.view import Extras, card_part, card_tree
 from opencode_jupyter.jupyter.view_asks import AskView, digest_of
@@ -189,6 +191,23 @@ def test_a_skill_shows_its_text_and_files() -> None:
     assert "run.py" in html
 
 
+@pytest.mark.parametrize(
+    ("tool", "output", "metadata", "text"),
+    [
+        ("batch", "All 2 tools executed successfully.", {"totalCalls": 2, "failed": 0}, "2 calls completed."),
+        ("task", "task_id: s (x)\n\n<task_result>\n4.\n</task_result>\n\nNote: cut.", {}, "4.\n\nNote: cut."),
+        ("task", "of another release", {}, None),
+    ],
+)
+def test_people_get_a_short_text_in_place_of_the_one_for_models(
+    tool: str, output: str, metadata: dict[str, Any], text: str | None
+) -> None:
+    card, html, plain = drawn(done(tool, output, metadata))
+    assert card.get("printed") == text
+    assert (text or output) in plain and ("task_id" in plain) == ("task_id" in output and text is None)
+    assert (text or output).split("\n")[0] in html
+
+
 def test_answers_and_a_dismissal() -> None:
     questions = questions_of([{"question": "Which?", "header": "DB", "options": ["A"]}, {"question": "Why?"}])
     made = done("question", "User has answered")
@@ -196,7 +215,7 @@ def test_answers_and_a_dismissal() -> None:
     _, html, text = drawn(made)
     assert text.split("\n")[1:] == ["DB: Which? → A, B", "Why? → not answered", "Why? → dismissed"]
     assert "<b>A, B</b>" in html
-    assert "<details><summary" in html  # the output, folded
+    assert '<details class="oc-s-paper"><summary' in html  # the output, folded
 
 
 def test_hostile_text_stays_text() -> None:
@@ -224,7 +243,7 @@ async def test_calls_inside_a_call(tmp_path: Path) -> None:
         assert [c["tool"] for c in live["ui"]["children"]] == ["question", "question"]
         assert live["ui"]["children"][1]["ui"]["question"]["questions"][0]["question"] == "Which?"
         assert len(live["ui"]["children"][0]["state"]["output"]) < 2100
-        assert live_text(live).endswith(": waiting for you: Which?")
+        assert live_text(live).endswith(": waiting for an answer: Which?")
         lost = lost_bundle(live)[CARD_MIME]
         assert [c["ui"]["outcome"] for c in (lost, *lost["ui"]["children"])] == ["ended", "completed", "ended"]
         assert "que_1" not in str(lost)
@@ -239,4 +258,37 @@ async def test_calls_inside_a_call(tmp_path: Path) -> None:
 def test_what_bash_tells_a_model_of_its_end_is_not_on_the_card_of_a_stopped_call(output: str, tail: str | None) -> None:
     note = "<bash_metadata>\nUser aborted the command\n</bash_metadata>"
     stopped = part("bash", Failed({}, 0, 1, "Tool execution aborted", {"output": output + note}), outcome="stopped")
-    assert card_part(stopped)["ui"].get("tail") == tail
+    shown = card_part(stopped)
+    assert shown["ui"].get("tail") == tail
+    assert shown["state"]["error"] == "The call was stopped."
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("by", ["user", "model"])
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("edit", {"filePath": "a.txt", "oldString": "one", "newString": "two"}),
+        ("write", {"filePath": "a.txt", "content": "two\n"}),
+        ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch"}),
+    ],
+)
+async def test_a_denied_change_keeps_its_diff(tmp_path: Path, tool: str, given: dict[str, Any], by: Any) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    config = {"permission": {"edit": "ask"}}
+    async with Workspace(tmp_path, config, approve=lambda request: ("reject", "not now")) as ws:
+        await ws.call("read", {"filePath": "a.txt"})
+        call = ws.start(tool, given, by=by)
+        with pytest.raises(PermissionCorrectedError):
+            await call.run()
+        assert (tmp_path / "a.txt").read_text() == "one\n"
+        nested = call_json(call, {}, live=False)
+        ui, html, text = drawn(call.part)
+    for shown in (ui, nested["ui"]):
+        diff = shown.get("diff") or shown["diffs"][0]["diff"]
+        assert "-one\n+two" in diff
+        assert shown["outcome"] == "denied by you"
+    assert state_words(nested) == ("⊘", "denied by you", "off")
+    assert "+two" in text
+    assert "oc-s-off" in html
+    assert "two" in html

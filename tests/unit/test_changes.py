@@ -87,7 +87,7 @@ def test_a_content_too_large_to_keep_says_so(changes: Changes, tmp_path: Path, m
     file.write_bytes(b"x" * 300)
     change(changes, file, b"1")
     assert not changes.entries()[0].undoable
-    with pytest.raises(ToolError, match="was not kept"):
+    with pytest.raises(ToolError, match="was not saved"):
         changes.undo()
     assert file.read_bytes() == b"1"
 

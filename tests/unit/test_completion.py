@@ -125,6 +125,7 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%tools undo --", ["%tools undo --force"]),
         ("%permissions a", ["%permissions allow", "%permissions ask"]),
         ("%permissions mode a", ["%permissions mode accept-edits", "%permissions mode ask"]),
+        ("%permissions sandbox r", ["%permissions sandbox read-only"]),
         ("%permissions deny web", ["%permissions deny webfetch", "%permissions deny websearch"]),
         ("%permissions deny edit sr", ["%permissions deny edit src/"]),
         ("%tool nosuchtool pri", ["%tool nosuchtool pri"]),

@@ -108,7 +108,7 @@ def test_agents_written_as_markdown(place: Place) -> None:
         "m": {"mode": "primary", "prompt": "Mode."},
     }
     place.write(folder / "agent" / "bad.md", "---\ndescription: x\nwhat is this\n---\n")
-    with pytest.raises(ConfigError, match="not of the form") as caught:
+    with pytest.raises(ConfigError, match="not YAML") as caught:
         place.load()
     assert caught.value.line == 3
 
@@ -129,7 +129,8 @@ def test_agents_written_as_markdown(place: Place) -> None:
             'permission:\n  "*": deny\n  bash:\n    git *: allow',
             {"permission": {"*": "deny", "bash": {"git *": "allow"}}},
         ),
-        ("a: one\n  two: x\n\n  three\nb: 'it\n  is'", {"a": "one two: x\nthree", "b": "it is"}),
+        ("a: one\n  two\n\n  three\nb: 'it\n  is'", {"a": "one two\nthree", "b": "it is"}),
+        ("a: yes\non: 2025-01-01\n1: 1:30\nb: 1e3", {"a": "yes", "on": "2025-01-01", "1": "1:30", "b": 1000.0}),
         ("", {}),
     ],
 )
@@ -138,7 +139,16 @@ def test_front_matter(fields: str, expected: dict[str, Any]) -> None:
     assert split(f"---\n{fields}\n---\nbody".replace("\n", "\r\n"))[0] == expected
 
 
-@given(st.text("ab:- #\n\"'[]{},|>\t1", max_size=60))
+@pytest.mark.parametrize(
+    "fields",
+    ["a: &x [1]\nb: *x", "? [a]\n: b", "- a", "a: !!bool x", "a: !!int {}", f"a: {'9' * 5000}", "[" * 5000],
+)
+def test_front_matter_that_is_refused(fields: str) -> None:
+    with pytest.raises(ConfigError, match="front matter"):
+        split(f"---\n{fields}\n---\n")
+
+
+@given(st.text("ab:- #\n\"'[]{},|>\t1!&*?%@`", max_size=60))
 def test_front_matter_is_read_or_refused(text: str) -> None:
     fields: object = {}
     line: object = 1

@@ -73,8 +73,9 @@ def test_a_changed_file_is_told_once_and_read_when_asked(ip: Shell) -> None:
     ip.run("%tool read a.txt")
     path = Path("opencode.json")
     path.write_text('{"permission": {"read": "deny"}, "snapshot": 1}')
-    with pytest.warns(UserWarning, match=r"opencode\.json changed since .* %tools reload"):
+    with pytest.warns(UserWarning, match=r"opencode\.json changed since .* %tools reload") as warned:
         ip.run("%tool read a.txt")
+    assert {one.filename for one in warned} == {"opencode_jupyter"}  # not the cell's generated code
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ip.run("%tool read a.txt")  # told once; and not in force before a person says so

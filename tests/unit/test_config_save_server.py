@@ -74,7 +74,7 @@ def test_files_with_comments_are_left(place: Place) -> None:
     later = place.write(place.tree / ".opencode/opencode.json", "{} // mine")
     with pytest.raises(ToolError, match=r'add "far": \{"type": "remote".* to its "mcp" yourself'):
         files(place).save("far", ENTRY)
-    with pytest.raises(ToolError, match="take far out there yourself"):
+    with pytest.raises(ToolError, match="remove far there yourself"):
         files(place).remove("far", path)
     assert "mine" in path.read_text()
     assert later.read_text() == "{} // mine"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -103,17 +102,16 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_file_takes_no_more_time_than_a_long_one(piece: str, tmp_path: Path) -> None:
     """Where time grew with the square of the length these would take minutes."""
-    began = time.process_time()
     text = piece * (900_000 // len(piece))
     for name in ("a.py", "a.ts"):
         (tmp_path / name).write_text(text)
         read_content(tmp_path / name)
     script_exports(text)
     python_exports(text.encode())
-    assert time.process_time() - began < 20
 
 
 def test_more_code_than_a_tool_has(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ async def test_files_beside_it_are_trusted_with_it(place: Place) -> None:
         assert "---- _late.py\ntext = 'two'" in place.asked[-1]["content"]
         more.write_text("def text():\n    import importlib\n    return importlib.import_module('.' + '_la' + 'te',"
                         " __package__).text\n")  # fmt: skip
-        with pytest.raises(ImportError, match=r"_late.py was not part of what was trusted"):
+        with pytest.raises(ImportError, match=r"_late.py is not part of the trusted code"):
             await said(ws, "t_say")
 
 

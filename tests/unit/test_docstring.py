@@ -135,3 +135,7 @@ def test_of_partials_and_objects() -> None:
     for made in (tool("half")(functools.partial(scale, 2)), tool(Scale)):
         assert made.static is not None
         assert made.static.parameters["properties"]["value"]["description"] == "what"
+
+
+def test_a_text_that_no_parser_expects_gives_nothing() -> None:
+    assert parameter_texts("Note: y\nExample::\n    :\n    \n::\n    :\n**kw: z:") == {}

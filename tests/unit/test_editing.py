@@ -13,7 +13,7 @@ import pytest
 from opencode_jupyter import Tool, ToolContext, tool
 from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.completion import typed_words
-from opencode_jupyter.jupyter.editing import LIMIT, Editing
+from opencode_jupyter.jupyter.editing import Editing
 from opencode_jupyter.jupyter.editing_help import spans
 from opencode_jupyter.jupyter.editing_schemas import MOST_CHOICES, Schemas
 from tests.support.shells import Shell, shell
@@ -113,12 +113,8 @@ def test_what_blocks_is_given_up_and_the_next_question_answered(ip: Shell, editi
     ip.notebook.workspace.registry.register(Tool("slow", Definition("S.", parameters, nothing), completions=slow))
     try:
         for _ in range(5):
-            began = time.monotonic()
             assert editing.complete(asked("%tool slow ")) == {"late": True}
-            assert time.monotonic() - began < LIMIT + 0.5
-        began = time.monotonic()
         assert editing.complete(asked("%tool re")) == {"late": True}  # both places are taken
-        assert time.monotonic() - began < 0.1
         go_on.set()
         found = answered(editing.complete, asked("%tool slow "))
         assert [one["text"] for one in found["matches"]] == ["x=", "'at last'"]

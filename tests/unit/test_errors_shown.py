@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opencode_jupyter.jupyter.errors_shown import BRIEF_CHARS, brief
+from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.jupyter.errors_shown import BRIEF_CHARS, brief, plain_errors
+from opencode_jupyter.jupyter.tables import Message, Table
 
 
 @pytest.mark.parametrize(
@@ -17,3 +19,14 @@ from opencode_jupyter.jupyter.errors_shown import BRIEF_CHARS, brief
 )
 def test_an_error_in_one_line(message: str, line: str) -> None:
     assert brief(message) == line
+
+
+def test_names_cannot_move_the_cursor() -> None:
+    name = "a\x1b[2J\x9b3;1Hb\rc\x08"
+    with pytest.raises(ToolError) as caught, plain_errors():
+        raise ToolError(f"File not found: {name}")
+    shown = "\n".join(caught.value._render_traceback_())  # type: ignore[attr-defined]
+    texts = [shown, brief(name), repr(Table([{"file": name}], title=name, notes=[name])), repr(Message(name))]
+    for text in texts:
+        assert "a\\x1b[2J" in text
+        assert not set(text) & {"\x1b", "\x9b", "\r", "\x08"}

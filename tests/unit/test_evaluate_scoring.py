@@ -155,7 +155,7 @@ async def test_files_and_setup_are_laid(tmp_path: Path) -> None:
     assert (folder / "tree" / "deep" / "x.txt").read_text() == "x"
     with pytest.raises(ToolError, match="case one: its setup ended with 4: no luck"):
         await Case("q", setup="echo no luck; exit 4", id="one").lay(at(folder))
-    with pytest.raises(ToolError, match="can't be laid"):
+    with pytest.raises(ToolError, match="cannot be copied"):
         await Case("q", files=tmp_path / "none").lay(at(folder))
 
 
@@ -220,6 +220,6 @@ def test_rows_come_back(tmp_path: Path) -> None:
 def test_another_file_is_not_written_into(tmp_path: Path, content: str) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text(content)
-    with pytest.raises(ToolError, match="no file of an evaluation"):
+    with pytest.raises(ToolError, match="not a file of an evaluation"):
         Journal(path)
     assert path.read_text() == content

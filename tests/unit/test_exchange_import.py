@@ -95,6 +95,14 @@ async def test_an_unknown_key_keeps_its_null_and_a_known_one_goes_out_without_it
         assert "null" not in json.dumps(out)
 
 
+async def test_what_a_later_release_adds_to_a_rule_of_the_session_is_kept(workspace: Workspace) -> None:
+    data = recorded("child_of_task")
+    data["info"]["permission"][0] |= {"fromLater": {"a": None}, "alsoLater": None}
+    assert await export(workspace, await import_(workspace, data)) == at_home(data, workspace)
+    async with Workspace(workspace.directory, data_dir=workspace.data_dir) as later:
+        assert await export(later, data["info"]["id"]) == at_home(data, workspace)
+
+
 async def test_the_same_session_again_is_left_alone_and_a_changed_one_becomes_a_copy(workspace: Workspace) -> None:
     data = recorded("picture_task_files")
     first = await take_in(workspace, data)
@@ -174,7 +182,7 @@ async def test_a_file_that_was_cut_anywhere_changes_nothing(workspace: Workspace
         with pytest.raises(SessionFileError) as caught:
             await import_(workspace, file)
         assert str(file) in str(caught.value), end
-        assert "cut" in str(caught.value) or "no text at byte" in str(caught.value) or end == 0, (end, caught.value)
+        assert "cut" in str(caught.value) or "not text at byte" in str(caught.value) or end == 0, (end, caught.value)
     assert workspace.store is not None
     assert await workspace.store.listed() == []
     assert workspace.sessions.list() == []
@@ -184,21 +192,21 @@ async def test_a_file_that_was_cut_anywhere_changes_nothing(workspace: Workspace
 
 MISTAKES: list[tuple[str, tuple[Any, ...], Any, str]] = [
     ("no id", ("info", "id"), None, "info: id is missing"),
-    ("an id of something else", ("info", "id"), "msg_1", "info.id: an id that begins with ses is wanted here"),
-    ("a title that is none", ("info", "title"), 5, "info.title: a text is wanted here, not the number 5"),
-    ("messages that are none", ("messages",), {}, "messages: a list is wanted here, not an object"),
-    ("a message that is none", ("messages", 1), "x", "messages[1]: an object is wanted here, not the text 'x'"),
+    ("an id of something else", ("info", "id"), "msg_1", "info.id: expected an id that begins with ses"),
+    ("a title that is none", ("info", "title"), 5, "info.title: expected a text, not the number 5"),
+    ("messages that are none", ("messages",), {}, "messages: expected a list, not an object"),
+    ("a message that is none", ("messages", 1), "x", "messages[1]: expected an object, not the text 'x'"),
     ("no role", ("messages", 0, "info", "role"), None, "messages[0].info: role is missing"),
-    ("another role", ("messages", 0, "info", "role"), "tool", "messages[0].info.role: user or assistant is wanted"),
-    ("another session", ("messages", 0, "info", "sessionID"), "ses_x", "messages[0].info.sessionID: the session's id"),
+    ("another role", ("messages", 0, "info", "role"), "tool", "messages[0].info.role: expected user or assistant"),
+    ("another session", ("messages", 0, "info", "sessionID"), "ses_x", "info.sessionID: expected the session's id"),
     ("an id twice", ("messages", 1, "info", "id"), "msg_202683f9f001yieOXl014Ayepi", "is there twice"),
     ("a part of another message", ("messages", 1, "parts", 0, "messageID"), "msg_x", "messages[1].parts[0].messageID"),
     ("no type", ("messages", 1, "parts", 0, "type"), None, "messages[1].parts[0]: type is missing"),
     ("no text", ("messages", 0, "parts", 0, "text"), None, "messages[0].parts[0]: text is missing"),
-    ("another status", ("messages", 1, "parts", 2, "state", "status"), "done", "parts[2].state.status: pending or"),
+    ("another status", ("messages", 1, "parts", 2, "state", "status"), "done", "state.status: expected pending or"),
     ("no output", ("messages", 1, "parts", 2, "state", "output"), None, "parts[2].state: output is missing"),
     ("a time that is none", ("messages", 1, "parts", 2, "state", "time", "end"), -1, "a time in whole milliseconds"),
-    ("a huge time", ("info", "time", "created"), 10**30, "info.time.created: a time in whole milliseconds"),
+    ("a huge time", ("info", "time", "created"), 10**30, "info.time.created: expected a time in whole milliseconds"),
 ]
 
 
@@ -228,9 +236,9 @@ async def test_what_is_wrong_is_named_with_its_place(
         (b"Exporting session: ses_1\n{}", "invalid JSON at line 1, column 1"),
         (b"[1, 2]", "This is not an OpenCode session"),
         (b'{"cells": [], "metadata": {}, "nbformat": 4}', "it has keys cells, metadata, nbformat"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "no text at byte 0"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "not text at byte 0"),
         (b"[" * 100_000, "nested too deeply"),
-        (b'{"info": ' + b"9" * 5000 + b"}", "no JSON"),
+        (b'{"info": ' + b"9" * 5000 + b"}", "not JSON"),
     ],
 )
 async def test_other_files_are_told_from_sessions(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from pathlib import Path
 
 import anyio
@@ -99,10 +98,8 @@ async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
             group.start_soon(guarded, name, path)
             await anyio.sleep(0)
     assert seen == ["a in", "a out", "b in", "b out", "c in", "c out"]
-    start = time.monotonic()
     async with times.lock(file), times.lock(file.parent / "other"):
         pass
-    assert time.monotonic() - start < 1
     assert not times._locks
 
 

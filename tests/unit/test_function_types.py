@@ -207,7 +207,7 @@ def test_open_ended_parameters_are_named(signature: str) -> None:
 
 
 def test_a_method_in_its_class_is_no_tool() -> None:
-    with pytest.raises(TypeError, match=r"make one of an object's method: tool\(thing.ask\)"):
+    with pytest.raises(TypeError, match=r"register an object's method: tool\(thing.ask\)"):
 
         class Oracle:
             @tool

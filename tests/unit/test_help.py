@@ -148,3 +148,19 @@ def test_tables_align_cut_and_escape() -> None:
     assert list(Table([], ("a",)).df.columns) == ["a"]
     assert len(table) == 2
     assert table[1]["a"] == ["p", "q"]
+
+
+PATHS = ["read", "edit", "multiedit", "write", "list", "lsp", "notebook_read", "notebook_edit", "glob", "grep"]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_persons_help_asks_for_no_absolute_path(workspace: Workspace, name: str) -> None:
+    assert "absolute" not in repr(help_of(workspace, name)).lower()
+    for field in help_of(workspace, name).spec.fields:
+        assert "absolute" not in field.description
+
+
+def test_a_models_schema_keeps_opencodes_descriptions(workspace: Workspace) -> None:
+    bound = help_of(workspace, "read").spec.bound
+    assert bound.parameters["properties"]["filePath"]["description"].startswith("The absolute path to the file")
+    assert bound.parameters_for_person["properties"]["filePath"]["description"] == "The file or folder to read"

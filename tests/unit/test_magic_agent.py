@@ -186,7 +186,7 @@ def test_options() -> None:
         ("write a file", "The request itself goes below"),
         ("-q -q", "twice"),
         ("--max-steps 0", "whole number above 0"),
-        ("--new --session x", "exclude"),
+        ("--new --session x", "cannot be combined"),
         ("--json {1} ", "JSON"),
         ("--json nothing", "no variable nothing"),
         ("--type nothing", "no variable nothing"),

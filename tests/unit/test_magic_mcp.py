@@ -91,7 +91,7 @@ def test_a_program_from_its_addition_to_its_end(ip: Shell) -> None:
         with pytest.raises(ToolError, match="switched off; start it: %mcp connect demo"):
             ip.run(line)
     assert row(ip.run("%mcp connect demo"))["status"] == "connected"
-    assert ip.run("%mcp remove demo") == "demo is gone."
+    assert ip.run("%mcp remove demo") == "Removed demo."
     assert ip.run("%mcp list").records == []
     assert "demo_add" not in [r["tool"] for r in ip.run("%tools")]
 
@@ -124,7 +124,7 @@ def test_the_logs_end(ip: Shell) -> None:
     [
         ("%mcp lsit", "Did you mean %mcp list?"),
         ("%mcp connect", "Which server? %mcp connect NAME"),
-        ("%mcp connect dmo", "There is no MCP server dmo. There are no servers yet: %mcp add"),
+        ("%mcp connect dmo", "There is no MCP server dmo. No MCP server yet: %mcp add"),
         ("%mcp list x", "x is not understood here"),
         ("%mcp add", "Which server?"),
         ("%mcp add 'a b' https://example.org", "is no name for a server"),
@@ -185,7 +185,7 @@ def test_names_that_are_nearly_right(ip: Shell) -> None:
         ip.run("%mcp auth tracker")
     with pytest.raises(ToolError, match="remove tracker --save"):
         ip.run("%mcp remove tracker")
-    assert "out of opencode.json" in ip.run("%mcp remove tracker --save")
+    assert "also from opencode.json" in ip.run("%mcp remove tracker --save")
     assert json.loads(Path("opencode.json").read_text()) == {"mcp": {"off": {"enabled": False}}}
 
 
@@ -222,8 +222,8 @@ def test_what_is_saved(ip: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert rows["far"]["status"] == "failed"
     assert rows["far"]["trust"] == "yours"
     assert "hidden-value" not in repr(ip.run("%mcp"))
-    assert "In place of the one of" in repr(ip.run("%mcp add far http://127.0.0.1:9/sse --sse"))
-    assert "config_home/opencode/opencode.json has one" in ip.run("%mcp remove far")
+    assert "Replaces the one from" in repr(ip.run("%mcp add far http://127.0.0.1:9/sse --sse"))
+    assert "config_home/opencode/opencode.json still defines it" in ip.run("%mcp remove far")
     ip.run("%mcp remove far --save")
     assert json.loads(own.read_text())["mcp"] == {}
     ip.run("%mcp remove demo --save")
@@ -281,8 +281,8 @@ def test_a_login_without_a_browser_here(ip: Shell, remote: tuple[AuthServer, str
     # the token ends in the middle: it is renewed under a call
     authorization.expire()
     assert ip.run("r = %tool -q far_double 4\nr.output") == "8"
-    assert "forgotten" in ip.run("%mcp auth far --forget")
-    assert "Nothing was kept" in ip.run("%mcp auth far --forget")
+    assert "was removed here" in ip.run("%mcp auth far --forget")
+    assert "No login at far is stored" in ip.run("%mcp auth far --forget")
     assert row(ip.run("%mcp connect far"))["status"] == "needs_auth"
 
 

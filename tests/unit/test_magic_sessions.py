@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -68,7 +69,7 @@ def test_the_list_tells_of_each_session(full: Shell) -> None:
     changed = [row["changed"] for row in table]
     assert changed == sorted(changed, reverse=True)
     assert list(table.df["id"]) == [row["id"] for row in table]
-    assert "%sessions open NAME" in repr(table) and "A fresh title" in table._repr_html_()
+    assert repr(table).split("\n")[-1] == "%sessions? shows the commands." and "A fresh title" in table._repr_html_()
     assert "There are more" in repr(full.run("%sessions -n 2")) and len(full.run("%sessions list -n 2")) == 2
 
 
@@ -86,6 +87,17 @@ def test_calls_by_hand_are_marked(ip: Shell) -> None:
     )
     (shown,) = ip.run("%sessions show 1").records
     assert (shown["part"], shown["state"]) == ("tool read", "completed") and "a.txt" in shown["what"]
+
+
+def test_a_failed_command_is_shown_as_failed(ip: Shell) -> None:
+    ip.run("%tool bash exit 3")
+    with contextlib.suppress(ToolError):
+        ip.run("%tool read nowhere.txt")
+    rows = ip.run("%sessions show 1").records
+    assert [(row["what"].partition(":")[0], row["state"]) for row in rows] == [
+        ("exit 3", "exit code 3"),
+        ("nowhere.txt", "failed"),
+    ]
 
 
 def test_other_folders_are_left_out_unless_asked_for(full: Shell, tmp_path: Path) -> None:
@@ -159,11 +171,11 @@ def test_titles_name_sessions_too(full: Shell) -> None:
         (f"fork {MAIN} --at 0", "--at counts from 1"),
         (f"fork {MAIN} --at 99", "has 5 messages; none has the number 98"),
         (f"fork {MAIN} --at msg_x", "has no message msg_x"),
-        ("export", "To which file?"),
+        ("export", "Name the file to export to"),
         (f"export {MAIN} x --jsonl --otel", "not both"),
         (f"export {MAIN} x --content", "goes with --otel"),
         (f"export {MAIN} .", "is a folder"),
-        ("import", "From which file?"),
+        ("import", "Name the file to import"),
         ("import nosuch.json", "There is no file"),
         ("rename", "What title?"),
         (f"rename {MAIN} ''", "A title needs a letter"),
@@ -193,6 +205,8 @@ def test_show_tells_of_every_part(full: Shell) -> None:
     assert "The notes are short." in told["tool task"]
     assert "new.py" in told["patch"]
     assert "90 tokens in" in told["step-finish"]
+    for shape in (repr(table), table._repr_html_()):
+        assert "step-finish" in shape and "snapshot" not in shape  # hashes are in the records only
     few = full.run(f"%sessions show {MAIN} -n 3")
     assert len(few) == 3 and "The last 3 of" in few.notes[0]
 
@@ -214,11 +228,11 @@ def test_out_and_in_again(full: Shell) -> None:
     assert data["messages"] == recorded("picture_task_files")["messages"]
     full.run(f"%sessions export {MAIN} 'my session.json'")  # the same again: the cell may be run twice
     Path("notes.json").write_text("{}")
-    with pytest.raises(ToolError, match=r"is there already.*--force"):
+    with pytest.raises(ToolError, match=r"already exists.*--force"):
         full.run(f"%sessions export {MAIN} notes.json")
     assert Path("notes.json").read_text() == "{}"
     full.run(f"%sessions export {MAIN} notes.json --force")
-    assert "was here already" in str(full.run("%sessions import notes.json"))
+    assert "was already imported" in str(full.run("%sessions import notes.json"))
     data["info"]["title"] = "Another"
     Path("notes.json").write_text(json.dumps(data))
     assert "as a copy with new ids" in str(full.run("%sessions import notes.json"))

@@ -138,7 +138,7 @@ def test_trusting_and_revoking(ip: Shell) -> None:
     assert [row["gives"] for row in done] == ["weather", "third"]
     assert ip.run("%tool weather Bonn").output == "Bonn 1 sunny"
     with pytest.raises(
-        InvalidArgumentsError, match=r"nowhere does not wait for your trust. Waiting: .opencode/tool/other.py"
+        InvalidArgumentsError, match=r"nowhere does not need your trust. Choose from: .opencode/tool/other.py"
     ):
         ip.run("%tools trust nowhere")
     assert len(ip.run("%tools trust --all")) == 1
@@ -206,7 +206,9 @@ def test_the_card_shows_the_code() -> None:
 
 def test_the_prompt_shows_its_beginning() -> None:
     text = question(request())
-    assert text.startswith("Allow trust of /p/.opencode/tool/x.py?\ntool file, gives x, x_y\n\nline\n")
+    assert text.startswith(
+        "Trust this project's code until it changes? /p/.opencode/tool/x.py\ntool file, gives x, x_y\n\nline\n"
+    )
     assert "more lines" in text
     assert "permission" not in nobody(request())
 

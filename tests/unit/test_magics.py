@@ -104,6 +104,8 @@ def test_question_and_help(ip: Shell) -> None:
     ("line", "error", "said"),
     [
         ("%tool raed a.txt", UnknownToolError, "Did you mean read"),
+        ("%tool frobnicate", UnknownToolError, "Unknown tool: frobnicate. %tool lists the tools."),
+        ("%tool invalidd", UnknownToolError, "Unknown tool: invalidd. %tool lists the tools."),
         ("%tool read", InvalidArgumentsError, "filePath (string) is missing"),
         ("%tool read 'a", InvalidArgumentsError, "Unclosed quote"),
         ("%tool read limit=x a.txt", InvalidArgumentsError, "limit needs a number"),
@@ -124,7 +126,7 @@ def test_question_and_help(ip: Shell) -> None:
         ("%permissions revoke 1", ToolError, "was not added here"),
         ("%permissions revoke 999", ToolError, "There is no rule 999"),
         ("%permissions revoke webfetch", ToolError, "No rule of this session"),
-        ("%permissions test bash", InvalidArgumentsError, "what for"),
+        ("%permissions test bash", InvalidArgumentsError, "needs a permission and a pattern"),
     ],
 )
 def test_errors_are_one_clear_sentence(ip: Shell, line: str, error: type[Exception], said: str) -> None:
@@ -282,6 +284,42 @@ def test_a_command_pattern_without_quotes_stays_one(ip: Shell) -> None:
     assert ip.notebook.workspace.rules == []
 
 
+def test_lines_that_change_rules_print_a_line_each(ip: Shell) -> None:
+    value = ip.run("%permissions deny read './src/*'\n%permissions allow bash 'git *'\n%permissions revoke bash")
+    assert ip.printed.splitlines() == [
+        "Added until the kernel ends: deny read ./src/*.",
+        "read ./src/* can never match; paths are relative to the top of the project: write 'src/*'.",
+        "Added until the kernel ends: allow bash git *.",
+        "Revoked: allow bash git *.",
+    ]
+    assert not ip.shown and value.records[0]["pattern"] == "git *"
+
+
+def test_the_commands_of_a_magic_are_in_its_help(ip: Shell) -> None:
+    for magic, command in (("sessions", "fork"), ("permissions", "revoke"), ("tools", "undo"), ("mcp", "logs")):
+        assert f"%{magic} {command}" in ip.ip.find_magic(magic).__doc__
+        assert f"%{magic} {command}" not in repr(ip.run(f"%{magic}"))
+        assert f"%{magic}? shows the commands." in repr(ip.run(f"%{magic}"))
+
+
+def test_options_and_questions_in_the_wrong_place_get_a_hint(ip: Shell) -> None:
+    ip.run("%tool bash echo made --bg")
+    assert "options go before it (%tool --bg ...)" in ip.printed
+    with pytest.raises(ToolError):
+        ip.run("%tool read draft.md?")
+    assert "There is no file draft.md?. To see the help of read: %tool read?" in ip.printed
+    ip.run("%tool bash echo made")
+    assert "options" not in ip.printed
+
+
+def test_the_result_of_a_background_call_is_shown_once(ip: Shell) -> None:
+    ip.run("h = %tool --bg bash sleep 0.3; echo made")
+    value = ip.run("h.result()")
+    assert value.output == "made\n"
+    assert "ToolResult" not in ip.printed
+    assert str([*ip.shown, ip.printed]).count("echo made (completed") <= 1
+
+
 def test_writing_tools_are_ruled_by_edit(ip: Shell) -> None:
     table = ip.run("%permissions deny write")
     assert "write needs edit" in repr(table)
@@ -323,9 +361,14 @@ def test_a_mode_for_one_session(ip: Shell) -> None:
     assert mode_of(ip.notebook.workspace, session) == "plan"
     assert decides(ip, "edit", "a") == "allow"
     assert "Mode default" in repr(ip.run("%permissions mode"))
+    kept = ip.notebook.workspace.sessions.create("Cleaning up")
+    for name in ("'Cleaning up'", kept.id[:-1]):
+        ip.run(f"%permissions mode ask --session {name}")
+        assert mode_of(ip.notebook.workspace, kept) == "ask"
+        ip.run(f"%permissions mode default --session {name}")
     with pytest.raises(ToolError, match="no session 'ses_gone'"):
         ip.run("%permissions mode plan --session ses_gone")
-    with pytest.raises(InvalidArgumentsError, match="needs a session's id"):
+    with pytest.raises(InvalidArgumentsError, match="needs a session"):
         ip.run("%permissions mode plan --session")
 
 
@@ -339,6 +382,7 @@ def test_bypass_needs_the_config_and_is_red(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "opencode.json").write_text(json.dumps({"experimental": {"allow_bypass": True}}))
     with shell(tmp_path) as own:
+        own.run("%tools trust --project")
         said = own.run("%permissions mode bypass")
         assert "color:#d6453a" in said._repr_html_()
         assert decides(own, "external_directory", "/x/*") == "allow"

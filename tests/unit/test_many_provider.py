@@ -44,7 +44,7 @@ async def test_one_is_told_to_wait_and_all_do(tmp_path: Path) -> None:
 
 
 async def test_a_cancel_leaves_no_connection(tmp_path: Path) -> None:
-    with ScriptedServer(lambda request: {"text": "begun and never over", "hold": 2}) as server:
+    with ScriptedServer(lambda request: {"text": "begun and never over", "hold": 60}) as server:
         async with Workspace(tmp_path, settings(server), data_dir=tmp_path / "d", store=False) as ws:
 
             async def all_of_it() -> None:
@@ -55,11 +55,10 @@ async def test_a_cancel_leaves_no_connection(tmp_path: Path) -> None:
             while sum(request.began.is_set() for request in list(server.requests)) < 5:
                 assert time.monotonic() < deadline
                 await asyncio.sleep(0.02)
-            began = time.monotonic()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             while server.open:
-                assert time.monotonic() - began < 1
+                assert time.monotonic() < deadline + 20
                 await asyncio.sleep(0.01)
             assert all(session.run is None for session in ws.sessions.list())

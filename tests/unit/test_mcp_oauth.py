@@ -404,7 +404,7 @@ def test_errors_are_found_in_groups() -> None:
 async def test_the_library_gets_only_a_web_page_opened(ws: Workspace, server: AuthServer) -> None:
     login = await ws.service(Logins).begin(spec(server))
     await login.known()
-    with pytest.raises(LoginFailedError, match="no web page"):
+    with pytest.raises(LoginFailedError, match="not a web page"):
         await login._auth._show("file:///etc/passwd?state=x")
     assert isinstance(login, Login)
     assert json.loads(token_store(ws).path.read_text() if token_store(ws).path.exists() else "{}") == {}

@@ -249,7 +249,7 @@ async def test_which_tools(workspace: Workspace) -> None:
 async def test_a_tool_of_ones_own(workspace: Workspace, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "INTERVAL", 0.02)
 
-    @tool
+    @tool(asks=True)
     async def greet(name: str, *, ctx: ToolContext) -> str:
         """Greet somebody."""
         await ctx.ask(permission="greet", patterns=[name], always=[])
@@ -310,6 +310,7 @@ async def test_a_client_that_cannot_ask(workspace: Workspace, mode: str, monkeyp
                     async for _ in events:
                         break
         assert "webfetch" not in await names(client)
+        workspace.trust_project()  # a rule of a project that nobody trusts allows nothing
         assert not (await client.call_tool("write", call)).is_error and target.exists()
 
 

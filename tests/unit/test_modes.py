@@ -138,7 +138,7 @@ async def test_an_older_approval_does_not_answer_what_waits_in_mode_ask() -> Non
     service = PermissionService(Bus())
     old = Rule("bash", "git *", "allow", "this session")
     service.remember(old)
-    rules = [Rule("*", "*", "ask", "mode ask", True, (old,))]
+    rules = [Rule("*", "*", "ask", "mode ask", True, (old,), source="mode")]
 
     def ask(permission: str, pattern: str) -> Any:
         return service.ask(

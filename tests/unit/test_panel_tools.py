@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencode_jupyter import Tool
 from tests.support.shells import Shell, shell
 
 SHAPES = """
@@ -54,18 +52,6 @@ def test_tools_are_told_as_the_magic_lists_them(ip: Shell) -> None:
     assert told["shapes"]["summary"] == "Takes several."
 
 
-def test_five_hundred_tools_are_told_quickly(ip: Shell) -> None:
-    for n in range(500):
-        definition = {"description": "One.", "parameters": {}, "execute": lambda a, c: "x"}
-        ip.notebook.workspace.registry.register(Tool.define(f"many_{n}", definition))
-    took = []
-    for _ in range(5):
-        began = time.perf_counter()
-        assert len(ask(ip, "tools")["tools"]) > 500
-        took.append(time.perf_counter() - began)
-    assert min(took) < 0.25
-
-
 def test_one_tool_and_whether_a_line_means_its_arguments(ip: Shell) -> None:
     ip.run(SHAPES)
     told = ask(ip, "tool", name="shapes")
@@ -102,8 +88,8 @@ def test_a_rule_of_the_session_comes_and_goes(ip: Shell) -> None:
     assert "changed meanwhile" in ask(ip, "rule_revoke", n=rule["n"], rule=rule)["error"]
     said = [(row["by"], row["message"]) for row in ip.run("%permissions history").records if row["by"] == "panel"]
     assert said == [
-        ("panel", "rule revoked in the panel"),
         ("panel", "rule added in the panel, for this session"),
+        ("panel", "rule revoked in the panel"),
     ]
 
 
@@ -141,7 +127,7 @@ def test_the_mode(ip: Shell) -> None:
     assert ask(ip, "rule_test", name="write", text="a.txt")["verdict"] == "deny"
     assert ask(ip, "rule_mode", mode="default") == {"before": "plan"}
     said = [row["message"] for row in ip.run("%permissions history").records if row["by"] == "panel"]
-    assert said[0] == "mode default, in the panel" and said[-1] == "mode plan, in the panel"
+    assert said[0] == "mode plan, in the panel" and said[-1] == "mode default, in the panel"
 
 
 def test_what_would_happen_is_what_happens(ip: Shell) -> None:
@@ -164,7 +150,7 @@ def test_what_would_happen_is_what_happens(ip: Shell) -> None:
     assert ask(ip, "rule_test", name="write", text=write, by="model")["rows"][0]["pattern"] == "x.txt"
     assert not Path("x.txt").exists() and not Path("made").exists()
     assert ask(ip, "rule_test", name="edit", text="*.py")["how"] == "pattern"
-    assert "no JSON object" in ask(ip, "rule_test", name="write", text="{")["error"]
+    assert "not a JSON object" in ask(ip, "rule_test", name="write", text="{")["error"]
     assert "filePath" in ask(ip, "rule_test", name="write", text="{}")["error"]
     assert "Name a tool" in ask(ip, "rule_test", name="", text="x")["error"]
     assert "Did you mean bash" in ask(ip, "rule_test", name="bahs", text="x")["error"]
@@ -178,3 +164,9 @@ def test_a_click_on_an_ask_shows_as_a_rule_of_the_session(ip: Shell) -> None:
     assert (rule["kind"], rule["approval"]) == ("session", True)
     assert ask(ip, "rule_revoke", n=rule["n"], rule=rule) == {"notes": []}
     assert ip.notebook.workspace.permissions.approved == []
+
+
+def test_a_form_describes_a_tool_for_people(ip: Shell) -> None:
+    answer = ask(ip, "tool", name="read")
+    assert answer["description"] == "Read a file or directory."
+    assert "absolute" not in json.dumps(answer)

@@ -6,6 +6,7 @@ import asyncio
 import importlib.metadata
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -381,13 +382,13 @@ async def test_packages_are_looked_up_once_per_process(
     plugin_place: PluginPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Path] = []
-    real = importlib.metadata.entry_points
+    real = importlib.metadata.distributions
 
-    def counted(**given: str) -> importlib.metadata.EntryPoints:
+    def counted() -> Iterable[importlib.metadata.Distribution]:
         looks.append(Path())
-        return real(**given)
+        return real()
 
-    monkeypatch.setattr(importlib.metadata, "entry_points", counted)
+    monkeypatch.setattr(importlib.metadata, "distributions", counted)
     for _ in range(3):
         async with plugin_place.open() as ws:
             await ws.registry.prepare()

@@ -209,7 +209,7 @@ def test_one_pattern_may_be_given_as_a_text(tmp_path: Path) -> None:
 
 
 def test_history_of_decisions(ip: Shell) -> None:
-    assert "Nothing was decided yet" in repr(ip.run("%permissions history"))
+    assert "No decisions yet" in repr(ip.run("%permissions history"))
     Path("a.txt").write_text("a")
     ip.run("%tool -q read a.txt")
     asked = Asked(ip, "echo a")
@@ -217,12 +217,14 @@ def test_history_of_decisions(ip: Shell) -> None:
     asked.output()
     table = ip.run("%permissions history")
     assert [(r["permission"], r["action"], r["by"], r["reply"]) for r in table] == [
-        ("bash", "allow", "card", "always"),
         ("read", "allow", "rule", None),
+        ("bash", "allow", "card", "always"),
     ]
-    assert table[0]["patterns"] == ["echo a"]
-    assert table[0]["rule"] == "bash * ask (opencode.json)"
-    assert "opencode.json" in table[0]["message"]
+    assert table[1]["patterns"] == ["echo a"]
+    assert table[1]["rule"] == "bash * ask (opencode.json)"
+    assert "opencode.json" in table[1]["message"]
+    shown = repr(table)
+    assert f"{table[0]['time']:%H:%M:%S}" in shown and "allowed for this session by you" in shown
     assert len(ip.run("%permissions history 1")) == 1
     with pytest.raises(InvalidArgumentsError, match="whole number"):
         ip.run("%permissions history all")

@@ -205,7 +205,7 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_waiting(service: 
 
 def test_own_words_only_where_they_are_taken() -> None:
     closed = questions_of({**COLOUR, "custom": False})
-    with pytest.raises(ValueError, match="none of the answers"):
+    with pytest.raises(ValueError, match="not one of the answers"):
         answers_of(closed, [["Green"]])
     assert answers_of(closed, "Red") == [["Red"]]
     assert answers_of(questions_of(COLOUR), "Green") == [["Green"]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from opencode_jupyter.jupyter import mime
 from opencode_jupyter.jupyter.agent.markdown import markdown
 from opencode_jupyter.jupyter.render import PLAIN_COLUMNS, PLAIN_LINES, live_text, lost_bundle, settled_bundle
+from opencode_jupyter.jupyter.render_style import PAPER
 from opencode_jupyter.jupyter.view import shown_lines
 
 DIFF = """--- a/src/clean.py
@@ -56,7 +56,7 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
-        if tag not in {"img", "br"}:
+        if tag not in {"img", "br", "link"}:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -67,7 +67,7 @@ class Elements(HTMLParser):
             self.text += data
 
 
-ALLOWED = {"style", "div", "span", "b", "small", "details", "summary", "pre", "code", "a", "br", "img"} | {
+ALLOWED = {"style", "div", "span", "b", "small", "details", "summary", "pre", "code", "a", "br", "img", "link"} | {
     "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "dl", "dt", "dd",
 }  # fmt: skip
 
@@ -78,6 +78,9 @@ def elements(card: dict[str, Any]) -> Elements:
     for tag, attributes in read.found:
         assert tag in ALLOWED
         assert not [name for name in attributes if name.startswith("on")]
+        if tag == "link":
+            assert " ".join(f'{name}="{value}"' for name, value in attributes.items()) in PAPER
+            continue
         assert not str(attributes.get("href", "")).lower().strip().startswith(("javascript:", "data:", "vbscript:"))
         if tag == "img":
             assert re.match(r"data:image/(png|jpeg|gif|webp);base64,", str(attributes["src"]))
@@ -102,7 +105,7 @@ def test_bundle_has_three_forms_and_validates() -> None:
         ("error", "denied by a rule", "✗ edit src/clean.py (denied by a rule)"),
         ("error", "timed out", "✗ edit src/clean.py (timed out)"),
         ("error", "stopped", "■ edit src/clean.py (stopped)"),
-        ("error", "interrupted", "■ edit src/clean.py (interrupted)"),
+        ("error", "interrupted", "■ edit src/clean.py (interrupted by you)"),
         ("error", "invalid arguments", "✗ edit src/clean.py (invalid arguments)"),
         ("running", "ended", "■ edit src/clean.py (ended)"),
     ],
@@ -121,7 +124,9 @@ def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
         ("bash", {"exit": 0}, "✓", "completed"),
         ("bash", {"exit": None}, "✓", "completed"),
         ("other", {"exit": 3}, "✓", "completed"),
-        ("batch", {"failed": 1, "totalCalls": 3}, "✗", "2 of 3 completed, 1 failed"),
+        ("batch", {"failed": 1, "totalCalls": 3}, "✗", "1 of 3 failed"),
+        ("batch", {"failed": 0, "unsuccessful": 2, "totalCalls": 3}, "✗", "2 of 3 failed"),
+        ("invalid", {}, "✗", "failed"),
         ("batch", {"failed": 0, "totalCalls": 3}, "✓", "completed"),
     ],
 )
@@ -250,13 +255,12 @@ SLOW = {
 }
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
 def test_no_text_holds_up_the_kernel(text: str) -> None:
     """Each took from many seconds to hours, in the thread that answers everything, where ends are looked for again."""
-    began = time.process_time()
     mime.readable(text)
     markdown(text)
-    assert time.process_time() - began < 3
 
 
 def test_dollars_are_no_formula_where_a_page_has_mathjax() -> None:
@@ -307,7 +311,7 @@ def test_live_text() -> None:
     assert live_text(part({"status": "pending"}, {"label": ""}, tool="bash")) == "bash: pending"
     ask = {"permission": "bash", "patterns": ["rm\u202e *", "ls"]}
     asking = part({"status": "running"}, {"label": "rm x", "ask": ask}, tool="bash")
-    assert live_text(asking) == "bash rm x: waiting for you: bash rm\\u202e *, ls"
+    assert live_text(asking) == "bash rm x: waiting for approval: bash rm\\u202e *, ls"
 
 
 def test_words_are_those_of_the_front_end() -> None:
@@ -367,7 +371,7 @@ def test_policy_says_that_nobody_was_there() -> None:
     card = part({"status": "error", "error": "no"}, {"outcome": "denied by policy", "decisions": [decision]})
     text = settled_bundle(card)[0]["text/plain"]
     assert text.startswith("✗ edit src/clean.py (denied by policy)")
-    assert text.endswith("[denied by policy (nobody was there to ask)]")
+    assert text.endswith("[denied by policy (nobody could approve it)]")
 
 
 def test_a_call_that_waited_when_its_kernel_died_is_not_said_to_have_run() -> None:
@@ -419,6 +423,6 @@ def test_trust_is_told_as_what_it_is() -> None:
     given = settled_bundle(part(ui={"decisions": [trust]}))[0]
     assert "trusted by you, until it changes" in given["text/plain"] and "once" not in given["text/plain"]
     refused = settled_bundle(part(ui={"decisions": [{**trust, "action": "deny", "reply": "reject"}]}))[0]
-    assert "denied by you" in refused["text/plain"]
+    assert "not trusted by you" in refused["text/plain"]
     unattended = settled_bundle(part(ui={"decisions": [{**trust, "by": "policy"}]}))[0]
     assert "allowed by policy" in unattended["text/plain"]

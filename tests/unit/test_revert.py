@@ -93,7 +93,7 @@ async def test_the_last_prompt_with_changes_and_back(ws: Workspace, project: Pat
 @pytest.mark.parametrize("to", [None, True, 1.5, {}])
 async def test_what_is_taken_back_has_to_be_named(ws: Workspace, to: Any) -> None:
     session = (await ask(ws, None, [write("a.txt", "x\n")])).session
-    with pytest.raises(InvalidArgumentsError, match="itself, its id or its place"):
+    with pytest.raises(InvalidArgumentsError, match="itself, its id or its index"):
         await session.revert(to)
     assert visible(session) == session.messages
 
@@ -137,7 +137,7 @@ async def test_what_somebody_else_changed_is_kept_and_told(ws: Workspace, projec
     (project / "mine.txt").write_text("only mine")
     (project / "b.txt").unlink()
     done = await session.revert(0)
-    assert done.kept == {str(project / "a.txt"): "it was changed since, by somebody else"}
+    assert done.kept == {str(project / "a.txt"): "somebody else changed it since"}
     assert files(project) == {"a.txt": "agent, and I", "mine.txt": "only mine"}
     assert [Path(name).name for name in done.files] == ["new.txt"]
     await session.unrevert()
@@ -213,7 +213,7 @@ async def test_not_while_it_is_at_work(ws: Workspace) -> None:
     task = asyncio.create_task(run.run())
     await model.hanging.wait()
     for change in (session.revert(0), session.unrevert()):
-        with pytest.raises(ToolError, match="at work"):
+        with pytest.raises(ToolError, match="is running"):
             await change
     run.abort()
     with pytest.raises(ToolError):

@@ -11,6 +11,7 @@ import pytest
 from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
+from opencode_jupyter.core.state import Completed
 from opencode_jupyter.jupyter.labels import label_of
 from opencode_jupyter.jupyter.mime import decision_words
 from opencode_jupyter.jupyter.view import Extras, card_part
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.anyio
 RULES = {"permission": {"bash": {"*": "ask", "rm *": "deny"}, "greet": "ask"}}
 
 
-@tool
+@tool(asks=True)
 async def greet(name: str, times: int = 1, *, ctx: ToolContext) -> str:
     """Greet somebody."""
     await ctx.ask(permission="greet", patterns=[name], always=["*"])
@@ -54,6 +55,21 @@ async def test_the_call_runs_with_the_new_arguments(tmp_path: Path) -> None:
         assert decision_words(card_part(call.part)) == ["arguments changed by you", "allowed once by you"]
         assert list(ws.permissions.history) == call.part.decisions
         assert not await call.revise(first.id, {"name": "x"})  # decided long ago
+
+
+async def test_the_wait_before_the_change_is_part_of_the_call(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, RULES) as ws:
+        ws.registry.register(greet)
+        call = ws.start("greet", {"name": "Ada"})
+        running = asyncio.ensure_future(call.run())
+        [first] = await asked(ws)
+        await asyncio.sleep(0.05)
+        await revise(ws, first, {"name": "Grace"})
+        await running
+        state = call.part.state
+        assert isinstance(state, Completed)
+        assert call.part.waited >= 0.05
+        assert state.end - state.start >= round(call.part.waited * 1000)
 
 
 async def test_another_rule_asks_about_the_new_arguments(tmp_path: Path) -> None:

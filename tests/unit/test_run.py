@@ -480,7 +480,7 @@ async def test_wrong_use_is_told(tmp_path: Path) -> None:
         busy = workspace.sessions.prompt("x", model=model, session=session)
         task = asyncio.ensure_future(busy.run())
         await model.hanging.wait()
-        with pytest.raises(ToolError, match="at work"):
+        with pytest.raises(ToolError, match="is running"):
             await workspace.sessions.prompt("y", model=model, session=session)
         busy.abort()
         with pytest.raises(ToolError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,11 +73,9 @@ async def test_stop(tmp_path: Path, point: str) -> None:
     async with project(tmp_path, config=_config(point)) as workspace:
         run = workspace.sessions.prompt("x", model=model)
         task = await _at(run, model, there)
-        began = time.monotonic()
         threading.Thread(target=run.abort).start()
         with pytest.raises(ToolAbortedError) as caught:
             await task
-        assert time.monotonic() - began < 3
         assert caught.value.reason == "stopped"
         assert run.status == "stopped"
         assert not _sleeps()

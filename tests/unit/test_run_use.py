@@ -84,7 +84,7 @@ async def test_a_refused_prompt_says_nothing_of_the_session_at_work(tmp_path: Pa
         await model.hanging.wait()
         told: list[str] = []
         unsubscribe = workspace.bus.subscribe("*", lambda event: told.append(event["type"]))
-        with pytest.raises(ToolError, match="at work"):
+        with pytest.raises(ToolError, match="is running"):
             await session.prompt("y", model=model)
         unsubscribe()
         assert not [one for one in told if one.startswith("session.")], "it is not idle"

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from opencode_jupyter import Definition, InitContext, Tool, ToolContext, ToolError, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, InvalidDefinitionError
+from opencode_jupyter.core.schema_check import SchemaMismatchError, checker
 from opencode_jupyter.core.tool import Bound
 
 SCHEMA: dict[str, Any] = {
@@ -227,7 +228,7 @@ async def test_a_wrong_schema_of_a_tool_that_is_defined_later(ws: Workspace) -> 
         return Definition("Weather.", {"type": "strng"}, echo)
 
     ws.registry.register(Tool.define("weather", later))
-    with pytest.raises(InvalidDefinitionError, match="the tool weather are no valid JSON schema"):
+    with pytest.raises(InvalidDefinitionError, match="the tool weather are not a valid JSON schema"):
         await ws.call("weather", {})
 
 
@@ -285,3 +286,26 @@ def issues_of(error: InvalidArgumentsError) -> list[tuple[list[Any], str]]:
     text = str(error)
     issues = json.loads(text[text.index("[") : text.rindex("]") + 1])
     return [(issue["path"], issue["message"]) for issue in issues]
+
+
+def test_defaults_are_filled_in_through_references_and_in_lists() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer", "default": 1}, "in": {"$ref": "#/$defs/P"}}}
+    schema = {
+        "type": "object",
+        "properties": {"p": {"$ref": "#/$defs/P"}, "l": {"type": "array", "items": {"$ref": "#/$defs/P"}}},
+        "$defs": {"P": point},
+    }
+    fill = checker(schema, "t", fill_defaults=True)
+    assert fill({"p": {"in": {}}, "l": [{}, {"x": 2}]}) == {"p": {"x": 1, "in": {"x": 1}}, "l": [{"x": 1}, {"x": 2}]}
+    assert fill({}) == {}
+
+
+def test_an_exclusive_bound_of_draft_4() -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "type": "object",
+        "properties": {"a": {"type": "number", "minimum": 0, "exclusiveMinimum": True}},
+    }
+    with pytest.raises(SchemaMismatchError) as caught:
+        checker(schema, "t")({"a": 0})
+    assert caught.value.errors()[0]["message"] == "Too small: expected number to be >0"

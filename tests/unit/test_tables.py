@@ -59,3 +59,10 @@ def test_rows_for_people_beside_the_records() -> None:
     assert "0.3 s" in repr(table)
     assert "0.3 s" in table._repr_html_()
     assert table.records == [{"took": 0.3127}]
+
+
+def test_a_page_finds_no_formulas_in_tables() -> None:
+    """JupyterLab typesets HTML outputs: `$5 or $6` became a formula."""
+    ignored = '<div class="tex2jax_ignore mathjax_ignore">'
+    assert Table([{"title": "echo $HOME $PATH"}])._repr_html_().startswith(ignored)
+    assert Table([], empty="$a and $b")._repr_html_().startswith(ignored)

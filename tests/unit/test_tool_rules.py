@@ -9,7 +9,12 @@ import pytest
 
 from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.agent.scripted import ScriptedModel, call
-from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError
+from opencode_jupyter.core.errors import (
+    InvalidDefinitionError,
+    PermissionDeniedError,
+    PermissionHookError,
+    PermissionRejectedError,
+)
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.sessions import Session
 
@@ -51,7 +56,7 @@ def silent(text: str = "x", *, ctx: ToolContext) -> str:
     return text
 
 
-@tool
+@tool(asks=True)
 async def careful(text: str = "x", *, ctx: ToolContext) -> str:
     """Ask under its own id."""
     await ctx.ask("careful", [text], ["*"])
@@ -70,10 +75,25 @@ def hidden(text: str = "x", *, ctx: ToolContext) -> str:
     return text
 
 
+@tool
+async def sometimes(text: str = "x", *, ctx: ToolContext) -> str:
+    """Ask under its own id for one text only."""
+    if text == "y":
+        await ctx.ask("sometimes", [text], ["*"])
+    return text
+
+
+async def _ask_itself(args: dict[str, Any], ctx: ToolContext) -> str:
+    await ctx.ask("declared", ["x"])
+    return "x"
+
+
 defined = Tool.define("defined", {"description": "d", "parameters": {}, "execute": lambda args, ctx: "x"})
+declared = Tool.define("declared", {"description": "d", "parameters": {}, "execute": _ask_itself, "asks": True})
+ALL = (silent, careful, hidden, sometimes, defined, declared)
 
 
-@pytest.mark.parametrize("made", [silent, careful, hidden, defined], ids=lambda made: made.id)
+@pytest.mark.parametrize("made", ALL, ids=lambda made: made.id)
 async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(tmp_path: Path, made: Tool) -> None:
     replies = ["once", "reject"]
     config = {"permission": {made.id: "ask"}}
@@ -84,6 +104,86 @@ async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(tmp_pat
         assert replies == ["reject"]
         with pytest.raises(PermissionRejectedError):
             await ws.call(made.id)
+
+
+@pytest.mark.parametrize("text", ["x", "y"])
+async def test_a_rule_holds_on_every_path_of_a_tool_that_asks_on_one(tmp_path: Path, text: str) -> None:
+    config = {"permission": {"sometimes": "ask"}}
+    async with Workspace(tmp_path, config, tmp_path / "data", approve=lambda request: "reject") as ws:
+        ws.registry.register(sometimes)
+        with pytest.raises(PermissionRejectedError):
+            await ws.call("sometimes", {"text": text})
+
+
+async def test_one_approval_covers_what_the_tool_asks_under_its_id_and_no_deny(tmp_path: Path) -> None:
+    asked: list[list[str]] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.patterns)
+        return "once"
+
+    config = {"permission": {"*": "allow", "sometimes": {"*": "ask", "y": "ask"}}}
+    async with Workspace(tmp_path, config, tmp_path / "data", approve=approve) as ws:
+        ws.registry.register(sometimes)
+        await ws.call("sometimes", {"text": "y"})
+        assert asked == [["*"]]
+        ws.rules.append(Rule("sometimes", "y", "deny"))
+        with pytest.raises(PermissionDeniedError):
+            await ws.call("sometimes", {"text": "y"})
+
+
+async def test_a_hook_may_refuse_what_the_tool_asks_after_the_call_was_approved(tmp_path: Path) -> None:
+    def judge(request: dict[str, Any], output: dict[str, Any]) -> None:
+        output["status"] = "deny" if request["patterns"] == ["y"] else "ask"
+
+    config = {"permission": {"sometimes": "ask"}}
+    async with Workspace(tmp_path, config, tmp_path / "data", approve=lambda request: "once") as ws:
+        ws.registry.register(sometimes)
+        ws.hooks.add("permission.ask", judge)
+        assert (await ws.call("sometimes")).output == "x"
+        with pytest.raises(PermissionHookError):
+            await ws.call("sometimes", {"text": "y"})
+
+
+async def test_a_rule_holds_for_a_tool_that_was_replaced_since_a_model_was_offered_it(tmp_path: Path) -> None:
+    config = {"permission": {"mine": "deny"}}
+    async with Workspace(tmp_path, config, tmp_path / "data") as ws:
+        ws.registry.register(tool("mine")(lambda text="x": text))
+        with pytest.raises(PermissionDeniedError):
+            await ws.start("mine", {}, tool=mine).run()
+
+
+@tool(asks=True)
+async def forgetful(text: str = "x", *, ctx: ToolContext) -> str:
+    """Declare that it asks, and forget it."""
+    return text
+
+
+@pytest.mark.parametrize(
+    ("rules", "denied"),
+    [
+        ({"forgetful": "deny"}, True),
+        ({"*": "deny"}, True),
+        ({"forgetful": {"*": "deny", "x": "deny"}}, True),
+        ({"forgetful": {"x": "allow", "*": "deny"}}, True),
+        ({"forgetful": {"*": "deny", "x": "allow"}}, False),
+        ({"forgetful": {"*": "deny", "x": "ask"}}, False),
+    ],
+)
+async def test_a_deny_holds_for_a_tool_that_declares_to_ask(tmp_path: Path, rules: Any, denied: bool) -> None:
+    async with Workspace(tmp_path, {"permission": rules}, tmp_path / "data") as ws:
+        ws.registry.register(forgetful)
+        ws.permissions.remember(Rule("forgetful", "z", "allow"))  # undoes no deny
+        if not denied:
+            assert (await ws.call("forgetful")).output == "x"
+            return
+        with pytest.raises(PermissionDeniedError):
+            await ws.call("forgetful")
+
+
+def test_asks_is_true_or_false() -> None:
+    with pytest.raises(InvalidDefinitionError, match="asks of the tool d must be True or False, not 'yes'"):
+        Tool.define("d", {"description": "d", "parameters": {}, "execute": _ask_itself, "asks": "yes"})
 
 
 async def test_a_tool_that_asks_itself_shows_its_own_patterns(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from opencode_jupyter.tools import MODULES
+
 SCRIPT = """
 import sys, time
 from IPython.core.interactiveshell import InteractiveShell
@@ -41,7 +43,18 @@ shell.run_line_magic("tool", line + " --quiet")
 print("imported:", *sorted(set(sys.modules) - before))
 shell.run_line_magic("unload_ext", "opencode_jupyter")
 """
-NOT_NEEDED = ("numpy", "pandas", "mcp", "anywidget", "ipywidgets", "httpx2", "nbformat", "tree_sitter", "matplotlib")
+NOT_NEEDED = (
+    "numpy",
+    "pandas",
+    "mcp",
+    "anywidget",
+    "ipywidgets",
+    "httpx2",
+    "nbformat",
+    "tree_sitter",
+    "matplotlib",
+    "difflib",
+)
 
 
 @pytest.mark.parametrize("line", ["read a.txt", "bash true"])
@@ -50,11 +63,29 @@ def test_the_first_call_imports_nothing_more_once_the_background_has_warmed_up(t
     assert ours == []
 
 
-def test_the_first_call_imports_only_what_it_needs(tmp_path: Path) -> None:
-    imported = first_call(tmp_path, "", "read a.txt")
-    assert "opencode_jupyter.tools.read" in imported
+NOT_OF_THE_FIRST_CALL = (
+    *(f"jupyter.{name}" for name in ("panel.calls", "panel.rules", "panel.tools", "spill", "question_prompt")),
+    *(f"jupyter.{name}" for name in ("handle", "live_widget")),
+    *(f"jupyter.tools.{name}" for name in ("python", "inspect", "describe", "capture", "interrupts")),
+    *(f"core.{name}" for name in ("function", "docstring", "atomic", "atomic_many", "messages", "streaming")),
+    *(f"core.{name}" for name in ("question_request", "result_values", "value_tables", "schema_check")),
+    *(f"core.config.{name}" for name in ("parse", "save", "frontmatter", "restrict")),
+    *(f"core.{name}" for name in ("project_rules", "discovery.entry", "discovery.importing")),
+    *("core.plugins.plugin", "core.plugins.contents", "mcp.connection", "mcp.variables"),
+    *("tools.shell", "tools.web", "text.patch", "text.diff"),
+)
+"""Of our package: what answers pages, asks questions, undoes changes, saves rules, reads config files and tables of
+values, loads plugins, reaches servers, and what other tools need."""
+
+
+@pytest.mark.parametrize("line", ["read a.txt", "list ."])
+def test_the_first_call_imports_only_what_it_needs(tmp_path: Path, line: str) -> None:
+    imported = first_call(tmp_path, "", line)
+    made = {name.removeprefix("opencode_jupyter.tools.") for name in imported}
+    assert made & {*MODULES} == {line.split()[0]}
     assert [name for name in imported if name.split(".")[0] in NOT_NEEDED] == []
-    assert "opencode_jupyter.tools.shell" not in imported
+    unneeded = tuple(f"opencode_jupyter.{name}." for name in NOT_OF_THE_FIRST_CALL)
+    assert [name for name in imported if f"{name}.".startswith(unneeded)] == []
 
 
 def first_call(folder: Path, *arguments: str) -> list[str]:

@@ -36,9 +36,9 @@ function ask(): void {
 
 test('says what is asked, why, and for how long it has waited', () => {
   ask();
-  expect(root.querySelector('.oc-state')?.textContent).toBe('waiting for you');
+  expect(root.querySelector('.oc-state')?.textContent).toBe('waiting for approval');
   expect(root.querySelector('.oc-time')?.textContent).toBe('waiting 0:04');
-  expect(root.querySelector('.oc-question')?.textContent).toContain('Allow edit of src/clean.py');
+  expect(root.querySelector('.oc-question')?.textContent).toContain('Edit this file? src/clean.py');
   expect(root.querySelector('.oc-why')?.textContent).toBe("rule edit *: ask from this notebook's default");
   expect(root.querySelectorAll('.oc-ask .oc-row')).toHaveLength(4);
   expect(root.querySelector('.oc-ask')?.getAttribute('role')).toBe('region');
@@ -84,7 +84,7 @@ test('Allow once answers once, the buttons go dead, a second click does nothing'
   expect(reply).toHaveBeenCalledTimes(1);
   expect(reply).toHaveBeenCalledWith(ASK, 'once', {});
   expect(named('Deny').disabled).toBe(true);
-  expect(note()).toBe('sent…');
+  expect(note()).toBe('Sent…');
 });
 
 test('an answer that the kernel does not take can be given again', () => {
@@ -244,7 +244,7 @@ test('what is asked shows its unseen characters', () => {
   expect(root.querySelector('.oc-ask pre')?.textContent).toBe('ls \\u202egpj.exe\\u200b\nrm x');
   expect(root.querySelector('.oc-question code')?.textContent).toBe('ls \\u202e');
   named('Allow for this session…').click();
-  expect(root.querySelector('.oc-patterns')?.textContent).toContain('has unseen characters: l\\u200bs *');
+  expect(root.querySelector('.oc-patterns')?.textContent).toContain('contains invisible characters: l\\u200bs *');
 });
 
 test('several commands are listed, each with the rule that decides it', () => {
@@ -267,7 +267,7 @@ test('code of a project is trusted, not allowed once', () => {
   jest.advanceTimersByTime(GUARD_MS);
   const names = [...root.querySelectorAll('.oc-ask .oc-step:not([hidden]) button')].map(b => b.getAttribute('aria-label'));
   expect(names).toEqual(['Trust', 'Deny']);
-  expect(root.querySelector('.oc-question')?.textContent).toContain('now and until it changes: /p/.opencode/tool/x.py');
+  expect(root.querySelector('.oc-question')?.textContent).toContain('until it changes? /p/.opencode/tool/x.py');
   expect(root.querySelector('.oc-ask pre')?.textContent).toContain('def x():');
   named('Trust').click();
   expect(reply).toHaveBeenCalledWith(expect.objectContaining({ permission: 'trust' }), 'once', {});

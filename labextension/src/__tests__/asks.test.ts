@@ -41,7 +41,7 @@ describe('the book', () => {
 
 describe('what a notification says', () => {
   test('all of a short ask: it may be allowed there', () => {
-    expect(words(entry('a', { patterns: ['git push'] }))).toEqual({ text: 'work.ipynb: bash wants to bash: git push', whole: true });
+    expect(words(entry('a', { patterns: ['git push'] }))).toEqual({ text: 'work.ipynb: bash needs approval: git push', whole: true });
   });
 
   test.each<[string, Partial<CardAsk>]>([
@@ -58,7 +58,7 @@ describe('what a notification says', () => {
   });
 
   test('a question, and names that try to deceive', () => {
-    expect(words(entry('a', null))).toEqual({ text: 'work.ipynb: a question waits for you', whole: false });
+    expect(words(entry('a', null))).toEqual({ text: 'work.ipynb: a question is waiting for your answer', whole: false });
     expect(words(entry('a', { patterns: ['x'] }, { name: 'a\u202egpj.exe\n' })).text).not.toMatch(/[\u202e\n]/);
   });
 });

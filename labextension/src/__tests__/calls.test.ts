@@ -4,6 +4,9 @@ import { CallLog, NO_FILTER, chosen, outermost, place, stateOf, values, worked }
 import type { CallRow } from '../calls/log';
 import { Timeline, sentence, tone } from '../calls/timeline';
 import { BUCKETS, median, totals } from '../calls/totals';
+import { stateWords } from '../card/format';
+import type { Outcome } from '../card/token';
+import { part } from './gallery';
 
 const NOW = 1_000_000;
 
@@ -44,13 +47,15 @@ describe('the log', () => {
 
   test('what a call came to, and how long it worked', () => {
     expect(stateOf(call('a', { outcome: 'denied by you', state: 'error' }))).toBe('denied by you');
+    const failed = call('a', { outcome: 'exit code 2' });
+    expect([stateOf(failed), tone(failed)]).toEqual(['exit code 2', 'err']);
     expect(stateOf(call('a', { end: null }))).toBe('running');
     expect(worked(call('a', { start: 10, end: 110, waited: 30 }), NOW)).toBe(70);
     expect(worked(call('a', { start: NOW - 50, end: null }), NOW)).toBe(50);
     expect(worked(call('a', { start: 10, end: 20, waited: 30 }), NOW)).toBe(0); // clocks that disagree
     expect(worked(call('a', { start: 10, end: null, state: 'error' }), NOW)).toBe(0); // its kernel died
     const asks = call('a', { start: 10, end: null, waits: [[15, 25], [60, null]], waited: 10 });
-    expect([stateOf(asks), worked(asks, NOW), tone(asks)]).toEqual(['waiting', 40, 'run']);
+    expect([stateOf(asks), worked(asks, NOW), tone(asks)]).toEqual(['waiting', 40, 'ask']);
     expect(stateOf({ ...asks, state: 'error', outcome: '' })).toBe('error');
   });
 
@@ -198,7 +203,9 @@ describe('export', () => {
 
 describe('the timeline', () => {
   test('states in words and in looks', () => {
-    expect([tone(call('a')), tone(call('a', { end: null })), tone(call('a', { outcome: 'stopped' }))]).toEqual(['ok', 'run', 'err']);
+    const ended: Outcome[] = ['stopped', 'interrupted', 'cancelled', 'denied by you', 'dismissed by you', 'failed', 'denied by a rule'];
+    expect(ended.map(outcome => tone(call('a', { outcome })))).toEqual(['off', 'off', 'off', 'off', 'off', 'err', 'err']);
+    expect(ended.map(outcome => stateWords(part({}, { outcome })).tone)).toEqual(ended.map(outcome => tone(call('a', { outcome }))));
     const said = sentence(call('a', { waited: 2_000, end: 5_000, title: 'rm\u202e x' }), NOW);
     expect(said).toContain('bash rm');
     expect(said).toContain('completed, 3.0 s, waited 2.0 s');

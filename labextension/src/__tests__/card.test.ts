@@ -31,7 +31,7 @@ describe('states', () => {
     [{ status: 'error' }, { outcome: 'invalid arguments' }, '✗', 'invalid arguments'],
     [{ status: 'error' }, { outcome: 'timed out' }, '✗', 'timed out'],
     [{ status: 'error' }, { outcome: 'stopped' }, '■', 'stopped'],
-    [{ status: 'error' }, { outcome: 'interrupted' }, '■', 'interrupted'],
+    [{ status: 'error' }, { outcome: 'interrupted' }, '■', 'interrupted by you'],
     [{ status: 'running' }, { outcome: 'ended' }, '■', 'ended']
   ] as const)('%j %j says %s %s', (state, ui, mark, word) => {
     renderCard(root, part(state, ui));
@@ -44,7 +44,8 @@ describe('states', () => {
     ['bash', { exit: 0 }, '✓', 'completed'],
     ['bash', { exit: null }, '✓', 'completed'],
     ['other', { exit: 3 }, '✓', 'completed'],
-    ['batch', { failed: 1, totalCalls: 3 }, '✗', '2 of 3 completed, 1 failed'],
+    ['batch', { failed: 1, totalCalls: 3 }, '✗', '1 of 3 failed'],
+    ['batch', { failed: 0, unsuccessful: 2, totalCalls: 3 }, '✗', '2 of 3 failed'],
     ['batch', { failed: 0, totalCalls: 3 }, '✓', 'completed']
   ])('%s that ended with %j says %s %s', (tool, metadata, mark, word) => {
     renderCard(root, part({ status: 'completed', metadata }, {}, { tool }));
@@ -79,7 +80,7 @@ describe('states', () => {
     renderCard(root, part({}, { waited: 3000 }));
     expect(text('.oc-time')).toBe('0:01');
     renderCard(root, part({ status: 'completed', time: { start: 1_000_000, end: 1_004_400 } }, { waited: 4000 }));
-    expect(text('.oc-time')).toBe('0.4 s · waited 0:04');
+    expect(text('.oc-time')).toBe('0.4 s · waited 4.0 s');
   });
 });
 
@@ -179,7 +180,7 @@ describe('body', () => {
         ]
       })
     );
-    expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed for this session by you (also saved) · denied by policy (nobody was there to ask): “no”');
+    expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed for this session by you (also saved) · denied by policy (nobody could approve it): “no”');
   });
 
   test('trust is told as what it is', () => {
@@ -193,7 +194,7 @@ describe('body', () => {
         ]
       })
     );
-    expect(text('.oc-decisions')).toBe('trusted by you, until it changes · denied by you');
+    expect(text('.oc-decisions')).toBe('trusted by you, until it changes · not trusted by you');
   });
 
   test('the input is drawn when it is opened', () => {

@@ -1,7 +1,9 @@
 import { LiveComms } from '../comms';
-import { dropSuperseded, WIDGET_MIME } from '../lost';
+import { dropLost, dropSuperseded, WIDGET_MIME } from '../lost';
 import mime from '../mime';
 import { CARD_MIME } from '../card';
+import { RUN_MIME } from '../run/token';
+import type { RunPart } from '../run/token';
 import { ASK, part } from './gallery';
 
 const page = globalThis as { __opencode_jupyter?: unknown };
@@ -63,4 +65,39 @@ test('a live card goes when the server has appended the settled one, and no othe
   };
   dropSuperseded({ content: { model: { cells: { length: 1, get: () => ({ outputs: list, sharedModel: { updateOutputs } }) } } } } as never);
   expect(outputs).toEqual([{ output_type: 'stream' }, live('b'), settled('a'), settled('c')]);
+});
+
+test('of a run whose kernel ended while it waited for approval, what waited is known not to have run', () => {
+  const head = { v: 1, id: 'run_1', sessionID: 's', agent: 'build', model: 'p:m', status: 'working', step: 1, tokens: 0, started: 1 };
+  const call = (id: string, state: object, ui: object = {}, parent = '') => ({ kind: 'call', id, parent, part: part(state, ui) });
+  const comms = new LiveComms();
+  const send = (content: object): void => comms.receive('k1', message('comm_msg', { data: { method: 'custom', content } }));
+  comms.receive('k1', message('comm_open', { target_name: 'jupyter.widget', data: { state: { run: { ...head, items: [] } } } }));
+  const text = { kind: 'text', id: 't', text: 'I look' };
+  const done = call('a', { status: 'completed', output: 'x' }, { outcome: 'completed' });
+  const asking = [call('b', { status: 'running' }), call('c', { status: 'running' }, { ask: ASK, untouched: true }, 'b')];
+  send({ kind: 'run', head, items: [[0, text], [1, done], ...asking.map((item, at) => [at + 2, item])] });
+  send({ kind: 'run', head: { ...head, step: 2 }, deltas: [[0, 6, ' at it'], [0, 0, 'twice']] });
+
+  const drop = (): { end: { text: string }; run: RunPart } => {
+    const output = { data: { [WIDGET_MIME]: { model_id: 'm' }, [RUN_MIME]: { id: 'run_1' } } };
+    const set: { data: Record<string, RunPart> }[] = [];
+    const outputs = { length: 1, get: () => ({ toJSON: () => output }), set: (_: number, value: never) => set.push(value) };
+    dropLost({ content: { model: { cells: { length: 1, get: () => ({ outputs }) } } } } as never, () => true, {}, id => comms.shown(id));
+    const run = set[0].data[RUN_MIME];
+    return { run, end: run.end as { text: string } };
+  };
+  const { run, end } = drop();
+  expect(end.text).toBe('The kernel ended while this run waited for approval. What waited was not run.');
+  expect([run.step, run.status, (run.items[0] as { text: string }).text]).toEqual([2, 'stopped', 'I look at it']);
+  const ends = run.items.flatMap(item => (item.kind === 'call' ? [[item.part.ui.outcome, item.part.state.error]] : []));
+  expect(ends).toEqual([
+    ['completed', undefined],
+    ['cancelled', 'The kernel ended while a call inside this one waited for approval.'],
+    ['cancelled', 'The kernel ended while this call waited for approval. Nothing was run.']
+  ]);
+  expect(JSON.stringify(run)).not.toContain(ASK.id);
+
+  send({ kind: 'run', head, items: [[3, call('c', { status: 'running' }, {}, 'b')]] }); // approved
+  expect(drop().end.text).toContain('State unknown');
 });

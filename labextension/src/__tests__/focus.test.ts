@@ -103,7 +103,7 @@ test('Stop, once pressed, leaves the focus in the card', () => {
   expect(document.activeElement).toBe(card(root));
 });
 
-test('a press on a button moves no focus and does not reach the notebook; one on text does', () => {
+test('a press on a button moves no focus; like one on a text field, and unlike one on text, it does not reach the notebook', () => {
   const reached = jest.fn();
   cell.classList.add('jp-Notebook');
   cell.addEventListener('mousedown', reached);
@@ -112,8 +112,32 @@ test('a press on a button moves no focus and does not reach the notebook; one on
     target.dispatchEvent(new MouseEvent('mousedown', { bubbles: true, cancelable: true, composed: true }));
   expect([down(named(root, 'Allow once')), down(named(root, 'Stop'))]).toEqual([false, false]);
   expect(reached).not.toHaveBeenCalled();
-  expect([down(root.querySelector('.oc-word') as Element), down(root.querySelector('.oc-title') as Element)]).toEqual([true, true]);
-  expect(reached).toHaveBeenCalledTimes(2);
+  expect(down(root.querySelector('.oc-word') as Element)).toBe(true);
+  expect(reached).not.toHaveBeenCalled();
+  expect(down(root.querySelector('.oc-title') as Element)).toBe(true);
+  expect(reached).toHaveBeenCalledTimes(1);
+});
+
+test('the notebook sees neither the focus in a card nor what is typed there, but the page gets its shortcuts', () => {
+  const [panel, focus, left, keys, shortcuts] = [document.createElement('div'), jest.fn(), jest.fn(), jest.fn(), jest.fn()];
+  cell.classList.add('jp-Notebook');
+  document.body.append(panel);
+  panel.append(cell);
+  cell.addEventListener('focusin', focus);
+  cell.addEventListener('focusout', left);
+  cell.addEventListener('keydown', keys);
+  panel.addEventListener('keydown', shortcuts);
+  const word = output({ ask: ASK, by: 'model' }).querySelector('.oc-word') as HTMLElement;
+  word.focus();
+  expect(focus).not.toHaveBeenCalled();
+  expect(left.mock.calls.map(([{ relatedTarget }]) => relatedTarget)).toEqual([word]);
+  press(word, { key: 'd' });
+  expect(shortcuts).not.toHaveBeenCalled();
+  press(word, { key: 's', ctrlKey: true });
+  expect(shortcuts).toHaveBeenCalledTimes(1);
+  expect([shortcuts.mock.calls[0][0].target, shortcuts.mock.calls[0][0].key]).toEqual([panel, 's']);
+  expect(keys).not.toHaveBeenCalled();
+  panel.remove();
 });
 
 test('the palette takes the focus for a moment only', () => {
@@ -133,7 +157,7 @@ test('the palette takes the focus for a moment only', () => {
 
 test('what is asked is told with the card’s name', () => {
   const root = output({ ask: ASK });
-  expect(card(root).getAttribute('aria-description')).toContain('Allow edit of src/clean.py');
+  expect(card(root).getAttribute('aria-description')).toContain('Edit this file? src/clean.py');
   renderCard(root, part());
   expect(card(root).hasAttribute('aria-description')).toBe(false);
   focusGuarded(card(root));

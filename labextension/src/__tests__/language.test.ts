@@ -1,7 +1,9 @@
 /** No English stands outside of the translator, and with another language's pack a card speaks it. */
 
 import { renderCard } from '../card';
+import { outcomeWord } from '../card/format';
 import { setTranslation } from '../i18n';
+import { outcomes } from '../outcomes';
 import { batch } from './gallery';
 
 interface Entry {
@@ -19,7 +21,7 @@ const { join } = require('node:path') as { join(...parts: string[]): string };
 const SOURCES = join(__dirname, '..');
 /** Texts that read like English and are not for people, or stand as they are in every language. */
 const ALLOWED = new Set<string>([
-  // the kernel's words for how a call ended; `outcomeWord` says them in the person's language
+  // the kernel's outcomes, in the contract of cards; `outcomes.ts` has them for translators
   'denied by a rule',
   'denied by you',
   'denied by policy',
@@ -88,8 +90,11 @@ test('the check finds what it looks for', () => {
 
 test('with the pack of another language a card speaks it', () => {
   const upside = (text: string): string => `«${text}»`;
+  const words = outcomes();
   setTranslation({ __: upside, _n: (one, many, n) => upside(n === 1 ? one : many) });
   try {
+    expect(words.map(outcomeWord)).toEqual(outcomes());
+    expect(outcomeWord('interrupted')).toBe('«interrupted by you»');
     const root = document.createElement('div');
     renderCard(root, batch(), { reply: jest.fn(), answer: jest.fn(), dismiss: jest.fn(), stop: jest.fn(), revise: jest.fn() });
     const names = [...root.querySelectorAll('button')].map(one => one.getAttribute('aria-label') ?? '');

@@ -39,7 +39,7 @@ afterEach(() => {
 
 test('shows headers, questions, options with what they mean, and that it waits', () => {
   ask({ position: [2, 3] });
-  expect(all('.oc-state')[0].textContent).toBe('waiting for you');
+  expect(all('.oc-state')[0].textContent).toBe('waiting for an answer');
   expect(all('.oc-time')[0].textContent).toBe('waiting 0:04');
   expect(all('.oc-chip').map(n => n.textContent)).toEqual(['Database', 'Formats']);
   expect(all('.oc-question b').map(n => n.textContent)).toEqual(QUESTION.questions.map(q => q.question));
@@ -78,7 +78,7 @@ test('one choice, answered by the button; nothing to send while nothing is chose
   expect(answer).toHaveBeenCalledTimes(1);
   expect(answer).toHaveBeenCalledWith(expect.objectContaining({ id: 'que_1' }), [['PostgreSQL']]);
   expect(dismiss).not.toHaveBeenCalled();
-  expect(note()).toBe('sent…');
+  expect(note()).toBe('Sent…');
   jest.advanceTimersByTime(RETRY_MS);
   expect(named('Answer').disabled).toBe(false);
 });
@@ -113,7 +113,7 @@ test('a question left open is told before it is sent', () => {
   choices()[0].click();
   named('Answer').click();
   expect(answer).not.toHaveBeenCalled();
-  expect(note()).toContain('1 question not answered yet');
+  expect(note()).toContain('1 question is not answered');
   named('Answer').click();
   expect(answer).toHaveBeenCalledWith(expect.anything(), [['SQLite (Recommended)'], []]);
 });
@@ -121,7 +121,7 @@ test('a question left open is told before it is sent', () => {
 test('by keyboard: numbers choose in the open question, Enter answers', () => {
   ask();
   press('Enter');
-  expect(note()).toBe('Choose an answer, or dismiss.');
+  expect(note()).toBe('Choose an answer or dismiss.');
   press('2');
   expect(choices()[1].checked).toBe(true);
   press('1');
@@ -211,7 +211,7 @@ describe('calls inside a call', () => {
     renderCard(root, batch(), callbacks);
     jest.advanceTimersByTime(GUARD_MS);
     expect(all('.oc-state').map(n => n.textContent)).toEqual([
-      'waiting for you', 'completed', 'failed', 'running', 'waiting for you', 'waiting for you'
+      'waiting for approval', 'completed', 'failed', 'running', 'waiting for approval', 'waiting for an answer'
     ]);
     expect(all('.oc-time')[0].textContent).toBe('waiting 0:04');
     const cards = all('.oc-nest .oc-card');
@@ -242,4 +242,15 @@ describe('calls inside a call', () => {
     expect(fold.querySelector('pre')?.textContent).toBe('a\nb');
     expect(failed.querySelector('.oc-error')?.textContent).toContain('File not found');
   });
+});
+
+test('a card shows what the model was sent where a person reads another error', () => {
+  const sent = 'Could not find oldString in the file.';
+  renderCard(root, part({ status: 'error', error: 'The nearest is at line 2.' }, { outcome: 'failed', by: 'model', sent }));
+  expect(root.querySelector('.oc-error')?.textContent).toBe('The nearest is at line 2.');
+  const fold = root.querySelector('.oc-sent') as HTMLDetailsElement;
+  expect(fold.querySelector('summary')?.textContent).toBe('sent to the model');
+  fold.open = true;
+  fold.dispatchEvent(new Event('toggle'));
+  expect(fold.querySelector('pre')?.textContent).toBe(sent);
 });

@@ -53,9 +53,9 @@ test('the head says who, which model, how far, what it took', () => {
 test('words of the head', () => {
   expect([1, 999, 1_000, 99_960, 1_500_000].map(tokens)).toEqual(['1 token', '999 tokens', '1.0k tokens', '100k tokens', '1.5M tokens']);
   expect([undefined, 0, 0.00123, 1.2].map(dollars)).toEqual(['', '', '$0.0012', '$1.20']);
-  expect(headWords(run([], { ended: 1_002_500, status: 'done', waited: 1_000 }), 0)).toBe('2 steps · 12.3k tokens · 1.5 s · waited 0:01');
+  expect(headWords(run([], { ended: 1_002_500, status: 'done', waited: 1_000 }), 0)).toBe('2 steps · 12.3k tokens · 1.5 s · waited 1.0 s');
   const retry = { attempt: 1, message: 'rate limited', next: 1_012_000 };
-  expect(retryWords({ ...HEAD, status: 'retrying', retry }, 1_004_000)).toBe('Asking again in 8 s (try 2): rate limited');
+  expect(retryWords({ ...HEAD, status: 'retrying', retry }, 1_004_000)).toBe('Retrying in 8 s (attempt 2): rate limited');
 });
 
 test('text grows by pieces, whatever came twice or in between', () => {
@@ -108,7 +108,7 @@ test('calls inside a call are drawn in its card, and asks there are answered', (
   const asked = call('b', {}, { ask: { ...ASK, asked: 1_001_000 } }, 'a');
   renderRun(root, run([call('a', {}, { label: 'a task' }), asked]), { reply: (...given) => replies.push(given.slice(1)) });
   expect(root.querySelectorAll('.oc-items > .oc-call')).toHaveLength(1);
-  expect(root.querySelector('.oc-run > .oc-head .oc-state')?.textContent).toBe('waiting for you');
+  expect(root.querySelector('.oc-run > .oc-head .oc-state')?.textContent).toBe('waiting for approval');
   jest.advanceTimersByTime(400);
   root.querySelector<HTMLButtonElement>('.oc-nest .oc-go')?.click();
   expect(replies).toEqual([['once', {}]]);

@@ -72,14 +72,14 @@ test('what was typed becomes the arguments; what is open is left out', () => {
 
 test.each<[string, Record<string, Typed>, (string | number)[], RegExp]>([
   ['nothing where something is required', { name: undefined }, ['name'], /required/],
-  ['a text too short', { name: 'A' }, ['name'], /At least 2 characters/],
-  ['no number', { count: '0x10' }, ['count'], /no number/],
+  ['a text too short', { name: 'A' }, ['name'], /at least 2 characters/],
+  ['no number', { count: '0x10' }, ['count'], /not a number/],
   ['half a number', { count: '2.5' }, ['count'], /whole/],
   ['too much', { count: '10' }, ['count'], /9 or less/],
   ['too many digits', { ratio: '9007199254740993' }, ['ratio'], /digits/],
-  ['something inside', { point: { x: 'a' } }, ['point', 'x'], /no number/],
+  ['something inside', { point: { x: 'a' } }, ['point', 'x'], /not a number/],
   ['an item that is open', { tags: ['a', undefined] }, ['tags', 1], /required/],
-  ['no JSON', { either: 'x' }, ['either'], /no JSON/],
+  ['no JSON', { either: 'x' }, ['either'], /not valid JSON/],
   ['JSON of another type', { free: '[]' }, ['free'], /type object/],
   ['digits in JSON', { free: '{"a": 9007199254740993}' }, ['free'], /digits/]
 ])('%s is told beside its field', (_, typed, path, words) => {

@@ -221,7 +221,7 @@ test('follows what is written, until the person scrolls up or it ends', async ()
   file.writing = false;
   await jest.advanceTimersByTimeAsync(600);
   expect(one('.oc-writing').textContent).toBe('');
-  expect(one('.oc-said-now').textContent).toBe('It is written to the end.');
+  expect(one('.oc-said-now').textContent).toBe('The output is complete.');
 });
 
 test('its place is kept while it is hidden, and a line that is found meanwhile is shown afterwards', async () => {
@@ -248,7 +248,7 @@ test('a file that was cut meanwhile is shown anew, an empty one says so, one tha
   await viewer.goTo(4000);
   file.lines = 2;
   await jest.advanceTimersByTimeAsync(600);
-  expect(one('.oc-said-now').textContent).toContain('replaced or cut');
+  expect(one('.oc-said-now').textContent).toContain('replaced or truncated');
   file.lines = 0;
   await jest.advanceTimersByTimeAsync(600);
   expect(one('.oc-lines').textContent).toContain('The file is empty.');
@@ -278,7 +278,7 @@ test('finds: the next hit, the one before, around the end; the switches; the end
   expect(one('.oc-found').textContent).toBe('2 of 3 lines');
   expect(await enter()).toBe('<b>3000</b>');
   expect(await enter()).toBe('<b>10</b>');
-  expect(one('.oc-found').textContent).toBe('1 of 3 lines · from the other end');
+  expect(one('.oc-found').textContent).toBe('1 of 3 lines · wrapped around');
   expect(await enter({ shiftKey: true })).toBe('<b>3000</b>');
   key('Escape', {}, '.oc-word');
   await settle();

@@ -88,15 +88,15 @@ export function addCommands(
     app.commands.addCommand(id, { label, caption, execute, isEnabled });
     palette?.addItem({ command: id, category: trans.__('OpenCode tools') });
   };
-  add(COMMANDS.next, trans.__('Go to the next ask'), trans.__('Shows the ask that has waited longest, then the next'), next, waits);
-  const focused = trans.__('Answers the request in focus, else the only one in sight; otherwise goes to the next');
+  add(COMMANDS.next, trans.__('Go to the next approval'), trans.__('Shows the request that has waited longest, then the next one'), next, waits);
+  const focused = trans.__('Replies to the focused request, or to the only visible one; otherwise goes to the next one');
   add(COMMANDS.once, trans.__('Allow once'), focused, () => press('1'), waits);
   add(COMMANDS.session, trans.__('Allow for this session'), focused, () => press('2'), waits);
   add(COMMANDS.deny, trans.__('Deny'), focused, () => press('3'), waits);
   add(
     COMMANDS.stop,
     trans.__('Stop the tool call'),
-    trans.__('Stops the call in focus, else those that run in the notebook in front'),
+    trans.__('Stops the focused call, or the calls that run in the current notebook'),
     stop,
     () => hub.kernels().length > 0
   );

@@ -13,6 +13,10 @@ const FIXED_MS = 50;
 const NEXT_MS = 2_000;
 const CARD = '.oc-card';
 
+function isPlain({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return !ctrlKey && !metaKey && !altKey;
+}
+
 /** Keys that were pressed in a card, and are no shortcut with Ctrl, Alt or Meta, do not reach JupyterLab. */
 function ownKeys(event: KeyboardEvent): void {
   const target = event.composedPath()[0];
@@ -20,9 +24,8 @@ function ownKeys(event: KeyboardEvent): void {
   if (!card || !(target instanceof Element)) {
     return;
   }
-  const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
   // with the card itself in focus and nothing asked, arrows go from cell to cell as ever
-  const own = plain && (target !== card || card.querySelector('.oc-ask') !== null || /^\d$/.test(event.key));
+  const own = isPlain(event) && (target !== card || card.querySelector('.oc-ask') !== null || /^\d$/.test(event.key));
   // Lumino takes the first element from the target outwards that one of its selectors fits, so the target needs it too
   target.toggleAttribute(SUPPRESS, own);
   for (let outer: Element | null = card; outer; outer = outer.parentElement?.closest(CARD) ?? null) {
@@ -33,16 +36,33 @@ function ownKeys(event: KeyboardEvent): void {
 /** What a press answers or opens; a text field is none of it. */
 const PRESSED = 'button, summary, label, input[type="radio"], input[type="checkbox"]';
 
+/** What a person types into. */
+const TYPED = 'input[type="text"], textarea';
+
 /**
  * A press on a button or an option in a card moves neither the focus, nor the notebook's active cell, nor what is in
- * view: it is the person's answer, and they go on where they were.
+ * view: it is the person's answer, and they go on where they were. A text field takes the focus alone.
  */
 function keepPlace(event: MouseEvent): void {
   const target = event.composedPath()[0];
-  const pressed = target instanceof Element && event.button === 0 ? target.closest(PRESSED) : null;
-  if (pressed?.closest('.jp-Notebook') && pressed.closest(CARD)) {
+  if (!(target instanceof Element) || !target.closest(`.jp-Notebook ${CARD}`)) {
+    return;
+  }
+  if (target.matches(TYPED)) {
+    event.stopPropagation();
+  } else if (event.button === 0 && target.closest(PRESSED)) {
     event.preventDefault();
     event.stopPropagation();
+  }
+}
+
+/** A click on an option's label gives the focus to its box, whatever became of the press; a click on the box does not. */
+function keepFocus(event: MouseEvent): void {
+  const target = event.composedPath()[0];
+  const label = target instanceof Element ? target.closest<HTMLLabelElement>(`.jp-Notebook ${CARD} label`) : null;
+  if (label?.control && target !== label.control) {
+    event.preventDefault();
+    label.control.click();
   }
 }
 
@@ -53,6 +73,44 @@ function leave(event: KeyboardEvent): void {
   if (event.key === 'Escape' && !event.defaultPrevented && card && !card.querySelector('.oc-ask')) {
     card.closest<HTMLElement>('.jp-Cell')?.focus({ preventScroll: true });
   }
+}
+
+/**
+ * The focus in a card leaves the notebook's active cell as it is. The notebook makes the cell of whatever gets the focus
+ * the active one, so it sees no more than the focus leaving an editor: it goes to command mode, and its own shortcuts
+ * are off while the person types.
+ */
+function keepActive(event: FocusEvent): void {
+  const { target } = event;
+  if (target instanceof Element && target.closest(`.jp-Notebook ${CARD}`)) {
+    event.stopPropagation();
+    target.dispatchEvent(new FocusEvent('focusout', { bubbles: true, relatedTarget: target }));
+    outermost(target)?.addEventListener('keydown', keepKeys);
+  }
+}
+
+/** At a key the notebook would take the focus back to its active cell. The page's shortcuts (palette, save) still work. */
+function keepKeys(event: KeyboardEvent): void {
+  const { currentTarget: card, target } = event;
+  const panel = card instanceof Element && !card.closest('.jp-mod-active') ? card.closest('.jp-Notebook')?.parentElement : null;
+  const own = target instanceof Element && target.hasAttribute(SUPPRESS);
+  if (!panel || (!own && isPlain(event))) {
+    return;
+  }
+  leave(event);
+  event.stopPropagation();
+  if (!own && !panel.dispatchEvent(new KeyboardEvent(event.type, event))) {
+    event.preventDefault();
+  }
+}
+
+/** The card around `target` that is in no other. */
+function outermost(target: Element): HTMLElement | undefined {
+  let outer: HTMLElement | undefined;
+  for (let card = target.closest<HTMLElement>(CARD); card; card = card.parentElement?.closest<HTMLElement>(CARD) ?? null) {
+    outer = card;
+  }
+  return outer;
 }
 
 /** Gives `card` the focus without the person having asked for it: a key meant for what was there answers nothing. */
@@ -79,10 +137,7 @@ class Keeper {
     }
     this.returned = undefined;
     const area = target.closest(CARD) ? (target.closest('.jp-Cell-outputArea') ?? undefined) : undefined;
-    this.outer = undefined;
-    for (let card = target.closest<HTMLElement>(CARD); card; card = card.parentElement?.closest<HTMLElement>(CARD) ?? null) {
-      this.outer = card;
-    }
+    this.outer = outermost(target);
     if (area !== this.area) {
       this.observer.disconnect();
       this.area = area;
@@ -111,7 +166,7 @@ class Keeper {
     } else if (!returned && this.outer?.isConnected) {
       this.outer.focus({ preventScroll: true });
     } else if (!returned) {
-      const cell = area.closest<HTMLElement>('.jp-Cell');
+      const cell = area.closest('.jp-Notebook')?.querySelector<HTMLElement>('.jp-Cell.jp-mod-active') ?? area.closest<HTMLElement>('.jp-Cell');
       if (cell) {
         this.returned = { cell, until: Date.now() + NEXT_MS };
         cell.focus({ preventScroll: true });
@@ -145,16 +200,25 @@ export function watchFocus(): void {
   const keeper = new Keeper();
   // before Lumino's own listener, which is the document's
   window.addEventListener('keydown', ownKeys, true);
-  window.addEventListener('mousedown', keepPlace, true);
+  // of the document, so that an open menu still closes
+  document.addEventListener('mousedown', keepPlace, true);
+  document.addEventListener('click', keepFocus, true);
   document.addEventListener('keydown', leave);
-  document.addEventListener('focusin', ({ target }) => {
-    if (target instanceof Element) {
-      keeper.focus(target);
-      if (!target.closest(PASSING)) {
-        last = target.closest<HTMLElement>('.oc-card[data-call]');
+  const capture = true; // before the notebook
+  document.addEventListener(
+    'focusin',
+    event => {
+      const { target } = event;
+      if (target instanceof Element) {
+        keeper.focus(target);
+        if (!target.closest(PASSING)) {
+          last = target.closest<HTMLElement>('.oc-card[data-call]');
+        }
       }
-    }
-  });
+      keepActive(event);
+    },
+    capture
+  );
   document.addEventListener('focusout', ({ target, relatedTarget }) => {
     // a click beside everything; not the palette's end, nor another window
     if (!relatedTarget && document.hasFocus() && target instanceof Element && !target.closest(PASSING)) {

@@ -88,7 +88,7 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
   node.tabIndex = -1;
   const empty = el('p', 'oc-panel-empty');
   const list = el('ol', 'oc-asks-list');
-  list.setAttribute('aria-label', trans.__('Asks that wait, oldest first'));
+  list.setAttribute('aria-label', trans.__('Pending approvals, oldest first'));
   const bar = el('div', 'oc-asks-bar');
   const said = el('span', 'oc-asks-said');
   said.setAttribute('role', 'status');
@@ -125,10 +125,10 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
     setText(
       empty,
       kernels()
-        ? trans.__('Nothing waits for you. Asks of all open notebooks appear here.')
-        : trans.__('No open notebook has the tools loaded. Run %1 in one; its asks appear here.', '%load_ext opencode_jupyter')
+        ? trans.__('No approvals are waiting. Requests from all open notebooks appear here.')
+        : trans.__('No open notebook has the tools loaded. Run %1 in one; its requests appear here.', '%load_ext opencode_jupyter')
     );
-    setText(said, trans._n('%1 waits for you', '%1 wait for you', entries.length));
+    setText(said, trans._n('%1 approval waiting', '%1 approvals waiting', entries.length));
     setText(none, entries.length > 1 ? trans.__('Deny all %1', entries.length) : trans.__('Deny'));
     none.setAttribute('aria-label', none.textContent ?? '');
     if (entries.length !== shown) {
@@ -149,7 +149,7 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
   };
   return {
     id: 'asks',
-    title: trans.__('Asks'),
+    title: trans.__('Approvals'),
     node,
     topics: [],
     count: () => book.entries().length,

@@ -24,10 +24,10 @@ export class AskStatus extends Widget {
 
   private draw(): void {
     const count = this.book.entries().length;
-    const text = trans._n('%1 ask waits', '%1 asks wait', count);
+    const text = trans._n('%1 approval waiting', '%1 approvals waiting', count);
     setText(this.button, count ? text : '');
     this.button.setAttribute('aria-label', trans.__('%1: go to the next', text));
-    this.button.title = trans.__('Go to the next ask');
+    this.button.title = trans.__('Go to the next approval');
     this.node.hidden = !count;
     this.setHidden(!count);
   }

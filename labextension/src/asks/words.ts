@@ -13,10 +13,14 @@ export function words(entry: Entry): { text: string; whole: boolean } {
   const where = visibleLine(entry.name);
   const ask = card?.ui.ask;
   if (!ask) {
-    return { text: cut(trans.__('%1: a question waits for you', where)), whole: false };
+    return { text: cut(trans.__('%1: a question is waiting for your answer', where)), whole: false };
   }
   const what = ask.command ?? ask.patterns.join(', ');
-  const text = trans.__('%1: %2 wants to %3: %4', where, visibleLine(card?.tool ?? ''), visibleLine(ask.permission), visibleLine(what));
+  const [tool, permission] = [visibleLine(card?.tool ?? ''), visibleLine(ask.permission)];
+  const text =
+    tool === permission
+      ? trans.__('%1: %2 needs approval: %3', where, tool, visibleLine(what))
+      : trans.__('%1: %2 needs approval for %3: %4', where, tool, permission, visibleLine(what));
   const plain = !ask.diff && !ask.diffs?.length && ask.patterns.length === 1 && !/[\n\r]/.test(what);
   return { text: cut(text), whole: plain && ask.permission !== 'trust' && text.length <= MOST };
 }

@@ -62,14 +62,14 @@ class CallsSection {
       session: chooser(trans.__('Session'), trans.__('all sessions'), draw)
     };
     this.text.type = 'search';
-    this.text.placeholder = trans.__('Filter by words');
+    this.text.placeholder = trans.__('Filter by text');
     this.text.setAttribute('aria-label', this.text.placeholder);
     this.text.addEventListener('input', draw);
     this.fold.type = 'checkbox';
     this.fold.checked = true;
     this.fold.addEventListener('change', draw);
     const fold = el('label', 'oc-calls-fold');
-    fold.append(this.fold, ` ${trans.__('leave out idle time')}`);
+    fold.append(this.fold, ` ${trans.__('hide idle time')}`);
     const csv = button(trans.__('Save CSV'), '', 'oc-panel-button', () => this.save('csv'));
     const lines = button(trans.__('Save JSONL'), '', 'oc-panel-button', () => this.save('jsonl'));
     const filters = el('div', 'oc-calls-filters');
@@ -151,9 +151,9 @@ class CallsSection {
     const waited = placed.reduce((sum, { call, depth }) => sum + (depth ? 0 : call.waited), 0);
     const words = trans._n('%1 call', '%1 calls', calls.length);
     const of = calls.length < all.length ? ` ${trans.__('of %1', all.length)}` : '';
-    setText(this.said, words + of + (waited ? trans.__(', waited %1 for you', duration(waited)) : ''));
+    setText(this.said, words + of + (waited ? trans.__(', waited %1 for approval', duration(waited)) : ''));
     if (!all.length && this.trouble.hidden) {
-      setText(this.trouble, trans.__('No tool was called in this notebook yet.'));
+      setText(this.trouble, trans.__('No tool has been called in this notebook yet.'));
       show(this.trouble, true);
     }
     clearTimeout(this.timer);
@@ -166,7 +166,7 @@ class CallsSection {
     const kernel = this.around.hub.kernels().find(({ id }) => id === this.notebook.value);
     const card = kernel && (await goTo(this.around.app, kernel.document, call.id, outermost(call, this.log.calls).id));
     if (!card) {
-      setText(this.said, trans.__('The card of this call is not in the notebook any more.'));
+      setText(this.said, trans.__('The card of this call is no longer in the notebook.'));
     }
   }
 

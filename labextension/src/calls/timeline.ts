@@ -1,28 +1,28 @@
 /** The bars: one row for each call, its name over its bar, of which only those in view are in the page. */
 
 import { el, setText } from '../card/dom';
-import { duration, outcomeWord, visibleLine } from '../card/format';
+import { duration, outcomeLook, outcomeWord, visibleLine } from '../card/format';
+import type { StateWords } from '../card/format';
 import { trans } from '../i18n';
 import type { Axis } from './axis';
 import type { CallRow, Placed } from './log';
-import { open, stateOf, worked } from './log';
+import { open, stateOf, waiting, worked } from './log';
 
 /** Height of a row in pixels; the style sheet has the same. */
 const LINE = 40;
 /** Lines drawn beyond what is in view. */
 const MARGIN = 8;
 
-/** What a state's bar looks like, besides its word. */
-export function tone(call: CallRow): string {
-  const state = stateOf(call);
-  return open(call) ? 'run' : state === 'completed' ? 'ok' : 'err';
+/** The tone of a call's state, as its card has it. */
+export function tone(call: CallRow): StateWords['tone'] {
+  return open(call) ? (waiting(call) === undefined ? 'run' : 'ask') : outcomeLook(stateOf(call)).tone;
 }
 
 /** What a screen reader says of a call, and a mouse that rests on it. */
 export function sentence(call: CallRow, now: number): string {
   const waited = call.waited ? trans.__(', waited %1', duration(call.waited)) : '';
   const at = new Date(call.start).toLocaleTimeString();
-  return trans.__('%1 %2: %3, %4%5, began %6', visibleLine(call.tool), visibleLine(call.title), outcomeWord(stateOf(call)), duration(worked(call, now)), waited, at);
+  return trans.__('%1 %2: %3, %4%5, started %6', visibleLine(call.tool), visibleLine(call.title), outcomeWord(stateOf(call)), duration(worked(call, now)), waited, at);
 }
 
 /** The list of bars. */
@@ -115,7 +115,7 @@ export class Timeline {
     const [tool, title] = name.children as unknown as HTMLElement[];
     setText(tool, visibleLine(call.tool));
     setText(title, visibleLine(call.title));
-    setText(state, call.state === 'completed' ? duration(worked(call, this.now)) : outcomeWord(stateOf(call)));
+    setText(state, stateOf(call) === 'completed' ? duration(worked(call, this.now)) : outcomeWord(stateOf(call)));
     const end = call.end ?? (open(call) ? this.now : call.start);
     const bars = [this.bar('oc-time-bar', call.start, end), ...call.waits.map(([from, to]) => this.bar('oc-time-wait', from, to ?? end))];
     track.replaceChildren(...bars);

@@ -15,7 +15,7 @@ export function bucketName(at: number): string {
 /** The histogram in words. */
 export function histogramWords({ histogram }: ToolTotals): string {
   const parts = histogram.map((count, at) => (count ? `${bucketName(at)}: ${count}` : '')).filter(Boolean);
-  return parts.join(', ') || trans.__('none has ended');
+  return parts.join(', ') || trans.__('none has finished');
 }
 
 function histogram(tool: ToolTotals): HTMLElement {
@@ -39,7 +39,7 @@ const COLUMNS = (): string[] => [
   trans.__('Time'),
   trans.__('Median'),
   trans.__('Waited'),
-  trans.__('How long')
+  trans.__('Durations')
 ];
 
 /** The table, folded away at first. Where there is little room, each number has its column's name beside it. */
@@ -62,9 +62,9 @@ export class TotalsTable {
     const frame = el('div', 'oc-totals-frame');
     frame.tabIndex = 0;
     frame.setAttribute('role', 'region');
-    frame.setAttribute('aria-label', trans.__('Totals of each tool'));
+    frame.setAttribute('aria-label', trans.__('Totals per tool'));
     frame.append(table);
-    this.node.append(el('summary', '', trans.__('Totals of each tool')), frame);
+    this.node.append(el('summary', '', trans.__('Totals per tool')), frame);
   }
 
   update(calls: readonly CallRow[], now: number): void {

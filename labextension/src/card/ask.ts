@@ -16,27 +16,29 @@ export { GUARD_MS, RETRY_MS };
 function questionOf(permission: string): string {
   switch (permission) {
     case 'bash':
-      return trans.__('Allow this command');
+      return trans.__('Run this command?');
     case 'edit':
-      return trans.__('Allow edit of');
+      return trans.__('Edit this file?');
     case 'read':
-      return trans.__('Allow reading');
+      return trans.__('Read this file?');
     case 'external_directory':
-      return trans.__('Allow access outside the project:');
+      return trans.__('Access files outside the project?');
     case 'webfetch':
-      return trans.__('Allow fetching');
+      return trans.__('Fetch this page?');
     case 'websearch':
-      return trans.__('Allow searching the web for');
+      return trans.__('Search the web?');
     case 'task':
-      return trans.__('Allow the agent');
+      return trans.__('Run this agent?');
     case 'skill':
-      return trans.__('Allow the skill');
+      return trans.__('Load this skill?');
     case 'trust':
-      return trans.__('Run code of this project, now and until it changes:');
+      return trans.__('Trust this project’s code until it changes?');
+    case 'sandbox':
+      return trans.__('Allow what the sandbox blocked?');
     case 'doom_loop':
-      return trans.__('Allow the same call once more:');
+      return trans.__('Run the same call again?');
     default:
-      return trans.__('Allow %1 of', visibleLine(permission));
+      return trans.__('Allow %1?', visibleLine(permission));
   }
 }
 
@@ -70,7 +72,7 @@ export class AskView extends Prompt {
     private readonly input: Record<string, unknown> = {},
     private readonly byModel = false
   ) {
-    super(AskView.keyOf(ask), trans.__('Permission needed'));
+    super(AskView.keyOf(ask), trans.__('Approval needed'));
     this.drawDetail();
     const strip = el('div', 'oc-strip');
     this.drawQuestion(strip);
@@ -172,7 +174,6 @@ export class AskView extends Prompt {
     this.word.setAttribute('aria-label', this.word.placeholder);
     this.word.title = trans.__('Enter denies the call with this reason');
     this.word.addEventListener('keydown', event => {
-      event.stopPropagation();
       if (event.key === 'Enter' && !event.isComposing) {
         event.preventDefault();
         this.deny();
@@ -204,7 +205,7 @@ export class AskView extends Prompt {
     const group = el('div', 'oc-patterns');
     group.setAttribute('role', 'group');
     group.setAttribute('aria-label', trans.__('Patterns to allow'));
-    const words = trans.__('From now on, without asking; * stands for anything. Edit to allow less, empty to drop:');
+    const words = trans.__('Allowed from now on; * matches anything. Edit to allow less, clear to skip:');
     group.append(el('div', 'oc-why', words));
     this.ask.always.forEach((pattern, index) => {
       const field = el('input', 'oc-word');
@@ -212,7 +213,6 @@ export class AskView extends Prompt {
       field.value = pattern;
       field.setAttribute('aria-label', trans.__('Pattern %1', index + 1));
       field.addEventListener('keydown', event => {
-        event.stopPropagation();
         if (event.key === 'Enter' && !event.isComposing) {
           event.preventDefault();
           this.always('session');
@@ -224,7 +224,7 @@ export class AskView extends Prompt {
       this.fields.push(field);
       group.append(field);
       if (visible(pattern) !== pattern) {
-        group.append(el('div', 'oc-why', trans.__('has unseen characters: %1', visible(pattern))));
+        group.append(el('div', 'oc-why', trans.__('contains invisible characters: %1', visible(pattern))));
       }
     });
     const row = el('div', 'oc-buttons');
@@ -290,7 +290,7 @@ export class AskView extends Prompt {
   private always(scope: Scope): void {
     const patterns = this.fields.map(field => field.value.trim()).filter(Boolean);
     if (!patterns.length) {
-      setText(this.note, trans.__('No pattern is left to allow; go back to allow it once.'));
+      setText(this.note, trans.__('No pattern is left. Go back to allow the call once.'));
       return;
     }
     this.send('always', { patterns, scope });

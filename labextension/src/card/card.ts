@@ -336,12 +336,10 @@ class CardView {
     if (!this.ask || inside || own || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) {
       return;
     }
-    if (typing && !(this.ask instanceof QuestionView && event.key === 'Enter')) {
-      return;
-    }
-    if (this.ask.press(event.key, target)) {
-      event.preventDefault();
+    const types = typing && !(this.ask instanceof QuestionView && event.key === 'Enter');
+    if (types || this.ask.press(event.key, target)) {
       event.stopPropagation();
+      types || event.preventDefault();
     }
   }
 }

@@ -81,11 +81,12 @@ export class FootView {
   private readonly input = new Fold('oc-input', drawOutput);
   private readonly each = new Fold('oc-each-fold', drawOutput);
   private readonly output = new Fold('oc-output', drawOutput);
+  private readonly sent = new Fold('oc-sent', drawOutput);
 
   private more: HTMLElement | undefined;
 
   constructor(private readonly callbacks: CardCallbacks) {
-    this.node.append(this.output.node, this.input.node, this.each.node, this.why);
+    this.node.append(this.output.node, this.sent.node, this.input.node, this.each.node, this.why);
   }
 
   /**
@@ -105,6 +106,8 @@ export class FootView {
     setText(this.why, words.join(' · '));
     show(this.output.node, output !== '');
     this.output.update(trans.__('output · %1', lineCount(output.split('\n').length)), () => output);
+    show(this.sent.node, !!ui.sent);
+    this.sent.update(trans.__('sent to the model'), () => ui.sent ?? '');
     show(this.input.node, Object.keys(state.input).length > 0 || !!state.raw);
     this.input.update(trans.__('input'), () => inputText(part));
     const each = patternWords(ui.decisions);

@@ -134,14 +134,17 @@ function sentence({ rule, reply, by: way, permission }: CardDecision, by: string
   }
   if (way === 'policy') {
     return denied
-      ? trans.__('denied by policy (nobody was there to ask)')
-      : trans.__('allowed by policy (nobody was there to ask)');
+      ? trans.__('denied by policy (nobody could approve it)')
+      : trans.__('allowed by policy (nobody could approve it)');
   }
   if (denied) {
-    return trans.__('denied by %1', by);
+    return permission === 'trust' ? trans.__('not trusted by %1', by) : trans.__('denied by %1', by);
   }
   if (permission === 'trust') {
     return trans.__('trusted by %1, until it changes', by); // whatever was answered: exactly what was shown is remembered
+  }
+  if (permission === 'sandbox') {
+    return trans.__('allowed despite the sandbox by %1', by);
   }
   return reply === 'always'
     ? trans.__('allowed for this session by %1', by)
@@ -186,92 +189,56 @@ export function waitingSince(part: CardPart): number | undefined {
   return since.length ? Math.min(...since) : undefined;
 }
 
-/** The kernel's word for the state of a call or for how it ended, as a person reads it. */
+/** The state of something that waits for a person: for approval, unless all that is open is a question. */
+export function waitingWords(...parts: CardPart[]): StateWords {
+  const asks = ({ ui }: CardPart): boolean => !!ui.ask || !!ui.children?.some(asks);
+  return { word: parts.some(asks) ? trans.__('waiting for approval') : trans.__('waiting for an answer'), mark: '?', tone: 'ask' };
+}
+
+/** The kernel's word for the state of a call or for how it ended, as a person reads it; `outcomes.ts` has them for translators. */
 export function outcomeWord(outcome: string): string {
-  switch (outcome) {
-    case 'pending':
-      return trans.__('pending');
-    case 'running':
-      return trans.__('running');
-    case 'completed':
-      return trans.__('completed');
-    case 'failed':
-      return trans.__('failed');
-    case 'denied by a rule':
-      return trans.__('denied by a rule');
-    case 'denied by you':
-      return trans.__('denied by you');
-    case 'denied by policy':
-      return trans.__('denied by policy');
-    case 'refused by a hook':
-      return trans.__('refused by a hook');
-    case 'dismissed by you':
-      return trans.__('dismissed by you');
-    case 'unanswered':
-      return trans.__('unanswered');
-    case 'stopped':
-      return trans.__('stopped');
-    case 'interrupted':
-      return trans.__('interrupted');
-    case 'timed out':
-      return trans.__('timed out');
-    case 'invalid arguments':
-      return trans.__('invalid arguments');
-    case 'cancelled':
-      return trans.__('cancelled');
-    case 'ended':
-      return trans.__('ended');
-    default:
-      return visibleLine(outcome);
-  }
+  return outcome === 'interrupted' ? trans.__('interrupted by you') : trans.__(visibleLine(outcome));
 }
 
 /** The mark of a call that a person denied or dismissed. */
 export const DENIED = '⊘';
 
+/** What tells how a call ended besides its word. What a person wanted is no failure. */
+export function outcomeLook(outcome: string): Pick<StateWords, 'mark' | 'tone'> {
+  return outcome === 'completed'
+    ? { mark: '✓', tone: 'ok' }
+    : /^(cancelled|ended|stopped|interrupted)$/.test(outcome)
+      ? { mark: '■', tone: 'off' }
+      : /^(denied by you|dismissed)/.test(outcome)
+        ? { mark: DENIED, tone: 'off' }
+        : { mark: '✗', tone: 'err' };
+}
+
 /** The state of `part` in words. */
 export function stateWords(part: CardPart): StateWords {
-  const { status } = part.state;
-  const { outcome } = part.ui;
+  const { state: { status }, ui } = part;
+  const { outcome, waitsFor } = ui;
   if (waitingSince(part) !== undefined) {
-    return { word: trans.__('waiting for you'), mark: '?', tone: 'ask' };
+    return waitingWords(part);
   }
-  if (outcome === 'cancelled' || outcome === 'ended' || outcome === 'stopped' || outcome === 'interrupted') {
-    return { word: outcomeWord(outcome), mark: '■', tone: 'off' };
+  if (live(part)) {
+    return status === 'running'
+      ? { word: waitsFor ? trans.__('waiting for another change of %1', visibleLine(waitsFor)) : trans.__('running'), mark: '◐', tone: 'run' }
+      : { word: trans.__('pending'), mark: '○', tone: 'run' };
   }
-  if (outcome?.startsWith('denied by you') || outcome?.startsWith('dismissed')) {
-    return { word: outcomeWord(outcome), mark: DENIED, tone: 'off' }; // what the person wanted is no failure
-  }
-  if (outcome && outcome !== 'completed') {
-    return { word: outcomeWord(outcome), mark: '✗', tone: 'err' };
-  }
-  switch (status) {
-    case 'completed': {
-      const failed = failure(part);
-      return failed
-        ? { word: failed, mark: '✗', tone: 'err' }
-        : { word: trans.__('completed'), mark: '✓', tone: 'ok' };
-    }
-    case 'error':
-      return { word: trans.__('failed'), mark: '✗', tone: 'err' };
-    case 'running':
-      if (part.ui.waitsFor) {
-        return { word: trans.__('waiting for another change of %1', visibleLine(part.ui.waitsFor)), mark: '◐', tone: 'run' };
-      }
-      return { word: trans.__('running'), mark: '◐', tone: 'run' };
-    default:
-      return { word: trans.__('pending'), mark: '○', tone: 'run' };
-  }
+  const failed = status === 'completed' && (outcome ?? status) === status ? failure(part) : '';
+  const ended = outcome || (status === 'error' ? 'failed' : status);
+  return { word: failed || outcomeWord(ended), ...outcomeLook(failed ? '' : ended) };
 }
 
 /** What failed in a call that completed: a command's exit code, or calls of a batch; empty if nothing did. */
 function failure({ tool, state }: CardPart): string {
-  const { exit, failed, totalCalls } = state.metadata ?? {};
+  const { exit, totalCalls, failed, unsuccessful = failed } = state.metadata ?? {};
   if (tool === 'bash' && typeof exit === 'number' && exit) {
     return trans.__('exit code %1', exit);
   }
-  if (tool === 'batch' && typeof failed === 'number' && typeof totalCalls === 'number' && failed) {
-    return trans.__('%1 of %2 completed, %3 failed', totalCalls - failed, totalCalls, failed);
+  if (tool === 'batch' && typeof unsuccessful === 'number' && unsuccessful) {
+    return trans.__('%1 of %2 failed', unsuccessful, totalCalls);
   }
   return '';
 }
@@ -292,7 +259,7 @@ export function timeWords(part: CardPart, now: number): string {
     }
     return time ? clock(now - time.start - waited) : '';
   }
-  const spent = waited >= 500 ? trans.__('waited %1', clock(waited)) : '';
+  const spent = waited >= 500 ? trans.__('waited %1', duration(waited)) : '';
   if (!time || time.end === undefined) {
     return spent;
   }

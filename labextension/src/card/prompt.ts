@@ -59,9 +59,9 @@ export abstract class Prompt {
       return;
     }
     this.enable(false);
-    setText(this.note, trans.__('sent…'));
+    setText(this.note, trans.__('Sent…'));
     this.timer = setTimeout(() => {
-      setText(this.note, trans.__('The kernel has not taken the answer yet; you may answer again.'));
+      setText(this.note, trans.__('The kernel has not received the answer yet. You can answer again.'));
       this.enable(true);
     }, RETRY_MS);
     send();

@@ -90,12 +90,12 @@ export class QuestionView extends Prompt {
     const answers = this.blocks.map(block => block.answer);
     const open = answers.filter(answer => !answer.length).length;
     if (open === answers.length) {
-      setText(this.note, trans.__('Choose an answer, or dismiss.'));
+      setText(this.note, trans.__('Choose an answer or dismiss.'));
     } else if (open && !this.warned) {
       this.warned = true;
       const words = trans._n(
-        '%1 question not answered yet; Answer once more leaves it open.',
-        '%1 questions not answered yet; Answer once more leaves them open.',
+        '%1 question is not answered. Press Answer again to leave it open.',
+        '%1 questions are not answered. Press Answer again to leave them open.',
         open
       );
       setText(this.note, words);

@@ -60,7 +60,6 @@ export class ReviseForm {
   }
 
   private press(event: KeyboardEvent): void {
-    event.stopPropagation();
     if (event.isComposing) {
       return;
     }
@@ -84,7 +83,7 @@ export class ReviseForm {
         return;
       }
     }
-    setText(this.note, trans.__('sent…'));
+    setText(this.note, trans.__('Sent…'));
     try {
       await this.send(changed);
       setText(this.note, '');

@@ -323,6 +323,8 @@ export interface CardUi {
   tables?: CardTable[];
   /** What a person reads of the output: tables and pictures show the rest. Absent: all. */
   printed?: string;
+  /** What the model was sent in the place of the error, where a person reads another text. */
+  sent?: string;
   /** The cells of a notebook that was read. */
   cells?: CardCells;
   /** Names of files that belong to the result. */

@@ -28,7 +28,7 @@ export class ToolPanel extends Widget {
   ) {
     super();
     this.id = 'opencode-jupyter-panel';
-    this.title.caption = trans.__('Tool calls: asks, calls, tools, permissions');
+    this.title.caption = trans.__('Tool calls: approvals, calls, tools, permissions, servers');
     this.node.classList.add('oc-panel');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', trans.__('OpenCode tools'));

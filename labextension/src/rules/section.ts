@@ -33,8 +33,8 @@ class RulesSection {
     this.chooser = new Chooser(around.hub, draw);
     this.known.id = KNOWN;
     offer(this.by, [
-      ['user', trans.__('yours')],
-      ['model', trans.__('a model’s')]
+      ['user', trans.__('you')],
+      ['model', trans.__('a model')]
     ]);
     this.by.addEventListener('change', draw);
     this.agent.addEventListener('change', draw);
@@ -46,7 +46,7 @@ class RulesSection {
     const bar = el('div', 'oc-panel-bar');
     bar.append(
       labelled(trans.__('Mode'), this.mode),
-      labelled(trans.__('Calls'), this.by),
+      labelled(trans.__('Caller'), this.by),
       labelled(trans.__('Agent'), this.agent)
     );
     this.inner.append(
@@ -59,7 +59,7 @@ class RulesSection {
       this.adder(),
       this.said,
       el('h3', 'oc-panel-head', trans.__('Rules')),
-      el('p', 'oc-rules-origin', trans.__('The last rule that fits decides.')),
+      el('p', 'oc-rules-origin', trans.__('The last matching rule decides.')),
       this.table.node
     );
     this.node.append(this.chooser.node, this.inner);
@@ -126,7 +126,7 @@ class RulesSection {
       labelled(trans.__('Action'), this.action),
       labelled(trans.__('Permission'), this.permission),
       labelled(trans.__('Pattern'), this.pattern),
-      labelled(trans.__('For'), this.lasting),
+      labelled(trans.__('Scope'), this.lasting),
       add
     );
     return form;

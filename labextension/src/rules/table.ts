@@ -51,7 +51,7 @@ export class RulesTable {
     words.split(/(?<=[_/])/).forEach((piece, at) => code.append(...(at ? [el('wbr')] : []), piece));
     what.append(code, el('span', 'oc-rules-origin', visibleLine(rule.origin)));
     if (rule.approval) {
-      what.append(el('span', 'oc-rules-origin', trans.__('an approval: it undoes no rule that denies')));
+      what.append(el('span', 'oc-rules-origin', trans.__('an approval: it does not override a rule that denies')));
     }
     if (rule.kind === 'session' || rule.kind === 'project') {
       const take = button(trans.__('Revoke'), '', 'oc-panel-button', () => this.revoke(rule));

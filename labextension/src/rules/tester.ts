@@ -41,7 +41,7 @@ export class Tester {
     this.text.placeholder = 'git push';
     this.text.spellcheck = this.name.spellcheck = false;
     this.said.setAttribute('role', 'status');
-    const go = button(trans.__('Try out'), '', 'oc-panel-button', () => undefined);
+    const go = button(trans.__('Test'), '', 'oc-panel-button', () => undefined);
     go.type = 'submit';
     this.node.addEventListener('submit', event => {
       event.preventDefault();
@@ -60,7 +60,7 @@ export class Tester {
     this.list.replaceChildren();
     try {
       const reply = await this.ask(this.name.value, this.text.value);
-      const none = reply.rows.length ? '' : ` ${trans.__('It needs no permission.')}`;
+      const none = reply.rows.length ? '' : ` ${trans.__('No permission is needed.')}`;
       setText(this.said, [verdict(reply.verdict) + none, reply.note].filter(Boolean).join(' '));
       this.node.dataset.action = reply.verdict;
       for (const row of reply.rows) {

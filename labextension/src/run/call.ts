@@ -58,9 +58,9 @@ export class CallView {
     disposeCard(this.root);
   }
 
-  /** Its card is only drawn where it can be seen. */
-  private drawCard(): void {
-    if (this.node.open && this.part && this.part !== this.drawn) {
+  /** Its card is only drawn where it can be seen, and on paper it can (`print.css`). */
+  drawCard(printed = false): void {
+    if ((this.node.open || printed) && this.part && this.part !== this.drawn) {
       this.drawn = this.part;
       renderCard(this.root, this.part, this.callbacks);
     }

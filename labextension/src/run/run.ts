@@ -141,7 +141,10 @@ class RunView {
     head.append(this.agent, this.model, this.mode, shape, this.about, this.going.stop);
     this.card.append(head, this.list, this.retry, this.end);
     root.replaceChildren(this.card);
+    addEventListener('beforeprint', this.print);
   }
+
+  private readonly print = (): void => this.nodes.forEach(view => view instanceof CallView && view.drawCard(true));
 
   whole(run: RunPart): void {
     const before: RunItem[] = this.run?.items ?? [];
@@ -198,6 +201,7 @@ class RunView {
   }
 
   dispose(): void {
+    removeEventListener('beforeprint', this.print);
     this.going.end();
     this.clear();
   }
@@ -283,7 +287,7 @@ class RunView {
     setText(this.mode, head.mode ? visibleLine(head.mode) : '');
     show(this.mode, !!head.mode);
     this.mode.classList.toggle('oc-danger', head.mode === BYPASS);
-    this.mode.title = head.mode === BYPASS ? trans.__('Permission mode: nothing is asked') : trans.__('Permission mode');
+    this.mode.title = head.mode === BYPASS ? trans.__('Permission mode: no approval is needed') : trans.__('Permission mode');
     setText(this.mark, mark);
     setText(this.state, word);
     this.card.setAttribute('aria-label', trans.__('Agent %1, %2', visibleLine(head.agent), visibleLine(head.model)));

@@ -1,7 +1,7 @@
 /** The words of a run's head; the twin of `opencode_jupyter/jupyter/agent/words.py`. */
 
 import { trans } from '../i18n';
-import { clock, duration, visibleLine, waitingSince } from '../card/format';
+import { DENIED, clock, duration, outcomeWord, waitingSince, waitingWords } from '../card/format';
 import type { StateWords } from '../card/format';
 import type { RunHead, RunPart } from './token';
 
@@ -35,32 +35,22 @@ export function asksSince(run: RunPart): number | undefined {
   return since.length ? Math.min(...since) : undefined;
 }
 
-function endWord(outcome: string | undefined): string {
-  return outcome === 'interrupted'
-    ? trans.__('interrupted')
-    : outcome === 'ended'
-      ? trans.__('ended')
-      : outcome === undefined || outcome === 'stopped'
-        ? trans.__('stopped')
-        : visibleLine(outcome);
-}
-
 /** The state of a run in words. */
 export function runWords(run: RunPart): StateWords {
   if (asksSince(run) !== undefined) {
-    return { mark: '?', word: trans.__('waiting for you'), tone: 'ask' };
+    return waitingWords(...run.items.flatMap(item => (item.kind === 'call' ? item.part : [])));
   }
   switch (run.status) {
     case 'done':
       return { mark: '✓', word: trans.__('done'), tone: 'ok' };
     case 'rejected':
-      return { mark: '✗', word: trans.__('refused'), tone: 'err' };
+      return { mark: DENIED, word: trans.__('denied'), tone: 'off' };
     case 'failed':
       return { mark: '✗', word: trans.__('failed'), tone: 'err' };
     case 'stopped':
-      return { mark: '■', word: endWord(run.outcome), tone: 'off' };
+      return { mark: '■', word: outcomeWord(run.outcome ?? 'stopped'), tone: 'off' };
     case 'retrying':
-      return { mark: '◐', word: trans.__('asking again'), tone: 'ask' };
+      return { mark: '◐', word: trans.__('retrying'), tone: 'ask' };
     case 'compacting':
       return { mark: '◐', word: trans.__('summarising'), tone: 'run' };
     default:
@@ -77,7 +67,7 @@ export function headWords(run: RunPart, now: number): string {
     run.tokens ? tokens(run.tokens) : '',
     dollars(run.cost),
     ended !== undefined ? duration(ended - started - waited) : working(run) && since === undefined ? clock(now - started - waited) : '',
-    since !== undefined ? trans.__('waiting %1', clock(now - since)) : waited >= 500 && !working(run) ? trans.__('waited %1', clock(waited)) : ''
+    since !== undefined ? trans.__('waiting %1', clock(now - since)) : waited >= 500 && !working(run) ? trans.__('waited %1', duration(waited)) : ''
   ];
   return words.filter(Boolean).join(' · ');
 }
@@ -90,6 +80,6 @@ export function retryWords({ retry, status }: RunHead, now: number): string {
   const left = Math.ceil((retry.next - now) / 1000);
   const attempt = retry.attempt + 1;
   return left > 0
-    ? trans.__('Asking again in %1 s (try %2): %3', left, attempt, retry.message)
-    : trans.__('Asking again now (try %1): %2', attempt, retry.message);
+    ? trans.__('Retrying in %1 s (attempt %2): %3', left, attempt, retry.message)
+    : trans.__('Retrying now (attempt %1): %2', attempt, retry.message);
 }

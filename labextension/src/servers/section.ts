@@ -36,8 +36,8 @@ const states: Record<string, () => string> = {
   connected: () => trans.__('connected'),
   disabled: () => trans.__('not connected'),
   failed: () => trans.__('failed'),
-  needs_auth: () => trans.__('wants you to sign in'),
-  needs_client_registration: () => trans.__('wants a client id in its configuration')
+  needs_auth: () => trans.__('sign-in needed'),
+  needs_client_registration: () => trans.__('client id missing in its configuration')
 };
 
 /** One server. Its buttons stay while their server does, so that the focus does. */
@@ -80,7 +80,7 @@ class Entry {
     setText(this.note, visibleLine(server.said || server.note));
     show(this.note, this.note.textContent !== '');
     const connect = this.made.get('server_connect') as HTMLButtonElement;
-    const words = up ? trans.__('Connect anew') : trans.__('Connect');
+    const words = up ? trans.__('Reconnect') : trans.__('Connect');
     setText(connect, words);
     connect.setAttribute('aria-label', `${words}: ${visibleLine(this.name)}`);
     show(this.made.get('server_disconnect') as HTMLElement, up || server.busy === 'connecting');
@@ -121,13 +121,13 @@ class Entry {
       link.rel = 'noopener noreferrer';
       this.login.append(link);
       if (login.unencrypted) {
-        this.login.append(el('p', 'oc-rules-origin', trans.__('This address is not encrypted: others on the way can read along.')));
+        this.login.append(el('p', 'oc-rules-origin', trans.__('This address is not encrypted: others on the network can read what is sent.')));
       }
       this.login.append(this.paste(login));
     } else {
       this.login.append(el('p', 'oc-rules-origin', trans.__('Looking for the sign-in page…')));
     }
-    this.login.append(button(trans.__('Give up signing in'), '', 'oc-panel-button', () => this.act('server_cancel')));
+    this.login.append(button(trans.__('Cancel sign-in'), '', 'oc-panel-button', () => this.act('server_cancel')));
     if (focused) {
       this.login.querySelector<HTMLElement>('a, button')?.focus();
     }
@@ -146,7 +146,7 @@ class Entry {
       this.act('server_code', { address: field.value });
       field.value = '';
     });
-    const words = login.comesBack ? trans.__('If the browser ends at an error, its address') : trans.__('Then the address that the browser ended at');
+    const words = login.comesBack ? trans.__('If the browser shows an error in the end, paste its address') : trans.__('Then paste the address that the browser shows in the end');
     form.append(labelled(words, field), send);
     return form;
   }

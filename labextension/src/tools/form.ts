@@ -62,7 +62,7 @@ export abstract class Editor {
     }
     const words = [field.description];
     if (field.fallback !== undefined && field.fallback !== null) {
-      words.push(trans.__('Left open: %1', JSON.stringify(field.fallback)));
+      words.push(trans.__('Default: %1', JSON.stringify(field.fallback)));
     }
     const said = el('p', 'oc-field-said', words.filter(Boolean).join(' · '));
     said.id = `${this.id}-said`;

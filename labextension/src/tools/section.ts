@@ -19,7 +19,7 @@ const kindWords = (kind: string): string =>
     package: trans.__('package'),
     mcp: trans.__('MCP server'),
     javascript: trans.__('JavaScript'),
-    [MISSING]: trans.__('not there')
+    [MISSING]: trans.__('unavailable')
   })[kind] ?? kind;
 
 class Row {
@@ -89,7 +89,7 @@ class ToolsSection {
       void this.update();
     });
     this.text.type = 'search';
-    this.text.placeholder = trans.__('Filter by words');
+    this.text.placeholder = trans.__('Filter by text');
     this.text.setAttribute('aria-label', this.text.placeholder);
     this.text.addEventListener('input', () => this.filter());
     this.kind.setAttribute('aria-label', trans.__('Source'));

@@ -47,9 +47,9 @@ export class ToolForm {
     this.said.setAttribute('role', 'status');
     const buttons = el('div', 'oc-tool-buttons');
     const run = button(trans.__('Run'), '', 'oc-panel-button', () => void this.make(true));
-    run.title = trans.__('In a new cell below the active one');
+    run.title = trans.__('Runs in a new cell below the active one');
     buttons.append(button(trans.__('Insert line'), '', 'oc-panel-button', () => void this.make(false)), run);
-    const none = el('p', 'oc-panel-empty', trans.__('It takes no arguments.'));
+    const none = el('p', 'oc-panel-empty', trans.__('This tool takes no arguments.'));
     show(none, !this.shape.length);
     this.node.append(this.title, ...this.about(), this.fields.node, none, buttons, this.said);
   }
@@ -77,7 +77,7 @@ export class ToolForm {
       return;
     }
     if (!kernel || !takesCells(kernel.document)) {
-      this.say(trans.__('There is no notebook that a cell can be put into.'));
+      this.say(trans.__('Open a notebook first: there is none to insert the cell into.'));
       return;
     }
     try {
@@ -94,14 +94,14 @@ export class ToolForm {
     const { document } = kernel;
     if (takesCells(document)) {
       insertCell(this.around.app, document, document.content.activeCellIndex + 1, source, run);
-      this.say(run ? trans.__('Runs in a new cell.') : trans.__('Put into a new cell.'));
+      this.say(run ? trans.__('Running in a new cell.') : trans.__('Inserted as a new cell.'));
     }
   }
 
   private wrong(problems: readonly Problem[]): boolean {
     const others = this.fields.tell(problems);
     const words = others.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message));
-    this.say(problems.length ? [...words, trans.__('Nothing was made of it yet.')].join(' ') : '');
+    this.say(problems.length ? [...words, trans.__('Nothing was inserted yet.')].join(' ') : '');
     return problems.length > 0;
   }
 

@@ -47,7 +47,7 @@ function valueOf(field: Field, typed: Typed, path: (string | number)[], problems
     const items = typed.map((one, at) => valueOf(field.item as Field, one, [...path, at], problems));
     const few = field.schema.minItems;
     return typeof few === 'number' && items.length < few
-      ? wrong(trans._n('At least %1 item is wanted.', 'At least %1 items are wanted.', few))
+      ? wrong(trans._n('At least %1 item is required.', 'At least %1 items are required.', few))
       : items.filter(one => one !== NONE);
   }
   if (typeof typed !== 'string') {
@@ -74,11 +74,11 @@ function one(field: Field, typed: string, wrong: (message: string) => Value): Va
         const value: unknown = JSON.parse(typed);
         const types = [schema.type].flat().filter((type): type is string => typeof type === 'string');
         if (types.length && !types.some(type => isA(value, type)) && !(field.nullable && value === null)) {
-          return wrong(trans.__('This is to be JSON of the type %1.', field.type));
+          return wrong(trans.__('Enter JSON of type %1.', field.type));
         }
-        return exact(typed, value) ? value : wrong(trans.__('A number here has too many digits for this page; write the line by hand.'));
+        return exact(typed, value) ? value : wrong(trans.__('A number has too many digits for this form; write the line by hand.'));
       } catch (error) {
-        return wrong(trans.__('This is no JSON: %1', error instanceof Error ? error.message : String(error)));
+        return wrong(trans.__('This is not valid JSON: %1', error instanceof Error ? error.message : String(error)));
       }
   }
 }
@@ -86,13 +86,13 @@ function one(field: Field, typed: string, wrong: (message: string) => Value): Va
 function text(typed: string, { minLength, maxLength, pattern }: Field['schema'], wrong: (message: string) => Value): Value {
   const { length } = [...typed];
   if (typeof minLength === 'number' && length < minLength) {
-    return wrong(trans._n('At least %1 character is wanted.', 'At least %1 characters are wanted.', minLength));
+    return wrong(trans._n('Enter at least %1 character.', 'Enter at least %1 characters.', minLength));
   }
   if (typeof maxLength === 'number' && length > maxLength) {
-    return wrong(trans._n('At most %1 character is taken.', 'At most %1 characters are taken.', maxLength));
+    return wrong(trans._n('Enter at most %1 character.', 'Enter at most %1 characters.', maxLength));
   }
   if (typeof pattern === 'string' && !matches(typed, pattern)) {
-    return wrong(trans.__('This does not fit the pattern %1.', pattern));
+    return wrong(trans.__('This does not match the pattern %1.', pattern));
   }
   return typed;
 }
@@ -109,21 +109,21 @@ function matches(typed: string, pattern: string): boolean {
 function number({ kind, schema }: Field, typed: string, wrong: (message: string) => Value): Value {
   const value = Number(typed);
   if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(typed) || !Number.isFinite(value)) {
-    return wrong(trans.__('This is no number.'));
+    return wrong(trans.__('This is not a number.'));
   }
   if (kind === 'integer' && !Number.isInteger(value)) {
-    return wrong(trans.__('This is to be a whole number.'));
+    return wrong(trans.__('Enter a whole number.'));
   }
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    return wrong(trans.__('A number here has too many digits for this page; write the line by hand.'));
+    return wrong(trans.__('A number has too many digits for this form; write the line by hand.'));
   }
   const bound = (key: string): number | undefined => (typeof schema[key] === 'number' ? schema[key] : undefined);
   const [low, high, above, below] = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'].map(bound);
   if ((low !== undefined && value < low) || (above !== undefined && value <= above)) {
-    return wrong(low !== undefined ? trans.__('This is to be %1 or more.', low) : trans.__('This is to be more than %1.', above));
+    return wrong(low !== undefined ? trans.__('Enter %1 or more.', low) : trans.__('Enter more than %1.', above));
   }
   if ((high !== undefined && value > high) || (below !== undefined && value >= below)) {
-    return wrong(high !== undefined ? trans.__('This is to be %1 or less.', high) : trans.__('This is to be less than %1.', below));
+    return wrong(high !== undefined ? trans.__('Enter %1 or less.', high) : trans.__('Enter less than %1.', below));
   }
   return value;
 }

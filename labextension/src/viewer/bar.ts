@@ -54,7 +54,7 @@ export class Bar {
     });
     label.append(this.field);
     this.follow = toggle(trans.__('Follow'), false, acts.follow);
-    this.follow.title = trans.__('Show what is written as it comes');
+    this.follow.title = trans.__('Follow new output as it is written');
     this.wrap = toggle(trans.__('Wrap'), false, acts.wrap);
     this.colours = toggle(trans.__('Colours'), true, acts.colours);
     const copy = button(trans.__('Copy'), '', 'oc-button', acts.copy);

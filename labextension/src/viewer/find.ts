@@ -58,8 +58,8 @@ export class FindBar {
     });
     this.regex = this.toggle('.*', trans.__('Regular expression'));
     this.matchCase = this.toggle('Aa', trans.__('Match case'));
-    const previous = button(trans.__('Previous hit'), '', 'oc-button', () => void this.go(-1));
-    const next = button(trans.__('Next hit'), '', 'oc-button', () => void this.go(1));
+    const previous = button(trans.__('Previous match'), '', 'oc-button', () => void this.go(-1));
+    const next = button(trans.__('Next match'), '', 'oc-button', () => void this.go(1));
     setText(previous, '↑');
     setText(next, '↓');
     this.cancel = button(trans.__('Cancel the search'), '', 'oc-button', () => this.stop());
@@ -216,7 +216,7 @@ function say({ hits, scanned, bytes, done, full }: Found, place: number | null |
   }
   const lines = trans._n('%1 line', '%2 lines', hits, number(hits));
   const which = place ? trans.__('%1 of %2', number(place), lines) : lines;
-  const from = around ? ` · ${trans.__('from the other end')}` : '';
-  const rest = full ? ` · ${trans.__('too many hits, the search stopped there')}` : done ? '' : ` · ${far}`;
+  const from = around ? ` · ${trans.__('wrapped around')}` : '';
+  const rest = full ? ` · ${trans.__('too many matches; the search stopped here')}` : done ? '' : ` · ${far}`;
   return `${which}${rest}${from}`;
 }

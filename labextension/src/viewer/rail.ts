@@ -23,7 +23,7 @@ export class Rail {
     this.node.setAttribute('role', 'scrollbar');
     this.node.setAttribute('aria-orientation', 'vertical');
     this.node.setAttribute('aria-controls', controls);
-    this.node.setAttribute('aria-label', trans.__('Place in the whole output'));
+    this.node.setAttribute('aria-label', trans.__('Position in the whole output'));
     this.node.setAttribute('aria-valuemin', '0');
     this.node.setAttribute('aria-valuemax', '100');
     this.node.append(this.thumb);

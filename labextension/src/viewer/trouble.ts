@@ -14,7 +14,7 @@ export class Trouble {
     how.append(button(trans.__('try again'), '', 'oc-link', again));
     how.append(trans.__('. The file is on the kernel’s machine:'));
     const quoted = /\s/.test(path) ? JSON.stringify(path) : path;
-    const other = el('p', '', trans.__('A cell reads it too: '));
+    const other = el('p', '', trans.__('You can also read it in a cell: '));
     other.append(el('code', '', visibleLine(`%tool read ${quoted} offset=${line}`)));
     const where = el('code', '', visibleLine(path));
     const copy = button(trans.__('Copy path'), '', 'oc-button', () => {

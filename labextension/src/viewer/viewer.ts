@@ -395,7 +395,7 @@ export class Viewer {
       }
       this.trouble.clear();
       if (rows.extent.file && (extent.file !== rows.extent.file || extent.bytes < rows.extent.bytes)) {
-        this.bar.say(trans.__('The file was replaced or cut; this is what it is now.'));
+        this.bar.say(trans.__('The file was replaced or truncated; this is its current content.'));
         rows.extent = extent;
         await this.goTo(this.following ? 0 : this.wanted);
         return;
@@ -415,7 +415,7 @@ export class Viewer {
       if (this.following && wasWriting && !extent.writing && !rows.more) {
         this.following = false;
         set(this.bar.follow, false);
-        this.bar.say(trans.__('It is written to the end.'));
+        this.bar.say(trans.__('The output is complete.'));
       }
       this.told(extent);
       this.drawPlace();
@@ -460,7 +460,7 @@ export class Viewer {
     try {
       const text = chosen || (await (await fetchWhole(this.source, COPY_BYTES, () => !this.disposed))?.text());
       await navigator.clipboard.writeText(text ?? '');
-      this.bar.say(chosen ? trans.__('The selection is copied.') : trans.__('All of it is copied.'));
+      this.bar.say(chosen ? trans.__('Selection copied.') : trans.__('Whole output copied.'));
     } catch (error) {
       this.bar.say(error instanceof Error ? error.message : String(error));
     }

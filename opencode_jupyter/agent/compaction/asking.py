@@ -12,6 +12,7 @@ from ...core.messages import Message, new_part
 from ...core.state import now_ms
 from .. import events
 from ..errors import ModelError
+from ..masking import stream_masked
 from ..model import Model, Request
 from ..retry import wait_before
 from ..turns import TextPiece, Turn
@@ -100,7 +101,7 @@ class Summariser:
         finish: events.Finish | None = None
         provider = self._model.info.provider
         try:
-            async with aclosing(self._model.stream(request)) as stream:
+            async with aclosing(stream_masked(self._run.workspace, self._model, request)) as stream:
                 async for event in stream:
                     match event:
                         case events.TextDelta(index, text):
@@ -123,9 +124,9 @@ class Summariser:
         if finish is None:
             raise ModelError("the stream ended before the answer was complete", "cut", provider=provider)
         if finish.reason == "content-filter":
-            raise ModelError("the provider's filter held the summary back", "refused", provider=provider)
+            raise ModelError("the provider's filter withheld the summary", "refused", provider=provider)
         if not self._message.text.strip():
-            raise ModelError("the model gave an empty summary", "protocol", provider=provider)
+            raise ModelError("the model returned an empty summary", "protocol", provider=provider)
         return finish
 
     # ------------------------------------------------------------------ the message

@@ -30,7 +30,7 @@ def usable(info: ModelInfo, config: Mapping[str, Any]) -> int:
 
 
 def overflows(usage: Usage, info: ModelInfo, config: Mapping[str, Any]) -> bool:
-    """Whether a conversation should be summarised before it goes on.
+    """Return whether a conversation should be summarised before it goes on.
 
     Args:
         usage: of its last request.

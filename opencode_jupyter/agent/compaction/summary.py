@@ -122,7 +122,7 @@ def _unanswered(messages: list[Message]) -> Message | None:
 
 
 def _summarised_just_now(run: Run, pending: Message | None) -> bool:
-    """Whether another summary is not worth it yet: the first request after the last one was too long already.
+    """Return whether another summary is not worth it yet: the first request after the last one was too long already.
 
     The first time that is found it is noted and the work goes on; if that fails, a summary is made all the same.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..events import TextDelta
+from ..masking import stream_masked
 from ..model import Request
 from ..turns import TextPiece, Turn
 
@@ -112,5 +113,5 @@ class Titles:
             session=session.id,
             agent="title",
         )
-        async with aclosing(model.stream(request)) as stream:
+        async with aclosing(stream_masked(self._workspace, model, request)) as stream:
             return "".join([event.text async for event in stream if isinstance(event, TextDelta)])

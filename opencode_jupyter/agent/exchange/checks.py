@@ -18,7 +18,7 @@ class SessionFileError(ToolError):
 
 def wrong(where: str, wanted: str, value: Any) -> SessionFileError:
     """The error of a value that is not what it should be."""
-    return SessionFileError(f"{where}: {wanted} is wanted here, not {described(value)}.")
+    return SessionFileError(f"{where}: expected {wanted}, not {described(value)}.")
 
 
 def described(value: Any) -> str:

@@ -26,7 +26,7 @@ async def export(workspace: Workspace, session: str | Session) -> dict[str, Any]
     Raises:
         KeyError: there is none of that id.
     """
-    info, messages = await read(workspace, session)
+    info, messages = workspace.masked(await read(workspace, session))
     return await asyncio.to_thread(lambda: fitted(info, shown(messages)))
 
 

@@ -83,6 +83,7 @@ async def take_in(
 
 async def keep(workspace: Workspace, info: Data, messages: list[Data]) -> Session:
     """Store a whole session in one transaction and take it into the workspace."""
+    messages = workspace.masked(messages)
     session = Session.from_wire(info)
     for message in messages:
         made = Message(message["info"])
@@ -144,12 +145,12 @@ def _load(path: Path) -> Any:
         ) from None
     except UnicodeDecodeError as error:
         raise SessionFileError(
-            f"{path}: no text at byte {error.start}: {error.reason}. Nothing was imported."
+            f"{path}: not text at byte {error.start}: {error.reason}. Nothing was imported."
         ) from None
     except RecursionError:
         raise SessionFileError(f"{path}: it is nested too deeply. Nothing was imported.") from None
     except ValueError as error:  # a number of thousands of digits
-        raise SessionFileError(f"{path}: no JSON: {error}. Nothing was imported.") from None
+        raise SessionFileError(f"{path}: not JSON: {error}. Nothing was imported.") from None
 
 
 def _settled(message: Data, session: Data) -> Data:
@@ -211,7 +212,7 @@ def _alike(one: tuple[Data, list[Data]], other: tuple[Data, list[Data]]) -> bool
 
 
 async def _foreign(workspace: Workspace, id: str, messages: list[Data]) -> bool:
-    """Whether ids of the messages or parts belong to another session here."""
+    """Return whether ids of the messages or parts belong to another session here."""
     wanted = {message["info"]["id"] for message in messages}
     wanted |= {part["id"] for message in messages for part in message["parts"]}
     if workspace.store is not None:
@@ -223,4 +224,4 @@ async def _foreign(workspace: Workspace, id: str, messages: list[Data]) -> bool:
 async def _make_room(workspace: Workspace, id: str) -> None:
     there = await workspace.sessions.open(id)
     if there.run is not None:
-        raise SessionFileError(f"{id} ({there.title}) is at work; stop it before it is replaced. Nothing was imported.")
+        raise SessionFileError(f"{id} ({there.title}) is running; stop it before it is replaced. Nothing was imported.")

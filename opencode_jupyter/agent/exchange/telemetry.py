@@ -158,7 +158,7 @@ def _send(spans: list[Span], exporter: Any) -> int:
 
 
 async def _told(workspace: Workspace, id: str, depth: int) -> Told:
-    info, messages = await read(workspace, id)
+    info, messages = workspace.masked(await read(workspace, id))
     extras = {part["id"]: part[EXTRA] for message in messages for part in message["parts"] if EXTRA in part}
     whole = fitted(info, messages)  # so that every key that is looked at is there
     for message in whole["messages"]:

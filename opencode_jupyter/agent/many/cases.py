@@ -61,7 +61,7 @@ class Case:
             try:
                 _lay(self.files, workspace.directory)
             except (OSError, shutil.Error) as error:
-                raise ToolError(f"case {self.id}: its files can't be laid into the folder: {error}") from error
+                raise ToolError(f"case {self.id}: its files cannot be copied into the folder: {error}") from error
         if isinstance(self.setup, str):
             code, output = await run_command(self.setup, workspace.directory)
             if code != 0:
@@ -87,7 +87,7 @@ def cases_of(given: Iterable[Any]) -> list[Case]:
     seen: set[str] = set()
     for case in cases:
         if case.id in seen:
-            raise ValueError(f"two cases have the id {case.id!r}")
+            raise ValueError(f"two cases have the id {case.id!r}; give each one its own")
         seen.add(case.id)
     return cases
 

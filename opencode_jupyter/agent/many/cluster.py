@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ...core.errors import ToolError
+from ...core.paths import make_private_folder
 from ...core.permission import PermissionRequest
 from . import kit, worker
 from .asking import Person
@@ -57,8 +58,8 @@ async def on_cluster(
     mark = workspace.data_dir / token
     batch = Cluster(workspace, settings, tell, person, kit.packed(workspace, settings, token))
     sent = {job.index: _sendable(job) for job in jobs}
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+    make_private_folder(mark.parent)
+    mark.touch(mode=0o600)
     try:
         await batch.run(jobs, sent)
     finally:

@@ -155,7 +155,7 @@ def _labelled(models: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
         return {str(label): one for label, one in models.items()}
     labels = [_label(one) for one in models]
     if len(set(labels)) < len(labels):
-        raise ValueError("a model is there twice: give a dict of labels and models")
+        raise ValueError("a model is listed twice: give a dict of labels and models")
     return dict(zip(labels, models, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation found: rows, a summary for each model, a plot."""
+"""The result of an evaluation: rows, a summary for each model, a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be done: requests as a user writes them, made into jobs."""
+"""Jobs, made of requests as a user writes them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from ...core.option_checks import check_timeout
 
 PROMPT = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
-"""What a prompt can be given besides its text, as in ``sessions.prompt``."""
+"""Options of a prompt, as in ``sessions.prompt``."""
 CALL = ("agent", "session")
-"""What a tool call can be given besides its arguments."""
+"""Options of a tool call."""
 COMMON = ("directory", "timeout")
 TITLE_LENGTH = 60
 """Characters of a request that name its session."""

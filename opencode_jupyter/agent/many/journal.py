@@ -37,12 +37,14 @@ class Journal:
             with contextlib.suppress(ValueError):
                 row = json.loads(line)
                 if number == 1 and not (isinstance(row, dict) and row.get("evaluation") == VERSION):
-                    raise ToolError(f"{self.path} is no file of an evaluation (of this release): choose another path=")
+                    raise ToolError(
+                        f"{self.path} is not a file of an evaluation (of this release); choose another path="
+                    )
                 if isinstance(row, dict) and isinstance(row.get("key"), str):
                     self.rows[row["key"]] = row
                 continue
             if number == 1 and line:
-                raise ToolError(f"{self.path} is no file of an evaluation: choose another path=")
+                raise ToolError(f"{self.path} is not a file of an evaluation; choose another path=")
 
     def add(self, row: dict[str, Any]) -> None:
         """Keep a row: it is on the disk when this returns.

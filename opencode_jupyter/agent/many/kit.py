@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Kit:
-    """What a worker needs for a batch.
+    """Everything a worker needs for a batch.
 
     Attributes:
         batch: its name; the topic of its events.
@@ -90,5 +90,5 @@ def packed(workspace: Workspace, settings: Settings, token: str) -> bytes:
     try:
         data: bytes = cloudpickle.dumps(kit)
     except Exception as error:
-        raise ToolError(f"what the runs need can't be sent to Dask's workers: {error}") from error
+        raise ToolError(f"what the runs need cannot be sent to Dask's workers: {error}") from error
     return data

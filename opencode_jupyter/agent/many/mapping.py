@@ -153,7 +153,7 @@ class Many:
             async for _ in self:
                 pass
         elif len(self._done) < len(self.jobs):
-            raise ToolError("these runs are under way already: iterate to the end, or make new ones with map(...)")
+            raise ToolError("these runs have already started: iterate to the end, or create new ones with map(...)")
         return self.results
 
     async def __aiter__(self) -> AsyncGenerator[Outcome, None]:

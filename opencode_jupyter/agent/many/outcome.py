@@ -1,4 +1,4 @@
-"""What came of many requests: one outcome each, and the list of them."""
+"""The outcomes of many requests, and the list of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Lost:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one request.
+    """The outcome of one request.
 
     Attributes:
         index: the request's place.
@@ -94,7 +94,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing ended it early."""
+        """True if nothing ended it early."""
         return self.error is None
 
     @property
@@ -144,7 +144,7 @@ class Results(list[Outcome]):
 
     @property
     def errors(self) -> Results:
-        """Those that failed."""
+        """The outcomes that failed."""
         return Results(outcome for outcome in self if outcome.error is not None)
 
     @property
@@ -170,7 +170,7 @@ class Results(list[Outcome]):
             ToolError: this is only a part of the results of a `map`.
         """
         if self._again is None:
-            raise ToolError("retry() belongs to what map() gave: results.retry(), not a slice or .errors of it")
+            raise ToolError("call retry() on the result of map(): results.retry(), not on a slice of it or on .errors")
         return self._again(self)
 
     def discard(self) -> None:

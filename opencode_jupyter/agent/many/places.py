@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 
 from ...core.errors import ToolError
-from ...core.paths import find_worktree
+from ...core.paths import find_worktree, make_private_folder
 from ...core.workspace import Workspace
 from .jobs import Job
 
@@ -91,7 +91,7 @@ class Places:
         try:
             if made.exists():  # of an attempt whose worker was lost
                 await asyncio.to_thread(discard, made)
-            made.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(made.parent)
             if self.isolate == "fresh":
                 made.mkdir()
                 return made, str(made)
@@ -122,8 +122,12 @@ async def beside(workspace: Workspace, directory: Path, *, own_config: bool) -> 
         own_config: go by that folder's config files; else by the configuration of `workspace`.
     """
     other = Workspace(directory, workspace.overrides, workspace.data_dir, store=False)
+    theirs, ours = other.config.wants, workspace.config.wants
     if not own_config:
         other.use_config(workspace.config)
+    elif ours and theirs and ours.digest == theirs.digest and not workspace.config.removed:  # a copy of the project
+        other.trust.lend(theirs)
+        other.reload_config()
     for tool in workspace.registry.registered:
         other.registry.register(tool)
     other.rules = workspace.rules

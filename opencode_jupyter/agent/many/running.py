@@ -59,7 +59,7 @@ class Runner:
         self._sessions: dict[str, Workspace] = {}
 
     def covers(self, session_id: str) -> bool:
-        """Whether a session is that of a run, or was begun by one."""
+        """Return whether a session is that of a run, or was begun by one."""
         return self.run_of(session_id) is not None
 
     def run_of(self, session_id: str | None) -> str | None:

@@ -130,7 +130,7 @@ def model_graded(model: Any, rubric: str) -> Scorer:
         )
         grade = await run
         if not isinstance(grade.value, Mapping) or "score" not in grade.value:
-            raise ToolError(f"the grading model gave no grade: {grade.text[:SHOWN]}")
+            raise ToolError(f"the grading model returned no grade: {grade.text[:SHOWN]}")
         value = min(1.0, max(0.0, float(grade.value["score"])))
         return Score(value, str(grade.value.get("reason", "")), cost=grade.cost or 0.0)
 

@@ -39,7 +39,7 @@ class Score:
 
     @property
     def good(self) -> bool:
-        """Whether it passes."""
+        """True if it passes."""
         return self.value >= PASS if self.passed is None else self.passed
 
 

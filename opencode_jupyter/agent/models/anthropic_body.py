@@ -59,7 +59,7 @@ class AnthropicWire(Wire):
         return f"{self.provider.url}/messages"
 
     def headers(self, key: Key | None) -> dict[str, str]:
-        """What a request carries, with the key."""
+        """The headers of a request, with the key."""
         headers = {"anthropic-version": VERSION, "anthropic-beta": BETA}
         if key is not None and key.source == "ANTHROPIC_AUTH_TOKEN":
             headers["authorization"] = f"Bearer {key.value}"

@@ -45,7 +45,7 @@ def row(provider: str, model: str) -> list[float] | None:
 
 
 def described(provider: str, model: str, wire: str) -> ModelInfo:
-    """What is known of a model; much of it is nothing if it is a new one.
+    """Information about a model from the catalogue; mostly empty for a new one.
 
     Args:
         provider: its id.

@@ -145,7 +145,7 @@ def _mistake(id: str, what: str) -> ModelError:
 
 
 def _has_port(url: str) -> bool:
-    """Whether the port that an address names, if it names one, can be."""
+    """Return whether the port that an address names, if it names one, can be."""
     try:
         return urlsplit(url).port != 0
     except ValueError:

@@ -36,7 +36,7 @@ class GoogleWire(Wire):
         return f"{self.provider.url}/{path}:streamGenerateContent?alt=sse"
 
     def headers(self, key: Key | None) -> dict[str, str]:
-        """What a request carries, with the key."""
+        """The headers of a request, with the key."""
         return {"x-goog-api-key": key.value} if key else {}
 
     def reader(self, parts: Parts) -> GoogleReader:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...core.secrets import HIDDEN, hide, known
+
 log = logging.getLogger(__name__)
 SERVICE = "opencode-jupyter"
 """Under which name the system's keyring has keys; the user's name there is the provider's id."""
-HIDDEN = "***"
 _LOOKS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}|(?<=[Bb]earer )[^\s\"']{8,}")
 """What looks like a key, also where a provider shows a part of it."""
 
@@ -50,12 +51,12 @@ def from_keyring(provider: str) -> Key | None:
     except Exception as error:
         log.debug("no key from the system's keyring: %s", type(error).__name__)
         return None
-    return Key(value.strip(), "the system's keyring") if value and value.strip() else None
+    if not value or not value.strip():
+        return None
+    known.learn(f"{provider} key", value.strip())
+    return Key(value.strip(), "the system's keyring")
 
 
 def redacted(text: str, secrets: Sequence[str] = ()) -> str:
     """A text without these secrets and without what looks like a key."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, HIDDEN)
-    return _LOOKS.sub(HIDDEN, text)
+    return _LOOKS.sub(HIDDEN, hide(text, secrets))

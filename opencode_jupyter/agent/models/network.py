@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a provider, as a `ModelError`."""
+"""Network errors on the way to a provider, as `ModelError`."""
 
 from __future__ import annotations
 

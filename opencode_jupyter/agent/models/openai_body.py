@@ -42,7 +42,7 @@ class OpenAIWire(Wire):
         return f"{self.provider.url}/chat/completions"
 
     def headers(self, key: Key | None) -> dict[str, str]:
-        """What a request carries, with the key."""
+        """The headers of a request, with the key."""
         return {"authorization": f"Bearer {key.value}"} if key else {}
 
     def reader(self, parts: Parts) -> OpenAIReader:

@@ -29,5 +29,5 @@ WORDS = re.compile("|".join(SAID), re.IGNORECASE)
 
 
 def is_overflow(text: str) -> bool:
-    """Whether an error's text speaks of a conversation that is too long for the model."""
+    """Return whether an error's text speaks of a conversation that is too long for the model."""
     return WORDS.search(text) is not None

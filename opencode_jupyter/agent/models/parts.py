@@ -46,7 +46,7 @@ class Open:
 
     @property
     def whole(self) -> bool:
-        """Whether the arguments so far are a whole JSON object."""
+        """True if the arguments so far are a whole JSON object."""
         if not self.text.rstrip().endswith("}"):
             return False
         try:
@@ -73,7 +73,7 @@ class Parts:
         self._reasoning: int | None = None
         self.calls: list[Open] = []
         self.said = False
-        """Whether anything came at all."""
+        """True if anything came at all."""
         self._out: list[Event] = []
 
     def take(self) -> list[Event]:
@@ -118,13 +118,13 @@ class Parts:
 
     @property
     def thinking(self) -> bool:
-        """Whether a thought is open."""
+        """True if a thought is open."""
         return self._reasoning is not None
 
     # ------------------------------------------------------------------ calls
 
     def offers(self, name: str) -> bool:
-        """Whether a tool of this name was offered."""
+        """Return whether a tool of this name was offered."""
         return name in self._known
 
     def call(self, given: str, name: str) -> Open:

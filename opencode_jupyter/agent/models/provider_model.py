@@ -183,7 +183,7 @@ async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
 
 
 async def _streams(response: httpx2.Response) -> bool:
-    """Whether a response with another type is a stream all the same: some servers name none, or plain text."""
+    """Return whether a response with another type is a stream all the same: some servers name none, or plain text."""
     kind = response.headers.get("content-type", "")
     return not any(one in kind for one in ("json", "html", "xml"))
 

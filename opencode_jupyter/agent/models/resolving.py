@@ -68,7 +68,7 @@ class Models:
         from ..scripted import load
 
         if not path:
-            raise ModelError("scripted: wants a file, as in scripted:lesson.yaml", "script", provider="scripted")
+            raise ModelError("scripted: needs a file, as in scripted:lesson.yaml", "script", provider="scripted")
         # by the whole path, so that a session that is opened again finds it
         return load(self._workspace.directory / Path(path).expanduser(), name=path)
 
@@ -196,7 +196,7 @@ class _Keys:
         return found
 
     def _may_be_kept(self) -> bool:
-        """Whether to ask the keyring: each time where there must be a key, once where there may be one."""
+        """Return whether to ask the keyring: each time where there must be a key, once where there may be one."""
         provider = self._provider
         if not provider.keyless:
             return True

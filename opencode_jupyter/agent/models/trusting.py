@@ -1,7 +1,8 @@
 """Providers that a project's own files bring: where a conversation and a key go is not for a project to say.
 
 A file of the project can name an address and put a variable of the user's into a header. So a provider whose address,
-key or headers come from there is only used once a person trusts it, but for one on this machine.
+key or headers come from there is only used once a person trusts it, but for one on this machine that gets no key of
+the user's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...core.trust import Subject, digest
+from .providers import BUILT_IN
 
 if TYPE_CHECKING:
     from ...core.workspace import Workspace
@@ -24,7 +26,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def subject(workspace: Workspace, id: str) -> Subject | None:
-    """What is to be trusted before a provider is used; None if it is the user's own or on this machine."""
+    """What is to be trusted before a provider is used; None if it is the user's own, or here and without a key."""
     file, address = "", ""
     sent: dict[str, Any] = {}
     for source, data in workspace.config.sources:
@@ -41,17 +43,22 @@ def subject(workspace: Workspace, id: str) -> Subject | None:
         if said:
             file, sent = source, {**sent, **said}
             address = str(said.get("baseURL") or address)
-    if not sent or (address and urlsplit(address).hostname in LOOPBACK):
+    here = address and urlsplit(address).hostname in LOOPBACK
+    if not sent or (here and not _gets_a_key(workspace, id, sent)):
         return None
     what = json.dumps([address, sorted(_names(sent))])
     names = ", ".join(sorted(_names(sent)))
     text = f"sends requests and your key to {address}" if address else f"says what is sent to {id}"
-    shown: dict[str, Any] = {"url": address, "content": text + (f", and with it {names}" if names else "")}
+    shown: dict[str, Any] = {
+        "server": id,
+        "url": address,
+        "content": text + (f", and with it {names}" if names else ""),
+    }
     return Subject("model provider", f"{id} of {file}", digest(what), shown)
 
 
 def trusted(workspace: Workspace, of: Subject | None) -> bool:
-    """Whether a person trusts it, or need not."""
+    """Return whether a person trusts it, or need not."""
     return of is None or workspace.trust.known(of)
 
 
@@ -60,6 +67,21 @@ def untrusted(workspace: Workspace) -> list[Subject]:
     entries = workspace.config.get("provider")
     found = [subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
     return [one for one in found if one is not None and not workspace.trust.known(one)]
+
+
+def _gets_a_key(workspace: Workspace, id: str, sent: Mapping[str, Any]) -> bool:
+    """Whether the address would receive a key of the user's: one that stands in no file of the project."""
+    said = json.dumps(sent, default=str)
+    if sent.get("env") or any(value in said for value in workspace.config.brought):
+        return True
+    if "apiKey" in sent:
+        return False
+    known = BUILT_IN.get(id)
+    mine = any(
+        not _of_project(workspace, source) and id in (data.get("provider") or {})
+        for source, data in workspace.config.sources
+    )
+    return mine or (known is not None and (not known.keyless or any(os.environ.get(name) for name in known.keys)))
 
 
 def _names(sent: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a wire format does: writes requests, reads answers."""
+"""Wire formats: write requests, read answers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Wire(ABC):
 
     @abstractmethod
     def headers(self, key: Key | None) -> dict[str, str]:
-        """What a request carries, with the key."""
+        """The headers of a request, with the key."""
 
     @abstractmethod
     def body(self, request: Request) -> bytes:
@@ -94,7 +94,7 @@ class Wire(ABC):
         """A reader for the answer."""
 
     def is_own(self, turn: Turn) -> bool:
-        """Whether this model made the turn, so that its metadata goes back with it."""
+        """Return whether this model made the turn, so that its metadata goes back with it."""
         return turn.model == (self.info.provider, self.info.model)
 
     def options(self, request: Request) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Wire(ABC):
         return replace(request, tools=(NOOP,))
 
     def takes(self, media: MediaPiece) -> bool:
-        """Whether the model can be shown this."""
+        """Return whether the model can be shown this."""
         if media.mime.startswith("image/"):
             return self.info.images
         return media.mime == "application/pdf" and self.info.documents

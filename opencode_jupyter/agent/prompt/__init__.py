@@ -1,4 +1,4 @@
-"""What a model is told before the conversation: its prompt, where it works, instructions, and what it may not do."""
+"""The system prompt of a model: its role, where it works, instructions, and what it must not do."""
 
 from __future__ import annotations
 

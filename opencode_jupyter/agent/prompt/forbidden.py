@@ -1,4 +1,4 @@
-"""What a model is told of the rules before it calls: what is denied, what asks, which tools it does not get."""
+"""The part of the system prompt on rules: what is denied, what asks, which tools are unavailable."""
 
 from __future__ import annotations
 

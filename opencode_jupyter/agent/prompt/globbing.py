@@ -18,7 +18,7 @@ _MAGIC = re.compile(r"[*?\[{]")
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a path has wildcards."""
+    """Return whether a path has wildcards."""
     return _MAGIC.search(text) is not None
 
 

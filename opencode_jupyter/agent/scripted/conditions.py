@@ -88,7 +88,7 @@ def any_of(conditions: Sequence[When], moment: Moment) -> dict[str, str] | None:
 
 
 def catch(patterns: Sequence[str], texts: Sequence[str], caught: dict[str, str]) -> bool:
-    """Whether each regular expression is found in one of the texts; their named groups go into `caught`."""
+    """Return whether each regular expression is found in one of the texts; their named groups go into `caught`."""
     for pattern in patterns:
         compiled = re.compile(pattern, re.MULTILINE)  # kept by re itself
         found = next((match for text in texts if (match := compiled.search(text))), None)

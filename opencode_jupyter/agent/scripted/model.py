@@ -89,7 +89,7 @@ class ScriptedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of it."""
+        """Information about the model."""
         return self._info
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
@@ -137,7 +137,7 @@ class ScriptedModel:
         return script.body(seen.agent).next(script.name, seen, scope, failures, plain)
 
     def _has_words(self, script: AnyScript, seen: Seen) -> bool:
-        """Whether a script has something of its own for such a request."""
+        """Return whether a script has something of its own for such a request."""
         if isinstance(script, PythonScript):
             return True
         blocks = script.agents[seen.agent].blocks

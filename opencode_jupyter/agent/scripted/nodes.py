@@ -68,7 +68,7 @@ class Node:
 
 
 class Mistakes:
-    """What is wrong with a script; all of it is said at once."""
+    """The error for a script; it lists every problem at once."""
 
     MOST = 10
 

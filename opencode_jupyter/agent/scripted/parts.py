@@ -1,4 +1,4 @@
-"""What a scripted model can say: turns made of words, thoughts and calls, and how a turn goes wrong."""
+"""The parts of a scripted model's turns: text, thoughts, calls and errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def failure(kind: Kind, **more: Any) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What came back from a call when the script was recorded.
+    """The result of a call when the script was recorded.
 
     Attributes:
         hash: of the whole text, less what changes from run to run; see `replay.fingerprint`.
@@ -154,12 +154,12 @@ class Say:
 
     @property
     def jumps(self) -> bool:
-        """Whether it says nothing and only leads elsewhere."""
+        """True if it says nothing and only leads elsewhere."""
         return bool(self.goto) and not self.parts and self.failure is None and self.finish is None
 
     @property
     def fails(self) -> bool:
-        """Whether it leaves no answer in the conversation, so that the same is asked again or the run ends.
+        """True if it leaves no answer in the conversation, so that the same is asked again or the run ends.
 
         A stream that breaks off behind a whole call ends the step with that call: it may have done something.
         """
@@ -222,9 +222,9 @@ def say(
         TypeError: a part is something else.
     """
     if isinstance(error, str) and error not in KINDS:
-        raise ValueError(f"{error!r} is no kind of error; there are {', '.join(KINDS)}")
+        raise ValueError(f"{error!r} is not a kind of error; there are {', '.join(KINDS)}")
     if finish is not None and finish not in FINISHES:
-        raise ValueError(f"{finish!r} is no reason to stop; there are {', '.join(FINISHES)}")
+        raise ValueError(f"{finish!r} is not a reason to stop; there are {', '.join(FINISHES)}")
     made = []
     for part in parts:
         one = Words(part) if isinstance(part, str) else part

@@ -73,7 +73,7 @@ class PythonScript:
     recording: dict[str, Any] | None = None
 
     def speaks_for(self, agent: str) -> bool:
-        """Whether it has turns for this agent alone."""
+        """Return whether it has turns for this agent alone."""
         return agent in self.agents
 
     def next(self, seen: Seen, prompt: Prompt, failures: int) -> Chosen:

@@ -128,7 +128,7 @@ class _Said:
 
     @property
     def broken(self) -> bool:
-        """Whether the last part was not whole."""
+        """True if the last part was not whole."""
         return bool(self._order) and self._order[-1] in self._open
 
     def take(self, event: Event) -> None:

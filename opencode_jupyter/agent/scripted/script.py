@@ -59,7 +59,7 @@ class Block:
 
     @property
     def conditional(self) -> bool:
-        """Whether it is meant for some prompts only."""
+        """True if it is meant for some prompts only."""
         return self.prompt is not None or self.when is not None
 
 
@@ -249,7 +249,7 @@ class Body:
 
     blocks: tuple[Block, ...]
     flat: bool = False
-    """Whether it is one list of turns for any prompt."""
+    """True if it is one list of turns for any prompt."""
     recorded: bool = False
 
     def next(self, name: str, seen: Seen, scope: Scope, failures: int, plain: Any = str) -> Chosen:
@@ -297,7 +297,7 @@ class Script:
     path: Path | None = None
 
     def speaks_for(self, agent: str) -> bool:
-        """Whether it has turns for this agent alone."""
+        """Return whether it has turns for this agent alone."""
         return agent in self.agents
 
     def body(self, agent: str) -> Body:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...tools.process.environment import SECRET
+from ...core.secrets import configured, is_secret_name
 from .templates import escape
 
 SHORTEST = 8
@@ -82,7 +82,7 @@ class Secrets:
         """Hide these as well, and what the environment has by now; see the class."""
         variables = os.environ if environment is None else environment
         self._known |= set(known)
-        self._known |= {value for name, value in variables.items() if SECRET.search(name) and not _is_path(value)}
+        self._known |= {value for name, value in variables.items() if is_secret_name(name) and not _is_path(value)}
         long = sorted(
             (value for value in self._known if len(value) >= SHORTEST), key=lambda value: (-len(value), value)
         )
@@ -170,19 +170,9 @@ class Scrubber:
         return text if self._user is None else self._user.sub(user, text)
 
 
-def secrets_of(config: Any, name: str = "") -> Iterator[str]:
+def secrets_of(config: Any) -> Iterator[str]:
     """The texts of a configuration whose key says that they are secrets, and all that stand in headers."""
-    if isinstance(config, Mapping):
-        for key, value in config.items():
-            below = name if name in ("headers", "environment") else str(key)
-            yield from secrets_of(
-                value, below if isinstance(value, Mapping) else str(key) if below == str(key) else f"secret_{key}"
-            )
-    elif isinstance(config, (list, tuple)):
-        for value in config:
-            yield from secrets_of(value, name)
-    elif isinstance(config, str) and _is_secret_name(name) and not re.match(r"\{(?:env|file):", config):
-        yield re.sub(r"(?i)^(?:bearer|basic|token)\s+", "", config)
+    return (value for _, value in configured(config))
 
 
 def home_folder() -> str:
@@ -196,11 +186,6 @@ def user_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return ""
-
-
-def _is_secret_name(name: str) -> bool:
-    spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
-    return SECRET.search(spelled) is not None or re.search(r"(?i)api_?key|authorization", spelled) is not None
 
 
 def _is_path(value: str) -> bool:

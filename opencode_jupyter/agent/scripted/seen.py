@@ -62,11 +62,11 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended with an error."""
+        """True if it ended with an error."""
         return self.outcome not in ("completed", "invalid")
 
     def is_(self, outcome: str) -> bool:
-        """Whether it ended so."""
+        """Return whether it ended so."""
         return self.failed if outcome == "error" else self.outcome == outcome
 
 
@@ -149,7 +149,7 @@ class Seen:
                 )
 
     def _is_summary(self) -> bool:
-        """Whether an answer that comes now only sums up what was cut off before it."""
+        """Return whether an answer that comes now only sums up what was cut off before it."""
         return len(self.prompts) == 1 and self.prompts[0].text == SUMMARY_QUESTION and self.turns == 1
 
     @property

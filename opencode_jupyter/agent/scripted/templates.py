@@ -73,7 +73,7 @@ class Scope:
         if root == "results":
             label, *rest = rest
             if label not in self.labelled:
-                raise TemplateError(f"{{{{{path}}}}}: no turn with the label {label} was said before")
+                raise TemplateError(f"{{{{{path}}}}}: no turn with the label {label} came before")
             return _result(self.labelled[label], rest, path)
         if root == "prompt":
             return self.prompt.number if rest == ["number"] else self.prompt.text
@@ -81,7 +81,7 @@ class Scope:
             return ", ".join(self.tools)
         if root in ROOTS:
             return getattr(self, root)
-        raise TemplateError(f"{{{{{path}}}}}: nothing of that name was caught yet")
+        raise TemplateError(f"{{{{{path}}}}}: no value of that name was captured yet")
 
 
 def check(text: str, known: Collection[str], labels: Collection[str]) -> list[str]:

@@ -84,7 +84,7 @@ class Snapshots:
         return await self._quietly(lambda shadow: _absolute(shadow, shadow.compare(before, after)), [])
 
     async def diff(self, hash: str) -> str:
-        """What has changed since a snapshot, as git writes it; "" if nothing has, or there are no snapshots."""
+        """The diff since a snapshot, in git's form; "" if nothing changed or there are no snapshots."""
         return await self._quietly(lambda shadow: shadow.text(hash, shadow.track()), "")
 
     async def diffs(self, before: str, after: str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.filetime import FileTimes
+from ...core.paths import make_private_folder
 from .git import Git, GitError
 from .lock import locked
 
@@ -109,7 +110,7 @@ class Shadow:
             GitError: somebody else is, for too long; or it can't be set up.
             OSError: the data folder can't be written.
         """
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self.folder)
         with locked(self.folder.with_name(self.folder.name + ".lock"), git.check) as descriptor:
             self._git = git
             git.inherited = () if descriptor is None else (descriptor,)
@@ -261,7 +262,7 @@ class Shadow:
     # ------------------------------------------------------------------ reading
 
     def has(self, tree: str) -> bool:
-        """Whether a tree is (still) there."""
+        """Return whether a tree is (still) there."""
         try:
             return self._run("cat-file", "-t", tree).strip() == b"tree"
         except GitError:
@@ -304,7 +305,7 @@ class Shadow:
         """The contents of blobs.
 
         Raises:
-            GitError: one is not there any more.
+            GitError: one no longer exists.
         """
         names = list(dict.fromkeys(wanted))
         if not names:
@@ -316,7 +317,7 @@ class Shadow:
             end = at + bytes(out[at : at + 200]).index(b"\n")
             head = bytes(out[at:end]).split()
             if len(head) != 3:
-                raise GitError(f"the content {name} is not kept any more")
+                raise GitError(f"the content {name} is no longer stored")
             size = int(head[2])
             found[name] = bytes(out[end + 1 : end + 1 + size])
             at = end + 1 + size + 1
@@ -375,7 +376,7 @@ def chunks(paths: list[str]) -> Iterator[list[str]]:
 
 
 def _behind_a_link(worktree: Path, path: str) -> bool:
-    """Whether a folder of a recorded path is a symbolic link now: git refuses to look behind it."""
+    """Return whether a folder of a recorded path is a symbolic link now: git refuses to look behind it."""
     folder = os.path.dirname(path)
     while folder:
         if os.path.islink(os.path.join(worktree, folder)):

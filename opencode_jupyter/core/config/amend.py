@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .load import Config
 from .merge import deep_merge
+from .merged import Config, Origin
 from .schema import ConfigWarning, normalise, tools_to_permission
 
 Keys = tuple[str, ...]
@@ -36,7 +36,7 @@ def amended(config: Config, data: Mapping[str, Any], label: str) -> Config:
         clean["permission"] = deep_merge(clean.get("permission") or {}, tools_to_permission(switched))
     origins = dict(config._origins)
     for keys in _changed(before, clean, ()):
-        origins[keys] = label
+        origins[keys] = Origin(label)
     out = replace(config, data=clean, warnings=warnings, _origins=origins)
     out.permission_rules = out.rules("permission")
     return out

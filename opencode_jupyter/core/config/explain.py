@@ -45,7 +45,7 @@ def place(error: ErrorDetails) -> tuple[Keys, bool]:
 
 
 def expected(error: ErrorDetails, *, element: bool) -> tuple[str, list[str]]:
-    """What an entry should be, and the words it may be if there are only some."""
+    """The expected kind of an entry, and its allowed values if they are few."""
     if element:
         return "a list of texts", []
     kind = error["type"]

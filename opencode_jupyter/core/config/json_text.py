@@ -13,7 +13,7 @@ from ..errors import ToolError
 
 _BLANK = " \t\r\n"
 _FIRST_LINE = re.compile(r'[ \t\r\n]*\{[ \t]*\r?\n(?:[ \t]*\r?\n)*([ \t]*)"')
-"""What the first entry is indented by."""
+"""The indentation of the first entry."""
 INDENT = "  "
 """Of a file that has no entry on a line of its own; OpenCode's own files have two blanks."""
 
@@ -97,12 +97,12 @@ def _strict(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise NotStrictError("has comments or other things that plain JSON does not have") from error
     if not isinstance(data, dict):
-        raise NotStrictError("is no object ({...})")
+        raise NotStrictError("is not an object ({...})")
     return data
 
 
 def _constant(name: str) -> NoReturn:
-    raise NotStrictError(f"has {name}, which is no JSON")
+    raise NotStrictError(f"has {name}, which is not JSON")
 
 
 def _entries(text: str) -> Iterator[tuple[str, int, int]]:

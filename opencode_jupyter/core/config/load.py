@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..flags import flag
 from ..permission import expand
+from ..trust import Subject
 from .loader import Loader
 from .merged import Config
 
@@ -27,8 +28,11 @@ def load_config(
     home: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     texts: Mapping[Path, str] | None = None,
+    trusted: Callable[[Subject], bool] | None = None,
 ) -> Config:
     """Read and merge every configuration that holds for a directory. No file is ever written.
+
+    A project's files that are not trusted can only make rules stricter (`restrict`).
 
     Args:
         directory: where the session runs.
@@ -38,15 +42,39 @@ def load_config(
         home: the user's home; ``OPENCODE_TEST_HOME``, else the real one, if left out.
         env: environment variables; the process's own if left out.
         texts: read in place of what these files hold, to see what a change would do.
+        trusted: says whether a person trusts what the project's files want; without it, they count as trusted.
 
     Raises:
         ConfigError: a file does not parse, can't be read, or names a file that is not there.
     """
     variables = os.environ if env is None else env
+
+    def read(restricted: bool) -> Config:
+        return _load(directory, worktree, overrides, home, variables, texts or {}, restricted)
+
+    if trusted is None:
+        return read(restricted=False)
+    config = read(restricted=True)
+    if config.wants is not None and trusted(config.wants):
+        whole = read(restricted=False)
+        if whole.wants == config.wants:  # else it was written in between
+            return whole
+    return config
+
+
+def _load(
+    directory: str | os.PathLike[str],
+    worktree: str | os.PathLike[str] | None,
+    overrides: Mapping[str, Any] | None,
+    home: str | os.PathLike[str] | None,
+    variables: Mapping[str, str],
+    texts: Mapping[Path, str],
+    restricted: bool,
+) -> Config:
     here = Path(os.path.realpath(directory))
     top = Path(os.path.realpath(worktree)) if worktree is not None else here
     base = Path(os.path.realpath(home or variables.get("OPENCODE_TEST_HOME") or variables.get("HOME") or Path.home()))
-    loader = Loader(here, top, base, variables, texts or {})
+    loader = Loader(here, top, base, variables, texts, restricted)
     xdg = None if home is not None else variables.get("XDG_CONFIG_HOME")
     global_folder = (Path(xdg) if xdg else base / ".config") / "opencode"
 
@@ -61,14 +89,17 @@ def load_config(
     project = list(upwards(here, top)) if use_project else []
     for name in PROJECT_FILES:
         for folder in reversed(project):
-            loader.file(folder / name)
+            loader.file(folder / name, project=True)
     own_folder = variables.get("OPENCODE_CONFIG_DIR")
     loader.config.directories = _directories(global_folder, project, base, own_folder, loader.texts)
+    mine = {os.path.realpath(folder) for folder in (global_folder, base / ".opencode")}
+    mine |= {os.path.realpath(own_folder)} if own_folder else set()
     for folder in loader.config.directories:
+        of_project = folder.parent in project and os.path.realpath(folder) not in mine
         if folder.name == ".opencode" or (own_folder and folder == Path(os.path.abspath(own_folder))):
             for name in (*PROJECT_FILES, TOML_FILE):
-                loader.file(folder / name)
-        loader.agents(folder)
+                loader.file(folder / name, project=of_project)
+        loader.agents(folder, project=of_project)
     content = variables.get("OPENCODE_CONFIG_CONTENT")
     if content:
         loader.text(content, "OPENCODE_CONFIG_CONTENT", here)

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..permission import Rule, expand, from_config
+from ..trust import Subject
 from .reading import Stamp, stamp
 from .warning import ConfigWarning, Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The source that set an entry.
+
+    Attributes:
+        label: its name for a person.
+        path: of a file, its path.
+        project: it is a file in the project.
+        later: it overrides the project's files.
+    """
+
+    label: str = ""
+    path: str = ""
+    project: bool = False
+    later: bool = False
+
+
+UNKNOWN = Origin()
 
 
 @dataclass(repr=False)
@@ -24,6 +45,9 @@ class Config:
             from the nearest on, ``~/.opencode``, ``OPENCODE_CONFIG_DIR``.
         warnings: mistakes that were worked around.
         home: what ``~`` stands for.
+        wants: what a person trusts by trusting the project's configuration; None if it wants nothing that needs trust.
+        removed: source, keys and value of each entry that is not in effect until then.
+        brought: values that references brought; each may be a secret.
         stamps: the files that were looked for, and what marked their state then (None: there was none).
     """
 
@@ -34,7 +58,12 @@ class Config:
     warnings: list[ConfigWarning] = field(default_factory=list)
     home: Path = field(default_factory=Path.home)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict)
-    _origins: dict[Keys, str] = field(default_factory=dict)
+    wants: Subject | None = None
+    removed: list[tuple[str, Keys, Any]] = field(default_factory=list)
+    brought: set[str] = field(default_factory=set)
+    _origins: dict[Keys, Origin] = field(default_factory=dict)
+    _restrictions: list[tuple[Keys, dict[str, Any], Origin]] = field(default_factory=list)
+    """Rules of a project that nobody trusts: the keys down to them, their ``permission`` object, their file."""
 
     def __repr__(self) -> str:
         # Nothing of what it holds: that may be what {env:...} and {file:...} brought.
@@ -53,9 +82,16 @@ class Config:
             value = value[key]
         return value
 
+    @property
+    def masks_secrets(self) -> bool:
+        """Whether known secrets are masked; only the user's own configuration switches it off."""
+        keys = ("experimental", "mask_secrets")
+        off = (self.data.get(keys[0]) or {}).get(keys[1]) is False
+        return not off or self._origins.get(keys, UNKNOWN).project
+
     def origin(self, *keys: str) -> str:
         """The file that set an entry, or "" if none did."""
-        return self._origins.get(keys, "")
+        return self._origins.get(keys, UNKNOWN).label
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -71,6 +107,16 @@ class Config:
             entries = value if isinstance(value, Mapping) else {"*": value}
             for pattern, action in entries.items():
                 leaf = (*keys, permission, pattern) if isinstance(value, Mapping) else (*keys, permission)
-                said = ", ".join(part for part in (origin, self.origin(*leaf)) if part)
-                rules += from_config({permission: {expand(pattern, self.home): action}}, said, home=self.home)
+                setter = self._origins.get(leaf, UNKNOWN)
+                made = self._rules({permission: {expand(pattern, self.home): action}}, keys, origin, setter)
+                overrides = self._restrictions and setter.later
+                rules += [replace(rule, overrides=True) for rule in made] if overrides else made
+        for where, entries, setter in self._restrictions:
+            if where == keys:
+                rules += [replace(rule, stricter=True) for rule in self._rules(entries, keys, origin, setter)]
         return rules
+
+    def _rules(self, entries: Mapping[str, Any], keys: Keys, origin: str, setter: Origin) -> list[Rule]:
+        shown = ", ".join(part for part in (origin, setter.label) if part)
+        made = from_config(entries, shown, home=self.home, source="project" if setter.project else "config")
+        return [replace(rule, source_name=setter.path) for rule in made] if keys == ("permission",) else made

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +27,7 @@ LARGEST_JSON5 = 20_000
 
 @dataclass(slots=True)
 class Parsed:
-    """What a text holds.
+    """The data of a text.
 
     Attributes:
         data: a dict, if it is a config file's; an empty one for an empty text.
@@ -90,8 +88,10 @@ def parse(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: P
     return data
 
 
-def parsed(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path) -> Parsed:
-    """What a config text stands for.
+def parsed(
+    text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path, within: Path | None = None
+) -> Parsed:
+    """The data that a config text stands for.
 
     Args:
         text: JSON with comments and trailing commas, or TOML if `path` ends in ``.toml``.
@@ -99,6 +99,7 @@ def parsed(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: 
         folder: what relative ``{file:...}`` paths are relative to.
         env: environment variables.
         home: the home folder.
+        within: as for `fill`.
 
     Raises:
         ConfigError: the text does not parse, or a file it names is not there.
@@ -113,7 +114,7 @@ def parsed(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: 
             line=line,
         )
     bare = jsonc.without_comments(text, toml=toml)
-    filled = fill(bare, path=path, folder=folder, env=env, home=home, written=text)
+    filled = fill(bare, path=path, folder=folder, env=env, home=home, written=text, within=within)
     if not filled.text.strip():
         return Parsed({}, filled, toml)
     repeats: list[bool] = []
@@ -160,6 +161,8 @@ def _json(filled: Filled, path: str, repeats: list[bool]) -> Any:
 
 
 def _toml(filled: Filled, path: str) -> Any:
+    import tomllib  # here: most projects have no TOML
+
     if _DEEP_KEY.search(filled.text):
         raise ConfigError("is nested too deeply", path=path)
     try:
@@ -207,12 +210,4 @@ def _locate_toml(text: str, keys: Keys) -> int | None:
     return line
 
 
-def display(path: Path, project: Path, home: Path) -> str:
-    """A file's name for a person: relative to the project, else with ``~``, else whole."""
-    for base, prefix in ((project, ""), (home, "~" + os.sep)):
-        if path.is_relative_to(base) and base != Path(base.anchor):
-            return prefix + str(path.relative_to(base))
-    return str(path)
-
-
-__all__ = ["Parsed", "display", "parse", "parsed", "read_text"]
+__all__ = ["Parsed", "parse", "parsed", "read_text"]

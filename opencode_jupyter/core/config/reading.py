@@ -11,7 +11,8 @@ from ..errors import ConfigError
 
 LARGEST = 1_000_000
 """Bytes a file may have. A long configuration has 20,000; what is larger was not meant, and would take seconds."""
-
+AGENT_FOLDERS = ("agent", "agents", "mode", "modes")
+"""Folders of a config folder that hold agents as Markdown files."""
 
 Stamp = tuple[int, int, int]
 """What marks a file's state: when it was written (ns), its size, its number on the disk."""
@@ -45,7 +46,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read(path: Path) -> str:
-    """The same, with Python's own errors.
+    """Read a file like `read`, but raise Python's own errors.
 
     Raises:
         OSError: it can't be read, is no plain file, or is too large.
@@ -59,6 +60,14 @@ def read(path: Path) -> str:
     if found.st_size > LARGEST:
         raise OSError(0, f"it has {found.st_size:,} bytes; at most {LARGEST:,} are read")
     return path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8")
+
+
+def display(path: Path, project: Path, home: Path) -> str:
+    """A file's name for a person: relative to the project, else with ``~``, else whole."""
+    for base, prefix in ((project, ""), (home, "~" + os.sep)):
+        if path.is_relative_to(base) and base != Path(base.anchor):
+            return prefix + str(path.relative_to(base))
+    return str(path)
 
 
 def _line(error: UnicodeDecodeError) -> int:

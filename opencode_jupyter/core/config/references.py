@@ -7,6 +7,7 @@ text as it was written, and a warning names the reference in place of what it br
 from __future__ import annotations
 
 import json
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from ..errors import ConfigError
 from .reading import read
 
-_REFERENCE = re.compile(r"\{(env|file):([^{}\n]+)\}")
+REFERENCE = re.compile(r"\{(env|file):([^{}\n]+)\}")
 _SHORT = 4
 """Characters. A shorter value is hidden where it is the whole of an entry only: a "1" may stand anywhere."""
 
@@ -64,7 +65,14 @@ class Filled:
 
 
 def fill(
-    text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path, written: str | None = None
+    text: str,
+    *,
+    path: str,
+    folder: Path,
+    env: Mapping[str, str],
+    home: Path,
+    written: str | None = None,
+    within: Path | None = None,
 ) -> Filled:
     """Fill in the references. A variable's value goes in as it is, a file's content escaped as in a JSON text.
 
@@ -77,6 +85,7 @@ def fill(
         env: environment variables; one that is not set is empty.
         home: what ``~/`` stands for.
         written: the text with its comments, of the same length; `text` if left out.
+        within: leave variables, and files outside of this folder, as they are written.
 
     Raises:
         ConfigError: a file is not there or can't be read.
@@ -86,7 +95,9 @@ def fill(
         return out
     pieces: list[str] = []
     length = done = 0
-    for found in _REFERENCE.finditer(text):
+    for found in REFERENCE.finditer(text):
+        if within is not None and (found[1] == "env" or not _inside(found[2], within, folder, home)):
+            continue
         if found[1] == "env":
             bare = said = env.get(found[2], "")
         else:
@@ -101,6 +112,12 @@ def fill(
             out.brought[bare] = found[0]
     out.text = "".join([*pieces, text[done:]])
     return out
+
+
+def _inside(name: str, within: Path, folder: Path, home: Path) -> bool:
+    """Return whether a file is one of a project. A project around the home folder would make every file one."""
+    target = Path(os.path.realpath(home / name[2:] if name.startswith("~/") else folder / name))
+    return target.is_relative_to(within) and not home.is_relative_to(within)
 
 
 def _content(name: str, path: str, line: int, folder: Path, home: Path) -> str:

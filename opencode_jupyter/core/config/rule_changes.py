@@ -63,14 +63,14 @@ def undone(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | N
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether some text fits both patterns. For very long patterns: perhaps."""
+    """Return whether some text fits both patterns. For very long patterns: perhaps."""
     if one == other or match(one, other) or match(other, one):
         return True
     return any(_meet(a, b) for a in _forms(one) for b in _forms(other))
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Whether every text that fits `narrow` fits `wide`. False if that is hard to say."""
+    """Return whether every text that fits `narrow` fits `wide`. False if that is hard to say."""
     if wide in ("*", narrow):
         return True
     # A star or blank of `narrow`, read as text, is taken by a star of `wide` alone if that has no other blanks.
@@ -90,7 +90,7 @@ def _last(rules: Sequence[Rule], new: Rule) -> int:
 
 
 def _covered(rules: Sequence[Rule], index: int) -> bool:
-    """Whether a later rule speaks of all that this one speaks of."""
+    """Return whether a later rule speaks of all that this one speaks of."""
     rule = rules[index]
     return any(r.permission in (rule.permission, "*") and r.pattern in (rule.pattern, "*") for r in rules[index + 1 :])
 

@@ -22,7 +22,7 @@ from ..permission import ACTIONS, Rule, expand
 from . import rule_changes
 from .json_text import JsonText, NotStrictError, read
 from .load import TOML_FILE, Config, load_config
-from .parse import display
+from .reading import display
 
 NAME = "opencode.json"
 FOLDER = ".opencode"
@@ -96,7 +96,7 @@ def remove_rule(path: Path, permission: str, pattern: str, *, root: Path | None 
             try:
                 file = read(path)
             except NotStrictError as error:
-                raise ToolError(f"{path} {error}, which would be lost; take the rule out there yourself") from error
+                raise ToolError(f"{path} {error}, which would be lost; remove the rule there yourself") from error
             if file is None:
                 return False
             section = _without(file.data.get("permission"), permission, pattern)
@@ -104,7 +104,7 @@ def remove_rule(path: Path, permission: str, pattern: str, *, root: Path | None 
                 return False
             if _replace(path, file, file.with_entry("permission", section)):
                 return True
-        raise ToolError(f"{path} keeps changing; nothing was written")
+        raise ToolError(f"{path} keeps changing on disk; nothing was written")
 
 
 def project_root(directory: str | os.PathLike[str], worktree: str | os.PathLike[str] | None) -> Path:
@@ -206,7 +206,7 @@ class _Saver:
             else:
                 shown = display(path, root, before.home)
                 raise _InTheWayError(f"{permission} {pattern} {action} can't be saved in {shown}: {problem}")
-        raise ToolError(f"{path} keeps changing; nothing was written")
+        raise ToolError(f"{path} keeps changing on disk; nothing was written")
 
     def arrangements(
         self, file: JsonText, before: Config, permission: str, pattern: str, action: str, keep_denies: bool
@@ -289,7 +289,7 @@ def _orders(section: Mapping[str, Any]) -> list[Any]:
 def _stay_inside(path: Path, root: Path) -> None:
     actual = Path(os.path.realpath(path))
     if not actual.is_relative_to(os.path.realpath(root)):
-        raise ToolError(f"{path} leads to {actual}, outside the project; it is not written. Edit it there")
+        raise ToolError(f"{path} leads to {actual}, outside the project; it is not changed from here. Edit it there")
 
 
 def _replace(path: Path, seen: JsonText | None, data: bytes) -> bool:

@@ -71,7 +71,7 @@ class ServerFiles:
                 self._check(path, JsonText(changed).text, name, entry)
                 if _replace(path, file, changed):
                     return path
-            raise ToolError(f"{path} keeps changing; nothing was written")
+            raise ToolError(f"{path} keeps changing on disk; nothing was written")
 
     def remove(self, name: str, path: Path) -> bool:
         """Take a server out of a file; False if the file has none of that name.
@@ -87,13 +87,13 @@ class ServerFiles:
                 try:
                     file = read(path)
                 except NotStrictError as error:
-                    raise ToolError(f"{path} {error}, which would be lost; take {name} out there yourself") from error
+                    raise ToolError(f"{path} {error}, which would be lost; remove {name} there yourself") from error
                 if file is None or name not in _section(file, path):
                     return False
                 rest = {key: value for key, value in _section(file, path).items() if key != name}
                 if _replace(path, file, file.with_entry("mcp", rest)):
                     return True
-            raise ToolError(f"{path} keeps changing; nothing was written")
+            raise ToolError(f"{path} keeps changing on disk; nothing was written")
 
     # ------------------------------------------------------------------ which file
 
@@ -150,7 +150,7 @@ def _section(file: JsonText, path: Path) -> dict[str, Any]:
 
 
 def _within(value: Any, merged: Any) -> bool:
-    """Whether all that `value` says is in what the files add up to; references are filled in there."""
+    """Return whether all that `value` says is in what the files add up to; references are filled in there."""
     if isinstance(value, Mapping):
         return isinstance(merged, Mapping) and all(_within(v, merged.get(k)) for k, v in value.items())
     return bool(value == merged) or "{env:" in str(value) or "{file:" in str(value)

@@ -1,4 +1,4 @@
-"""What a config may hold, checked. What does not fit is reported and left out; the rest is used.
+"""Validation of a config: what does not fit is reported and left out, the rest is used.
 
 OpenCode refuses a whole file for one wrong key. In a notebook that would take every tool away, so here a mistake costs
 only its own entry, and a permission that can't be understood asks. What is right is said by `models` alone.
@@ -74,7 +74,7 @@ def _report_patterns(permissions: Any, where: Keys, report: Report) -> None:
 
 
 def incomplete(server: Mapping[str, Any]) -> str | None:
-    """What an MCP server, put together from all files, lacks; None if nothing.
+    """The field that an MCP server, merged from all files, lacks; None if it is complete.
 
     One without a type may be the switch of a server that a file of another program describes.
     """

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 LONGEST = 60
 """Characters of a wrong value that are shown."""
+
+UNTRUSTED = "project configuration"
+"""What a person trusts by trusting a project's configuration; key of the warning about one that is not trusted."""
 
 Keys = tuple[str, ...]
 Report = Callable[[Keys, str], None]
 """Told of a mistake: where (the keys down to it) and what is wrong, with what to write instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigWarning:
+class ConfigWarning(NamedTuple):
     """A mistake in a config that was worked around.
 
     Attributes:

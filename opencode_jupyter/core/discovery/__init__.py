@@ -6,7 +6,6 @@ ids it may give, without running it), `importing` with `output` (running it, for
 language), `service` (`FileTools`: the place in the registry, and asking for trust).
 """
 
-from .entry import Problem
 from .service import FileTools
 
-__all__ = ["FileTools", "Problem"]
+__all__ = ["FileTools"]

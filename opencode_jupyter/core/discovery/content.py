@@ -68,7 +68,7 @@ class Content:
         return [path for path in self.files if path != self.main]
 
     def same(self) -> bool:
-        """Whether the files still hold this."""
+        """Return whether the files still hold this."""
         if any(stamp(path) != seen for path, seen in self.stamps.items()):
             return False
         if self.until:

@@ -45,7 +45,7 @@ class Entry:
     """The file as a person reads it."""
     state: State = "new"
     content: Content | None = None
-    """What was read of it; None before that."""
+    """The content that was read; None before that."""
     guess: list[str] = field(default_factory=list)
     """Ids that it seems to give (`glance`), once it was read."""
     tools: list[Tool] = field(default_factory=list)
@@ -60,13 +60,13 @@ class Entry:
     _subject: Subject | None = None
 
     def same(self) -> bool:
-        """Whether the file, and what it imports from beside it, still is what was seen of it."""
+        """Return whether the file, and what it imports from beside it, still is what was seen of it."""
         if self.content is not None:
             return self.content.same()
         return stamp(self.file.path) == self.file.stamp
 
     def names(self, wanted: str) -> bool:
-        """Whether the file seems to give a tool of that id."""
+        """Return whether the file seems to give a tool of that id."""
         return any(wanted == id or wanted.lower() == id.lower() for id in self.guess)
 
     @property
@@ -79,7 +79,7 @@ class Entry:
 
     @property
     def subject(self) -> Subject:
-        """What a person would trust; the file must have been read."""
+        """The subject that a person would trust; the file must have been read."""
         assert self.content is not None
         if self._subject is not None:
             return self._subject

@@ -20,7 +20,7 @@ from .names import DEFAULT, tool_id
 
 @dataclass(slots=True)
 class Exports:
-    """What a module gives."""
+    """The tools that a module exports."""
 
     tools: list[Tool] = field(default_factory=list)
     problems: list[tuple[int | None, str]] = field(default_factory=list)
@@ -60,7 +60,7 @@ def exports_of(module: ModuleType, source: bytes, namespace: str, stem: str, lab
 
 
 def named(made: Tool, id: str, label: str) -> Tool:
-    """The same tool under another id, as one of a file."""
+    """A copy of a tool under another id, marked as a file's."""
     same = copy.copy(made)
     same.id, same.source, same.builtin = id, label, False
     if made.static is not None:

@@ -7,10 +7,9 @@ OpenCode takes the folders alone. An older form of it, which the specification k
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..config.load import upwards
 from .names import clean
@@ -27,8 +26,7 @@ Stamp = tuple[int, int, int]
 """Time of the last change in ns, size in bytes, inode: another stamp means other content."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFile:
+class ToolFile(NamedTuple):
     """One file that may hold tools."""
 
     path: Path
@@ -40,7 +38,7 @@ class ToolFile:
 
     @property
     def python(self) -> bool:
-        """Whether it is a Python file."""
+        """True if it is a Python file."""
         return self.path.suffix == PYTHON
 
 

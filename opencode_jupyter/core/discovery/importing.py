@@ -112,7 +112,7 @@ class _Finder:
                 return self._spec(fullname, package, file, inside)
             if file.is_file():
                 raise ImportError(
-                    f"{file.name} was not part of what was trusted; import it by its name: from . import {file.stem}",
+                    f"{file.name} is not part of the trusted code; import it by its name: from . import {file.stem}",
                     name=fullname,
                     path=str(file),
                 )
@@ -176,7 +176,7 @@ class Outcome(Generic[T]):
 
     value: T | None = None
     error: BaseException | None = None
-    """What it raised; `SystemExit` and `KeyboardInterrupt` too."""
+    """The exception it raised; `SystemExit` and `KeyboardInterrupt` too."""
     printed: str = ""
 
 

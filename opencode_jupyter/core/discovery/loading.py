@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class MissingError(ToolFileError):
-    """What would run a file is not there; once it is the file can be loaded."""
+    """The program that runs the file is missing; the file can be loaded once it is installed."""
 
 
 class Loading:

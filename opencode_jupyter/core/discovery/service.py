@@ -22,12 +22,12 @@ from ..sources import Rank, Unavailable
 from ..tool import Tool
 from ..tool_files import Loader
 from ..trust import Subject
-from .entry import Entry, Problem
 from .watch import Watch
 
 if TYPE_CHECKING:
     from ..call import Call
     from ..workspace import Workspace
+    from .entry import Entry, Problem
     from .loading import Loading
 
 NOT_TRUSTED = "not trusted yet; run %tools trust"
@@ -124,7 +124,7 @@ class FileTools:
     # ------------------------------------------------------------------ what a person asks
 
     def problems(self) -> list[Problem]:
-        """What is wrong with files, and what is worth to know of them."""
+        """Problems of tool files, and notes on them."""
         return [*(problem for entry in self._watch.entries for problem in entry.problems), *self._hidden]
 
     def untrusted(self) -> list[Subject]:
@@ -154,7 +154,7 @@ class FileTools:
             at = low.find("_", at + 1)
 
     def _may_give(self, entry: Entry, wanted: str) -> bool:
-        """Whether a file that is not loaded is to be loaded, or asked for, because of a wanted id."""
+        """Return whether a file that is not loaded is to be loaded, or asked for, because of a wanted id."""
         if entry.content is None or entry.names(wanted):
             refused = entry.refused and not self._workspace.trust.known(entry.subject)
             return not refused or self._workspace.registry.get(wanted) is None
@@ -165,7 +165,7 @@ class FileTools:
 
     @cached_property
     def _loading(self) -> Loading:
-        """What reads and runs files: made when there is one."""
+        """The loader of files, created when the first file is found."""
         from .loading import Loading
 
         made = Loading(self._scripts)
@@ -252,6 +252,8 @@ class FileTools:
                 for one in entry.tools:
                     before = by_id.get(one.id)
                     if before is not None and before.file.path.resolve() != entry.file.path.resolve():
+                        from .entry import Problem
+
                         said = f"its tool {one.id} is hidden by that of {entry.label}, which comes later"
                         hidden.append(Problem(before.file.path, None, said))
                     by_id[one.id] = entry

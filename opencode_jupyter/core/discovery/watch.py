@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..config.parse import display
-from .entry import Entry
+from ..config.reading import display
 from .find import Stamp, config_folders, find, stamp
 
 if TYPE_CHECKING:
     from ..config import Config
     from ..workspace import Workspace
+    from .entry import Entry
 
 PAUSE = 50
 """How many times as long as a look took the next one is not due."""
@@ -55,7 +55,7 @@ class Watch:
         self.entries: tuple[Entry, ...] = ()
 
     def due(self) -> bool:
-        """Whether it is time to look again."""
+        """Return whether it is time to look again."""
         return time.monotonic() >= self._due or self._workspace.config is not self._config
 
     def look(self) -> bool:
@@ -95,6 +95,8 @@ class Watch:
             if entry is not None and entry.same() and self._keep(entry):
                 del before[file.path, file.own]
             else:
+                from .entry import Entry  # here: most projects have no tool files
+
                 entry = Entry(file, self._label(file.path, heads))
             entries.append(entry)
             watched[file.path] = file.stamp

@@ -7,9 +7,8 @@ the agent's rules, but undoes none that denies. A session's mode holds for the s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgumentsError, ToolError
 from ..repair import INVALID
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from ..sessions import Session
     from ..workspace import Workspace
 
-ORIGIN = "mode "
-"""Begins the origin of a mode's rules; the mode's name follows."""
 DEFAULT = "default"
 BYPASS = "bypass"
 KEPT = "opencode_jupyter"
@@ -31,8 +28,7 @@ _OTHERS = "<others>"
 """Stands for the tools of MCP servers and of other libraries: nobody here can tell what they change."""
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionMode:
+class PermissionMode(NamedTuple):
     """One mode.
 
     Attributes:
@@ -162,12 +158,14 @@ def restore_mode(workspace: Workspace, session: Session) -> None:
 
 
 def of_mode(rule: Rule) -> bool:
-    """Whether a rule is a mode's."""
-    return rule.origin.startswith(ORIGIN)
+    """Return whether a rule is a mode's."""
+    return rule.source == "mode"
 
 
 def _known(name: str) -> PermissionMode:
     if name not in MODES:
+        from difflib import get_close_matches  # here: only errors need it
+
         near = get_close_matches(name, MODES, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise InvalidArgumentsError(f"There is no mode {name}.{hint} Modes are {', '.join(MODES)}.")
@@ -177,22 +175,19 @@ def _known(name: str) -> PermissionMode:
 def _give(workspace: Workspace, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
     firm = [rule for rule in session.permission if not of_mode(rule)]
     session.permission = firm + [
-        rule if rule.action == "deny" else Rule(rule.permission, rule.pattern, rule.action, rule.origin, True, over)
-        for rule in _rules(workspace, mode)
+        rule if rule.action == "deny" else replace(rule, approval=True, over=over) for rule in _rules(workspace, mode)
     ]
 
 
 def _rules(workspace: Workspace, mode: PermissionMode) -> list[Rule]:
-    origin = ORIGIN + mode.name
     names = [(n, a) for p, a in mode.entries for n in (_others(workspace) if p == _OTHERS else [p])]
-    return [Rule(name, "*", action, origin) for name, action in names]
+    return [Rule(n, "*", a, f"mode {mode.name}", source="mode", source_name=mode.name) for n, a in names]
 
 
 def _others(workspace: Workspace) -> list[str]:
     """The permissions that tools from elsewhere ask for: an MCP server's begin with its name (core.md 19.4)."""
     servers = [re.sub(r"[^A-Za-z0-9_-]", "_", name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
-    tools = map(workspace.registry.get, workspace.registry.names())
-    return list(dict.fromkeys([*servers, *(tool.id for tool in tools if tool is not None and not tool.builtin)]))
+    return list(dict.fromkeys([*servers, *workspace.registry.custom_names()]))
 
 
 def _holder(workspace: Workspace, session: Session | None) -> Session | None:
@@ -210,7 +205,7 @@ def _holder(workspace: Workspace, session: Session | None) -> Session | None:
 
 
 def _own(rules: list[Rule]) -> str:
-    return next((rule.origin.removeprefix(ORIGIN) for rule in rules if of_mode(rule)), DEFAULT)
+    return next((rule.source_name for rule in rules if of_mode(rule)), DEFAULT)
 
 
 def _kept(session: Session) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..errors import ArgumentsRevisedError, ToolError
 from ..pending import Waiting
@@ -15,14 +14,14 @@ from .rules import Rule
 Answer = Literal["once", "always", "reject"]
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What the waiter of a request is told."""
+class Outcome(NamedTuple):
+    """The result that the waiter of a request receives."""
 
     reply: Answer
     by: str
     message: str | None = None
     error: ToolError | None = None
+    together: bool = False
 
 
 WaitingRequest = Waiting[PermissionRequest, Decision]
@@ -44,6 +43,7 @@ def decision_of(entry: WaitingRequest, outcome: Outcome) -> Decision:
         session_id=request.session_id,
         request_id=request.id,
         revised=isinstance(outcome.error, ArgumentsRevisedError),
+        together=outcome.together,
     )
 
 
@@ -90,7 +90,7 @@ def parse_reply(reply: Any, message: str | None) -> tuple[Answer, str | None]:
     if isinstance(reply, tuple | list) and len(reply) == 2 and reply[0] == "reject":
         reply, message = "reject", reply[1]
     if reply not in ("once", "always", "reject"):
-        raise ValueError(f'{reply!r} is not a reply: use "once", "always", "reject" or ("reject", "a word about why")')
+        raise ValueError(f'{reply!r} is not a reply: use "once", "always", "reject" or ("reject", "the reason")')
     if message is not None and not isinstance(message, str):
         raise ValueError(f"the message must be text, not {message!r}")
     return reply, message or None

@@ -1,7 +1,8 @@
-"""What is asked, what is answered, what came of it."""
+"""Permission requests, replies and decisions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,8 +11,12 @@ from .rules import Action, Rule
 Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]
 """An answer. The tuple carries a word to the model about why not."""
 
-TOGETHER = "answered together with another request"
-"""`Decision.message` of an ask that another one's answer "always" covered."""
+TRUST = "trust"
+"""Permission of the ask for code that a project brings (`core.trust`)."""
+SANDBOX = "sandbox"
+"""Permission of the request to run a command again without the sandbox that blocked it."""
+DOOM_LOOP = "doom_loop"
+"""Permission of the request for a call that repeats itself."""
 
 
 @dataclass(slots=True)
@@ -45,11 +50,25 @@ class PermissionRequest:
     asked: int = 0
     rules: list[Rule] = field(default_factory=list)
     also: list[str] = field(default_factory=list)
+    exact: PermissionRequest | None = field(default=None, repr=False, compare=False)
+    """The same without masks, for the rules; None if no secret is in it."""
 
     @property
     def everything(self) -> list[str]:
         """All that the answer is about, for a text that shows nothing else: `patterns` and `also`."""
         return [*self.patterns, *self.also]
+
+    def masked(self, mask: Callable[[Any], Any]) -> PermissionRequest:
+        """This request as it is shown: itself if no secret is in it."""
+        shown: PermissionRequest = mask(self)
+        if shown is not self:
+            shown.exact = self
+        return shown
+
+    def remembered(self, patterns: Sequence[str] | None) -> list[str]:
+        """The patterns for rules of the session: `always`, or those that a person chose of what was shown."""
+        exact = dict(zip(self.always, (self.exact or self).always, strict=True))
+        return [exact.get(pattern, pattern) for pattern in (self.always if patterns is None else patterns)]
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's form: the payload of ``permission.asked``."""
@@ -85,6 +104,7 @@ class Decision:
         session_id: whose ask it was.
         request_id: the request, if one was made.
         revised: it was no answer: the person changed the call's arguments, and the call begins again.
+        together: it was another request of the session that the person answered.
     """
 
     permission: str
@@ -100,3 +120,4 @@ class Decision:
     request_id: str | None = None
     note: str | None = None
     revised: bool = False
+    together: bool = False

@@ -12,10 +12,15 @@ from typing import Any, Literal, cast, get_args
 
 from ..errors import ConfigError
 from ..wildcard import match
+from .sensitive_files import is_key_file, is_startup_file
 
 Action = Literal["allow", "deny", "ask"]
 ACTIONS: tuple[str, ...] = get_args(Action)
 STRICT: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+RuleSource = Literal["default", "config", "project", "session", "mode", "code"]
+"""Where a rule comes from: built in, the user's configuration, a file in the project, a person in this session (typed
+or approved), a permission mode, code."""
 
 RuleConfig = str | Mapping[str, str | Mapping[str, str]]
 """The ``permission`` entry of a config: one action, or action (or pattern -> action) by permission."""
@@ -26,7 +31,7 @@ EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch", "n
 PATH_PERMISSIONS = frozenset({"read", "edit", "list"})
 """Permissions whose patterns are paths."""
 
-NO_RULE = "no rule speaks of it"
+NO_RULE = "the default (no rule matches)"
 
 NOT_ANALYSED = "(not analysed) "
 """Begins a pattern for what only running it can tell (a shell command whose words are made when it runs)."""
@@ -45,6 +50,10 @@ class Rule:
         origin: where the rule comes from, in words for a person. Two rules are equal whatever their origin.
         approval: it counts as a person's approval (a session's mode): it undoes no rule that denies.
         over: approvals that were there before it, which it comes after.
+        stricter: it counts only where it is stricter than the rules without this mark: a project's that nobody trusts.
+        overrides: such rules do not count against it.
+        source: the kind of place that it comes from; `origin` is its display text.
+        source_name: the mode's name; of a rule in the top-level ``permission`` of a config file, the file's path.
     """
 
     permission: str
@@ -53,6 +62,10 @@ class Rule:
     origin: str = field(default="", compare=False)
     approval: bool = field(default=False, compare=False, repr=False)
     over: tuple[Rule, ...] = field(default=(), compare=False, repr=False)
+    stricter: bool = field(default=False, compare=False, repr=False)
+    overrides: bool = field(default=False, compare=False, repr=False)
+    source: RuleSource = field(default="code", compare=False, repr=False)
+    source_name: str = field(default="", compare=False, repr=False)
 
     def to_wire(self) -> dict[str, str]:
         """OpenCode's form of a rule, without its origin."""
@@ -79,11 +92,22 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings
             wanted = rule.permission
             if wanted == permission or wanted == "*" or _speaks_of(permission, wanted):
                 of = rule.pattern
-                if of == "*" or match(pattern, of):
-                    return rule
-                if spellings and any(match(other, of) for other in spellings if isabs(other) == isabs(of)):
-                    return rule
-    return Rule(permission, "*", "ask", NO_RULE)
+                if (
+                    of == "*"
+                    or match(pattern, of)
+                    or (spellings and any(match(other, of) for other in spellings if isabs(other) == isabs(of)))
+                ):
+                    return _stricter(permission, pattern, rule, rulesets, spellings) if rule.stricter else rule
+    return Rule(permission, "*", "ask", NO_RULE, source="default")
+
+
+def _stricter(
+    permission: str, pattern: str, rule: Rule, rulesets: Sequence[Sequence[Rule]], spellings: Sequence[str]
+) -> Rule:
+    """`rule`, or what decides without the rules of its kind if `rule` is not stricter."""
+    others = [[other for other in ruleset if not other.stricter] for ruleset in rulesets]
+    found = evaluate(permission, pattern, *others, spellings=spellings)
+    return found if found.overrides or STRICT[found.action] > STRICT[rule.action] else rule
 
 
 def doubted(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[Rule]) -> Rule:
@@ -106,8 +130,36 @@ def doubted(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[R
                 return allowing
             if rule.action != "allow" and _speaks_of(permission, rule.permission):
                 why = f"it is unclear whether {permission} {rule.pattern} ({rule.action}) is meant"
-                return Rule(permission, rule.pattern, "ask", f"{rule.origin}: {why}" if rule.origin else why)
+                return _asking(permission, rule, why)
     return allowing
+
+
+def guarded(permission: str, path: str, allowing: Rule, *, kept: bool = False) -> Rule:
+    """What decides to change a start-up file or to read a key: a rule for everything does not cover them.
+
+    Args:
+        permission: the key, ``edit`` or ``read``.
+        path: the file.
+        allowing: the rule that `evaluate` gave.
+        kept: the product keeps its own data there.
+    """
+    if permission == "edit":
+        covered = is_startup_file(allowing.pattern) or not (kept or is_startup_file(path))
+        why = (
+            "approvals and sessions are kept there" if kept else "it is a start-up file, which decides what runs later"
+        )
+    else:
+        covered = allowing.pattern != "*" or not is_key_file(path)
+        why = "it holds a key or a password"
+    if covered or allowing.pattern == path:
+        return allowing
+    return _asking(permission, allowing, why)
+
+
+def _asking(permission: str, rule: Rule, why: str) -> Rule:
+    """A rule that asks in the place of another, with the reason."""
+    origin = f"{rule.origin}: {why}" if rule.origin else why
+    return Rule(permission, rule.pattern, "ask", origin, source=rule.source, source_name=rule.source_name)
 
 
 def relevant(permission: str, ruleset: Iterable[Rule]) -> list[Rule]:
@@ -136,6 +188,7 @@ def from_config(
     origin: str = "",
     *,
     home: str | os.PathLike[str] | None = None,
+    source: RuleSource = "code",
 ) -> list[Rule]:
     """Rules of a config's ``permission`` entry, in its order.
 
@@ -143,6 +196,7 @@ def from_config(
         config: one action for everything, or permission -> action, or permission -> pattern -> action.
         origin: said of each rule.
         home: what ``~`` and ``$HOME`` at the start of a pattern stand for; the user's home if left out.
+        source: of each rule.
 
     Raises:
         ConfigError: an action is none of allow, deny, ask, or the entry has another shape.
@@ -150,7 +204,7 @@ def from_config(
     if config is None:
         return []
     if isinstance(config, str):
-        return [Rule("*", "*", _action(config, "permission"), origin)]
+        return [Rule("*", "*", _action(config, "permission"), origin, source=source)]
     if not isinstance(config, Mapping):
         raise ConfigError(f"permission is {_shown(config)}; write an action or an object of permission: action")
     rules: list[Rule] = []
@@ -158,9 +212,9 @@ def from_config(
         if isinstance(value, Mapping):
             for pattern, action in value.items():
                 checked = _action(action, f"permission.{permission}[{pattern!r}]")
-                rules.append(Rule(permission, expand(pattern, home), checked, origin))
+                rules.append(Rule(permission, expand(pattern, home), checked, origin, source=source))
         else:
-            rules.append(Rule(permission, "*", _action(value, f"permission.{permission}"), origin))
+            rules.append(Rule(permission, "*", _action(value, f"permission.{permission}"), origin, source=source))
     return rules
 
 

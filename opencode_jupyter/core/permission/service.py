@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from os.path import isabs
 from typing import Any, NoReturn
 
 from .. import ids
@@ -22,18 +23,14 @@ from ..errors import (
 )
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
-from ..pending import UNHEARD
+from ..pending import UNHEARD, as_it_is
 from .outcome import Answer, Outcome, WaitingRequest, approved_by, deciding, decision_of, now_ms, parse_reply
-from .request import TOGETHER, Decision, PermissionRequest, Reply
-from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, doubted, evaluate, relevant
+from .request import DOOM_LOOP, SANDBOX, TRUST, Decision, PermissionRequest, Reply
+from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, doubted, evaluate, guarded, relevant
 
 log = logging.getLogger(__name__)
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
-TRUST = "trust"
-"""Permission of the ask for code that a project brings (`core.trust`)."""
-DOOM_LOOP = "doom_loop"
-"""Permission of the request for a call that repeats itself."""
 NOBODY_TO_STOP_A_LOOP = (
     "The same calls were made again and again, and nobody can decide whether they should continue: the workspace has "
     'no approve function and nothing listens to permission.asked. To allow repeated calls, add {"permission": '
@@ -61,14 +58,19 @@ class PermissionService:
         history: the last decisions, oldest first.
         other_spelling: gives a path relative to the worktree as an absolute one, and the other way round. Rules are
             matched against both.
+        kept: the real path of the folder where the product keeps its data: changing a file there needs approval.
     """
 
-    def __init__(self, bus: Bus, approve: Approve | None = None, hooks: Hooks | None = None) -> None:
+    def __init__(
+        self, bus: Bus, approve: Approve | None = None, hooks: Hooks | None = None, kept: str | None = None
+    ) -> None:
         self.bus = bus
         self.approve = approve
         self.hooks = hooks
         self.approved: list[Rule] = []
         self.other_spelling: Callable[[str], str] | None = None
+        self.kept = kept
+        self.mask: Callable[[Any], Any] = as_it_is
         self.history: deque[Decision] = deque(maxlen=HISTORY)
         self._pending: dict[str, WaitingRequest] = {}
         self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
@@ -76,7 +78,7 @@ class PermissionService:
 
     @property
     def answerable(self) -> bool:
-        """Whether anybody learns of a request: `approve`, or a subscriber to ``permission.asked``."""
+        """True if anybody learns of a request: `approve`, or a subscriber to ``permission.asked``."""
         return self.approve is not None or self.bus.wanted("permission.asked")
 
     # ---- asking
@@ -128,14 +130,9 @@ class PermissionService:
                     self._deny(session_id, permission, patterns, rules, ruleset, rule)
                 asking = asking or rule
         if asking is None:
-            decision = Decision(
-                permission,
-                list(patterns),
-                "allow",
-                rules,
-                time=time.time_ns() // 1_000_000,
-                session_id=session_id,
-            )
+            now = time.time_ns() // 1_000_000
+            made = Decision(permission, list(patterns), "allow", rules, time=now, session_id=session_id)
+            decision: Decision = self.mask(made)
             self.history.append(decision)
             return decision
         request = PermissionRequest(
@@ -152,19 +149,20 @@ class PermissionService:
             asked=time.time_ns() // 1_000_000,
             rules=rules,
         )
+        request = request.masked(self.mask)
         if self.hooks is not None and permission != TRUST and self.hooks.wanted(PERMISSION):
             decided = await self._by_hooks(self.hooks, request)
             if decided is not None:
                 return decided
         for decision in earlier:
-            approved = approved_by(decision, request, self.check(permission, besides, ruleset, path))
+            approved = approved_by(decision, request, self.mask(self.check(permission, besides, ruleset, path)))
             if approved is not None:
                 self.history.append(approved)
                 return approved
         return await self._wait(request)
 
     async def _by_hooks(self, hooks: Hooks, request: PermissionRequest) -> Decision | None:
-        """What hooks say to a request; None if they leave it to a person.
+        """The decision of hooks on a request; None if they leave it to a person.
 
         Raises:
             PermissionHookError: one says no.
@@ -198,7 +196,7 @@ class PermissionService:
         ruleset: Sequence[Rule],
         path: str | None = None,
     ) -> tuple[list[str], list[Rule], list[str]]:
-        """What an ask would name and the rule that decides each, and what else would have to be allowed with it.
+        """The patterns a request would name, the rule that decides each, and what would have to be allowed as well.
 
         Args:
             permission: the key.
@@ -229,8 +227,9 @@ class PermissionService:
         if isinstance(patterns, str):
             patterns = [patterns]
         approved = self.approved
-        if permission == TRUST and approved:  # what was allowed without a word about trust (mode bypass) is not meant
-            approved = [rule for rule in approved if rule.permission == TRUST]
+        if permission in (TRUST, SANDBOX):  # what was allowed without a word about these (mode bypass) is not meant
+            approved = [rule for rule in approved if rule.permission == permission]
+            ruleset = [rule for rule in ruleset if rule.permission == permission or rule.action != "allow"]
         rules: list[Rule] = []
         for pattern in patterns:
             others = self._spellings(permission, pattern, path)
@@ -242,11 +241,20 @@ class PermissionService:
                 rule = evaluate(permission, pattern, ruleset, _after(approved, rule), spellings=others)
             if rule.action == "allow" and pattern.startswith(NOT_ANALYSED):
                 rule = doubted(permission, pattern, rule, ruleset, approved)
+            elif rule.action == "allow" and permission in ("edit", "read"):
+                bypassed = rule.permission == "*" and (rule.approval or rule in approved)
+                kept = permission == "edit" and any(map(self._is_kept, (pattern, *others)))
+                kept = kept and not self._is_kept(rule.pattern)  # such as an agent's plans
+                rule = rule if bypassed else guarded(permission, pattern, rule, kept=kept)
             rules.append(rule)
         return rules
 
+    def _is_kept(self, path: str) -> bool:
+        """Whether a path is in the folder that the product keeps its own data in."""
+        return self.kept is not None and isabs(path) and os.path.normpath(path).startswith(self.kept + os.sep)
+
     def _spellings(self, permission: str, pattern: str, path: str | None = None) -> list[str]:
-        """What else rules may call the thing that a pattern is for."""
+        """Other spellings under which rules may name what a pattern is for."""
         other = self.other_spelling
         if other is None:
             return []
@@ -267,12 +275,13 @@ class PermissionService:
         ruleset: Sequence[Rule],
         decider: Rule,
     ) -> NoReturn:
-        decision = Decision(permission, list(patterns), "deny", rules, time=now_ms(), session_id=session_id)
+        made = Decision(permission, list(patterns), "deny", rules, time=now_ms(), session_id=session_id)
+        decision = self.mask(made)
         self.history.append(decision)
-        shown = relevant(permission, ruleset)
-        if not any(rule is decider for rule in shown):  # denied by a rule of this session
-            shown.append(decider)
-        raise deciding(PermissionDeniedError(shown), decision)
+        concerned = relevant(permission, ruleset)
+        if not any(rule is decider for rule in concerned):  # denied by a rule of this session
+            concerned.append(decider)
+        raise deciding(PermissionDeniedError(concerned), decision)
 
     async def _wait(self, request: PermissionRequest) -> Decision:
         if request.permission == DOOM_LOOP and not self.answerable:
@@ -358,8 +367,8 @@ class PermissionService:
                 return False
             request = entry.request
             if answer == "always":
-                remembered = request.always if patterns is None else patterns
-                self.approved += [Rule(request.permission, p, "allow", "this session") for p in remembered]
+                remembered, key = request.remembered(patterns), request.permission
+                self.approved += [Rule(key, p, "allow", "this session", source="session") for p in remembered]
             others = self._take_along(answer, request)
         refusal: ToolError | None = None
         if answer == "reject":
@@ -368,7 +377,7 @@ class PermissionService:
         said = str(error) if error is not None else None
         for other in others:
             refusal = PermissionRejectedError(said) if answer == "reject" else None
-            self._settle(other, Outcome(answer, by, TOGETHER, refusal))
+            self._settle(other, Outcome(answer, by, error=refusal, together=True))
         return True
 
     def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
@@ -398,7 +407,8 @@ class PermissionService:
         return others
 
     def _covered(self, request: PermissionRequest) -> bool:
-        """Whether the session's rules, alone, allow all that is asked."""
+        """Return whether the session's rules, alone, allow all that is asked."""
+        request = request.exact or request
         key = request.permission
         asked = zip(request.patterns, request.rules, strict=False) if request.rules else ()
         approved = {p: _after(self.approved, rule) for p, rule in asked}

@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import Config
-from ..config.amend import amended
-from .contents import described
-from .plugin import Plugin
 from .threads import off_loop
 
 if TYPE_CHECKING:
     from ..workspace import Workspace
+    from .plugin import Plugin
 
 
 class ConfigHooks:
@@ -24,7 +22,7 @@ class ConfigHooks:
         self._workspace = workspace
         self._base: Config | None = None
         self._made: Config | None = None
-        """What came of it; None if nothing was changed."""
+        """The changed configuration; None if nothing was changed."""
         self._done: tuple[Config | None, list[Callable[..., Any]]] = (None, [])
 
     def before(self) -> Config:
@@ -47,6 +45,9 @@ class ConfigHooks:
         done_for, done = self._done
         if (base is done_for and functions == done) or not (hooks or self._made):
             return
+        from ..config.amend import amended
+        from .contents import described
+
         config = base
         for plugin, fn in hooks:
             data = copy.deepcopy(config.data)

@@ -8,13 +8,13 @@ import logging
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..discovery.importing import run_module
 from ..discovery.names import clean
-from ..discovery.output import kept
 from ..errors import ToolError
-from .found import Found
+
+if TYPE_CHECKING:
+    from .found import Found
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class PluginError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What importing a plugin gave.
+    """The result of importing a plugin.
 
     Attributes:
         functions: its plugin functions, each once, in the order of their definition.
@@ -54,6 +54,8 @@ def exported(found: Found) -> Exported:
             given = importlib.import_module(found.target)
         else:
             assert found.content is not None
+            from ..discovery.importing import run_module
+
             stem = clean(found.content.main.stem)
             given = run_module(found.content, stem, closed=found.subject is not None)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
@@ -73,6 +75,8 @@ def exported(found: Found) -> Exported:
 
 def quietly(name: str, work: Callable[[], T]) -> T:
     """Do `work` on this thread; what it prints goes to the log, and not into a cell."""
+    from ..discovery.output import kept
+
     with kept() as pieces:
         try:
             return work()
@@ -98,7 +102,7 @@ def _functions(module: types.ModuleType) -> Iterator[Callable[..., Any]]:
 
 
 def _belongs(fn: Callable[..., Any], module: types.ModuleType) -> bool:
-    """Whether a function is the module's own, and not something that it imported."""
+    """Return whether a function is the module's own, and not something that it imported."""
     origin = getattr(fn, "__module__", "") or ""
     return origin == module.__name__ or origin.startswith(module.__name__ + ".")
 

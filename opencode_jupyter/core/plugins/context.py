@@ -1,4 +1,4 @@
-"""What a plugin is given when it starts."""
+"""The input of a plugin function."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PluginClient:
 
 @dataclass(frozen=True, slots=True)
 class PluginInput:
-    """What a plugin function is called with.
+    """The argument of a plugin function.
 
     Attributes:
         client: the workspace's tools, asks and events.

@@ -18,17 +18,17 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from ..config import Config
-from ..config.parse import display
-from ..discovery.content import Content, ContentError, read_content
+from ..config.reading import display
 from ..permission import expand
 from ..trust import Subject, Trust
 from .installed import Installed, canonical
-from .packages import locate
+
+if TYPE_CHECKING:
+    from ..discovery.content import Content
 
 FOLDERS = ("plugin", "plugins")
 SCRIPTS = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx")
@@ -71,7 +71,6 @@ class Found:
         return canonical(self.name)
 
 
-@dataclass(slots=True)
 class Findings:
     """What one look gave.
 
@@ -83,11 +82,12 @@ class Findings:
         problems: lines of configs that had no effect, with the reason.
     """
 
-    plugins: list[Found] = field(default_factory=list)
-    off: list[tuple[str, str]] = field(default_factory=list)
-    watched: list[Path] = field(default_factory=list)
-    folders: list[Path] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.plugins: list[Found] = []
+        self.off: list[tuple[str, str]] = []
+        self.watched: list[Path] = []
+        self.folders: list[Path] = []
+        self.problems: list[str] = []
 
 
 class Finder:
@@ -159,7 +159,7 @@ class Finder:
                     yield text, name, path.parent, self._is_mine(path)
 
     def _is_mine(self, path: Path) -> bool:
-        """Whether a config file or folder is the user's own, and not one that came with a project."""
+        """Return whether a config file or folder is the user's own, and not one that came with a project."""
         if any(path.is_relative_to(folder) for folder in self._mine):
             return True
         here = Path(os.path.realpath(self._directory))
@@ -211,6 +211,8 @@ class Finder:
         return [self._module(name, f'plugin "{text}" in {source}', own)]
 
     def _module(self, name: str, source: str, own: bool) -> Found:
+        from .packages import locate
+
         module = locate(name, self._project)
         if module is None:
             reason = (
@@ -245,6 +247,8 @@ class Finder:
             return Found(name, "none", path, source, reason=JAVASCRIPT)
         if path.suffix != ".py":
             return Found(name, "none", path, source, reason=f"{path} is no Python file (.py)")
+        from ..discovery.content import ContentError, read_content
+
         out.watched.append(path)
         try:
             content = read_content(path)
@@ -278,6 +282,8 @@ def _is_path(text: str) -> bool:
 
 def _path(text: str, base: Path, home: Path) -> Path:
     if text.startswith("file://"):
+        from urllib.request import url2pathname  # here: few plugins are named by a URL
+
         url = urlparse(text)
         text = url2pathname(url.path if url.netloc in ("", "localhost") else f"//{url.netloc}{url.path}")
     return Path(os.path.abspath(os.path.join(base, expand(text, home))))

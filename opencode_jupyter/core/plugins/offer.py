@@ -11,7 +11,6 @@ from ..hooks import HOOKS
 from ..option_checks import check_dotted_name
 from ..tool import Tool
 from .contents import PluginError, described
-from .plugin_tool import made_tool
 
 Fn = Callable[..., Any]
 
@@ -23,7 +22,7 @@ _SNAKE = {name.replace(".", "_"): name for name in HOOKS}
 
 @dataclass(slots=True)
 class Offer:
-    """What one plugin gives.
+    """The tools, hooks and listeners of one plugin.
 
     Attributes:
         tools: in order.
@@ -111,6 +110,8 @@ def _tools(given: Any, plugin: str, offer: Offer) -> None:
     if not isinstance(given, Mapping):
         offer.problems.append(f"tool must be a dict of id and definition, not {type(given).__name__}")
         return
+    from .plugin_tool import made_tool
+
     for id, definition in given.items():
         try:
             offer.tools.append(made_tool(str(id), definition, f"plugin {plugin}"))

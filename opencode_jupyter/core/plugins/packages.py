@@ -72,7 +72,7 @@ def _top(name: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def _installed(path: Path) -> bool:
-    """Whether it lies where packages are installed: an environment often is a folder of the project."""
+    """Return whether it lies where packages are installed: an environment often is a folder of the project."""
     return path.is_relative_to(os.path.realpath(sys.prefix)) and "site-packages" in path.parts
 
 

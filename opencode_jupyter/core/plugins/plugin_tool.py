@@ -19,7 +19,8 @@ def made_tool(id: str, given: Any, source: str) -> Tool:
         id: its id, whatever the tool is called by itself.
         given: a `Tool`, a function, a dict in the form of `Tool.define` (``description``, ``parameters``, ``execute``),
             or one in OpenCode's plugin form, ``{description, args, execute(args, ctx)}``. There ``args`` maps names to
-            types, to ``(type, default)`` or pydantic fields, or to JSON schemas; `execute` gets a dict.
+            types, to ``(type, default)`` or pydantic fields, or to JSON schemas; `execute` gets a dict. Either dict may
+            have ``asks`` (`Definition.asks`).
         source: said of it in lists.
 
     Raises:
@@ -53,17 +54,17 @@ def made_tool(id: str, given: Any, source: str) -> Tool:
 
 
 def _definition(id: str, given: Mapping[str, Any]) -> Definition:
-    unknown = set(given) - {"description", "args", "execute"}
+    unknown = set(given) - {"description", "args", "execute", "asks"}
     if unknown:
-        raise TypeError(f"no field {', '.join(sorted(unknown))}; there are args, description and execute")
+        raise TypeError(f"no field {', '.join(sorted(unknown))}; there are args, asks, description and execute")
     execute = given["execute"]
     if not callable(execute):
         raise TypeError(f"execute must be a function, not {type(execute).__name__}")
     description = str(given.get("description") or "")
-    args = given.get("args") or {}
+    args, asks = given.get("args") or {}, given.get("asks", False)
     run = execute_of(execute, {})[1]
     if isinstance(args, type) and issubclass(args, BaseModel):
-        return Definition(description, args, run, check=_as_dict(args))
+        return Definition(description, args, run, check=_as_dict(args), asks=asks)
     if not isinstance(args, Mapping):
         raise TypeError(f"args must be a dict of name and type, not {type(args).__name__}")
     if args and all(isinstance(value, Mapping) for value in args.values()):
@@ -72,11 +73,11 @@ def _definition(id: str, given: Mapping[str, Any]) -> Definition:
             "properties": {str(name): dict(value) for name, value in args.items()},
             "required": [str(name) for name in args],
         }
-        return Definition(description, schema, run)
+        return Definition(description, schema, run, asks=asks)
     config = ConfigDict(extra="ignore")
     fields: dict[str, Any] = {str(name): _field(value) for name, value in args.items()}
     model = create_model(id, __config__=config, **fields)
-    return Definition(description, model, run, check=_as_dict(model))
+    return Definition(description, model, run, check=_as_dict(model), asks=asks)
 
 
 def _field(value: Any) -> Any:

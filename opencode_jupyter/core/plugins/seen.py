@@ -47,7 +47,7 @@ class Seen:
         return cls(_stamps(files), _stamps(folders))
 
     def holds(self, config: Config, since: float = 0.0) -> bool:
-        """Whether everything still stands so.
+        """Return whether everything still stands so.
 
         Args:
             config: the configuration as it is now.

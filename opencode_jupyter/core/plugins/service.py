@@ -15,24 +15,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..discovery.find import config_folders
-from ..discovery.importing import drop
 from ..sources import Rank, Unavailable
 from ..tool import Tool
 from ..trust import Subject
 from . import installed
 from .config_hooks import ConfigHooks
-from .contents import PluginError, described, exported, quietly
-from .context import PluginInput
 from .found import NOT_TRUSTED, Finder, Findings, Found
-from .listeners import Listener
-from .offer import Offer, take
-from .plugin import Plugin
 from .seen import Seen
 from .threads import apart
 
 if TYPE_CHECKING:
     from ..call import Call
     from ..workspace import Workspace
+    from .context import PluginInput
+    from .plugin import Plugin
 
 log = logging.getLogger(__name__)
 
@@ -190,8 +186,12 @@ class PluginTools:
         seen = Seen.now(findings.watched, findings.folders)
         old = {plugin.found: plugin for plugin in self._plugins}
         wanted = [found for found in findings.plugins if not found.reason]
-        new = [Plugin(found) for found in wanted if found not in old]
-        if new:
+        new: list[Plugin] = []
+        if unknown := [found for found in wanted if found not in old]:
+            from .context import PluginInput  # here: most projects have no plugins
+            from .plugin import Plugin
+
+            new = [Plugin(found) for found in unknown]
             given = PluginInput.of(workspace)
             await self._start_all(new, given)
         started = {plugin.found: plugin for plugin in new}
@@ -238,6 +238,9 @@ class PluginTools:
 
     async def _start(self, plugin: Plugin, given: PluginInput) -> None:
         """Run a plugin's functions. What goes wrong is kept in `plugin`."""
+        from .contents import PluginError, described, exported, quietly
+        from .offer import Offer, take
+
         offer, error = Offer(), ""
         name = plugin.name
         try:
@@ -266,8 +269,7 @@ class PluginTools:
             if id(gone) not in kept:
                 for listener in gone.listeners:
                     listener.end()
-                if gone.module:
-                    drop(gone.module)
+                _forget_module(gone)
         loop = asyncio.get_running_loop()
         for plugin in plugins:
             if plugin.offer is None:
@@ -275,6 +277,8 @@ class PluginTools:
             for name, fn in plugin.offer.hooks:
                 self._undo.append(workspace.hooks.add(name, plugin.guarded(name, fn), plugin.name))
             if not plugin.listeners:
+                from .listeners import Listener
+
                 plugin.listeners = [Listener(fn, plugin.name, loop) for fn in plugin.offer.events]
             self._undo += [workspace.bus.subscribe("*", listener) for listener in plugin.listeners]
         self._findings, self._plugins = findings, plugins
@@ -291,12 +295,20 @@ class PluginTools:
             task.cancel()
         await asyncio.gather(*mine, return_exceptions=True)
         for plugin in self._plugins:
-            if plugin.module:
-                drop(plugin.module)
+            _forget_module(plugin)
+
+
+def _forget_module(plugin: Plugin) -> None:
+    if plugin.module:
+        from ..discovery.importing import drop
+
+        drop(plugin.module)
 
 
 async def _called(fn: Callable[..., Any], name: str, given: PluginInput) -> Any:
     """A plugin function's hooks: sync ones run apart, async ones on this loop."""
+    from .contents import PluginError, described, quietly
+
     returned = await apart(quietly, name, partial(fn, given))
     if asyncio.iscoroutine(returned) or isinstance(returned, asyncio.Future):
         try:

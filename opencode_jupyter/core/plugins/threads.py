@@ -12,8 +12,6 @@ from typing import Any
 
 import anyio.to_thread
 
-from .contents import PluginError, described
-
 
 async def apart(fn: Callable[..., Any], *args: Any) -> Any:
     """Call `fn` on a daemon thread made for it, so that one that never returns costs no more than that thread.
@@ -46,7 +44,7 @@ async def apart(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 def is_async(fn: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine; also of an object that can be called."""
+    """Return whether calling it gives a coroutine; also of an object that can be called."""
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
@@ -84,6 +82,8 @@ def _kept(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 def _harmless(error: BaseException) -> BaseException:
     """What must not reach an event loop, as an error that may."""
     if isinstance(error, (SystemExit, KeyboardInterrupt, StopIteration)):
+        from .contents import PluginError, described  # here: few plugins fail
+
         made = PluginError(f"it raised {described(error)}")
         made.__cause__ = error
         return made

@@ -35,7 +35,7 @@ export async function load({ path, namespace, elsewhere }) {
         throw new TypeError(`the arguments of ${id} have no JSON schema: ${error.message}`, { cause: error });
       }
       tools.set(name, { id, definition, shape });
-      listed.push({ id, export: name, description: definition.description, schema });
+      listed.push({ id, export: name, description: definition.description, schema, asks: definition.asks === true });
     }
     files.set(path, tools);
     if (bun) trackLoaded();

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.state import now_ms
@@ -26,6 +26,7 @@ from .words import VERSION, end_of
 if TYPE_CHECKING:
     from ...agent.answer import Answer
     from ...agent.run import Run
+    from ...core.call import Call
     from ..waiting import Waiter
     from .printer import Printer
 
@@ -47,6 +48,15 @@ def widget_class() -> type[Any] | None:
     if _widget_class is None:
         _widget_class = live_widget("run", live_text, lost_bundle)
     return _widget_class
+
+
+def _waited(calls: Iterable[Call]) -> float:
+    """Seconds in which some call of a run waited for a person; what waited side by side counts once."""
+    seconds, until = 0.0, 0.0
+    for start, end in sorted(wait for call in calls for wait in call.waits):
+        seconds += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return seconds
 
 
 class RunCard(LiveDisplay):
@@ -176,7 +186,7 @@ class RunCard(LiveDisplay):
             "step": run.step,
             "tokens": run.usage.whole,
             "started": self._started,
-            "waited": round(sum(call.part.waited for call in run.calls) * 1000),
+            "waited": round(_waited(run.calls) * 1000),
         }
         mode = self._mode()
         if mode:
@@ -223,7 +233,7 @@ class RunCard(LiveDisplay):
             bundle = settled_bundle(self.json(live=False))
         except Exception:
             log.exception("the card of a run could not be drawn")
-            return {"text/plain": f"the run ended ({self.run.status}); its card could not be drawn"}, {}
+            return {"text/plain": f"the run ended ({self.run.status}); its card could not be rendered"}, {}
         if self._printer is not None:  # the words were printed as they came
             bundle[0]["text/plain"] = end_text(self.json(live=False))
         return bundle

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.state import Pending, Running, State
-from ..view import NESTED_LINES, Extras, card_part, ended, tail
+from ..labels import project_folder
+from ..view import NESTED_LINES, Extras, card_part, ended, is_untouched, tail
 from ..view_asks import AskView
 
 if TYPE_CHECKING:
@@ -302,9 +303,9 @@ def call_json(call: Call, asks: Asks, *, live: bool) -> dict[str, Any]:
     """A call's card without the calls inside it."""
     part = call.part if live else ended(call.part)
     waiting = asks.get(part.call_id) if live else None
-    worktree = call.ctx.worktree
-    base = worktree if str(worktree) != worktree.anchor else call.ctx.directory
-    shown = card_part(part, Extras(waiting[0] if waiting else None, [], base, nested=live), live=live)
+    base, directory = project_folder(call.ctx), call.ctx.directory
+    asked = waiting[0] if waiting else None
+    shown = card_part(part, Extras(asked, [], base, live, directory, is_untouched(call)), live=live)
     if live and isinstance(part.state, Pending) and part.state.raw:
         _arriving(shown, part.state)
     return shown

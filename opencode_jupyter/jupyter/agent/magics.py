@@ -27,7 +27,7 @@ class AgentMagics(Magics):
     @needs_local_scope
     @line_cell_magic
     def agent(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
-        """Ask a model to do something with the notebook's tools; the request goes below the line.
+        """Have a model work with the notebook's tools; the request goes below the line.
 
         %%agent [-m MODEL] [-a AGENT] [--session ID | --new] [--max-steps N] [--json SCHEMA | --type NAME]
                 [--mode MODE] [--record FILE] [-o VAR] [-q] [--bg]
@@ -35,23 +35,23 @@ class AgentMagics(Magics):
 
         {name} puts a variable's value into the request: a data frame as its head and schema. Plain braces are doubled:
         {{ }}. The answer is the cell's value (_ , or VAR): .text, .parts, .calls.df, .usage, .cost, .value, .session.
-        The next %%agent goes on in the same session.
+        The next %%agent continues the same session.
 
-        -m MODEL       provider:model (openai:gpt-5), provider/model, scripted:FILE; if left out the last one used,
-                       or "model" of opencode.json
+        -m MODEL       provider:model (openai:gpt-5), provider/model, scripted:FILE; default: the last one used, then
+                       "model" in opencode.json
         -a AGENT       build, plan, or one of yours
-        --session ID   go on in this session (id or title); --new begins one
+        --session ID   continue this session (id or title); --new starts one
         --max-steps N  the most steps of the model
-        --json SCHEMA  the answer has to fit this JSON schema ({...}, a variable, a .json file): r.value
-        --type NAME    the same by a type: a pydantic model, a dataclass
+        --json SCHEMA  the answer must fit this JSON schema ({...}, a variable, a .json file): r.value
+        --type NAME    the same with a type: a pydantic model, a dataclass
         --mode MODE    the session's permission mode: default, ask, accept-edits, plan, bypass
         --record FILE  keep the conversation as a script that scripted:FILE replays
         -o VAR         put the answer into this variable
         -q             show no card (a request for approval is still shown)
         --bg           continue in the background; the value is a handle: .result(), .cancel()
 
-        %agent alone says who answers next; %agent NAME switches the agent, %agent -m MODEL sets the model for the
-        notebook, %agent models lists models.
+        %agent alone shows the agent, model and session of the next request; %agent NAME switches the agent,
+        %agent -m MODEL sets the model for the notebook, %agent models lists models.
         """
         request, answer = self._read(line, cell, local_ns)
         if request is None:

@@ -1,7 +1,7 @@
 """A model's words as HTML: the simple half of Markdown, built from escaped text; the twin of ``run/markdown.ts``.
 
-Paragraphs, headings, lists, quotes, tables, fenced and inline code, bold, italic, links to http(s). Anything else, HTML
-above all, is shown as the text it is.
+Paragraphs, headings, lists, quotes, tables, fenced and inline code, bold, italic, links to http(s), formulas (for the
+page's typesetter, such as that of an HTML export). Anything else, HTML above all, is shown as the text it is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from html import escape
 
 from ..mime import readable, visible
-from ..render_style import pre
+from ..render_style import MATH, pre
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*)$")
@@ -20,8 +20,12 @@ _RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
 _UNDER = re.compile(r"^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 """The line below a table's head."""
 _BAR = re.compile(r"(?<!\\)\|")
+_FORMULA_START = re.compile(r"^\s*(?:\$\$|\\\[)")
+_FORMULA_END = re.compile(r"(?:\$\$|\\\])\s*$")
 _INLINE = re.compile(
-    r"(`+)(?P<code>.+?)(?<!`)\1(?!`)"
+    r"(?P<formula>\$\$[^$]+\$\$|\\\(.+?\\\)|\\\[.+?\\\]"
+    r"|(?<![\w\\])\$(?=[^\s$])[^$]*?(?<=[^\s\\])\$(?![\w$]))"
+    r"|(?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
     r"|\[(?P<label>[^\[\]]*)\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)"
     r"|(?P<bare>https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,:;!?])"
     r"|(?P<strong>\*\*(?=\S)(?P<bold>.{1,400}?)(?<=\S)\*\*)"
@@ -30,6 +34,8 @@ _INLINE = re.compile(
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
 LONGEST = 2_000
 """Characters; a longer line is shown as it is, since looking for marks in it could take long."""
+FORMULA_LINES = 100
+"""Lines of the longest formula; without a limit, looking for the ends of many open ones could take long."""
 LEVELS = 3
 """Depth of `**` and `*` inside each other that is followed."""
 
@@ -97,7 +103,25 @@ def _several(lines: list[str], at: int) -> tuple[str, int] | None:
         end = _until(lines, at, lambda line: line.lstrip().startswith(">"))
         quoted = "<br>".join(inline(one.lstrip()[1:].removeprefix(" ")) for one in lines[at:end])
         return f'<blockquote style="margin:4px 0;padding-left:10px">{quoted}</blockquote>', end
+    if _FORMULA_START.match(lines[at]):
+        end = _formula_end(lines, at)
+        if end:
+            return f"<div>{_formula(chr(10).join(lines[at:end]))}</div>", end
     return None
+
+
+def _formula_end(lines: list[str], at: int) -> int:
+    """The place behind a formula that begins with the line `at`; 0 if it has no end."""
+    if len(lines[at].strip()) > len("$$$$") and _FORMULA_END.search(lines[at]):
+        return at + 1
+    rest = lines[at + 1 : at + FORMULA_LINES]
+    length = _until(rest, 0, lambda line: bool(line.strip()) and not _FORMULA_END.search(line))
+    return at + length + 2 if length < len(rest) and rest[length].strip() else 0
+
+
+def _formula(text: str) -> str:
+    """A formula, which the page's typesetter finds inside a card that it leaves alone."""
+    return f'<span class="{MATH}">{escape(text)}</span>'
 
 
 def _until(lines: list[str], at: int, wanted: Callable[[str], bool]) -> int:
@@ -160,7 +184,7 @@ def _side(dashes: str) -> str:
 
 
 def inline(text: str, level: int = 0) -> str:
-    """HTML of a line: code, links, bold, italic; the rest escaped."""
+    """HTML of a line: formulas, code, links, bold, italic; the rest escaped."""
     if len(text) > LONGEST:
         return escape(text)
     out, last = [], 0
@@ -168,7 +192,9 @@ def inline(text: str, level: int = 0) -> str:
         out.append(escape(text[last : match.start()]))
         last = match.end()
         found = match.groupdict()
-        if found["code"] is not None:
+        if found["formula"] is not None:
+            out.append(_formula(found["formula"]))
+        elif found["code"] is not None:
             code = found["code"]
             code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " else code
             out.append(f"<code>{escape(code)}</code>")

@@ -99,9 +99,9 @@ def parse(line: str, variables: Mapping[str, Any]) -> AgentRequest:
         except InvalidArgumentsError as error:
             raise line_error(str(error), line, start) from None
     if request.new and request.session:
-        raise line_error("--new and --session exclude each other.", line, 0)
+        raise line_error("--new and --session cannot be combined.", line, 0)
     if "--json" in seen and "--type" in seen:
-        raise line_error("--json and --type exclude each other: both set the form of the answer.", line, 0)
+        raise line_error("--json and --type cannot be combined: both set the form of the answer.", line, 0)
     return request
 
 

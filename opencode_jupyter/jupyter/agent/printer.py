@@ -38,7 +38,7 @@ class Printer:
                 self._midline = not text.endswith("\n")
                 self._write(readable(text))
         elif kind == "status" and run.retry is not None:
-            self._line(f"· asking again: {run.retry.get('message', '')}")
+            self._line(f"· retrying: {run.retry.get('message', '')}")
         elif kind == "status" and run.status == "compacting":
             self._line("· summarising the conversation")
 

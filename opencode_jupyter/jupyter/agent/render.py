@@ -7,6 +7,7 @@ from typing import Any
 from .._show import Bundle
 from ..mime import DENIED, INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
 from ..mime import state_words as call_state
+from ..render import lose
 from ..volatile import METADATA_KEY, split_run
 from .items import with_children
 from .render_html import html
@@ -48,9 +49,9 @@ def lost_bundle(run: dict[str, Any]) -> dict[str, Any]:
 def _ended(item: dict[str, Any]) -> dict[str, Any]:
     if item["kind"] != "call" or not live(item["part"]):
         return item
-    part = item["part"]
-    state = {**part["state"], "status": "error", "error": LOST}
-    return {**item, "part": {**part, "state": state, "ui": {**part["ui"], "outcome": "ended"}}}
+    part = {**item["part"], "state": dict(item["part"]["state"]), "ui": dict(item["part"]["ui"])}
+    lose(part)
+    return {**item, "part": part}
 
 
 def saved_run(run: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..mime import DENIED, readable, time_words, visible_line
 from ..mime import state_words as call_state
 from ..render_html import card
-from ..render_style import DIM, LINE, MONO, NO_MATH, TONES, block, padded, pre, summary
+from ..render_style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, padded, pre, summary
 from .items import with_children
 from .markdown import markdown
 from .words import head_words, state_words
@@ -43,7 +43,7 @@ def html(run: dict[str, Any]) -> str:
     return (
         f'<div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;'
         f"border-width:1px 1px 1px 3px;border-radius:6px;border-color:{LINE};border-left-color:{accent};"
-        f'margin:2px 0 4px;overflow:hidden;font-size:13px;line-height:1.5;text-align:left">{drawn}</div>'
+        f'margin:2px 0 4px;overflow:hidden;font-size:13px;line-height:1.5;text-align:left">{drawn}{PAPER}</div>'
     )
 
 
@@ -55,10 +55,10 @@ def _head(run: dict[str, Any], accent: str) -> str:
     shown_mode = f' <b style="{look}">{escape(visible_line(mode))}</b>' if mode else ""
     about = escape(" · ".join(head_words(run)))
     return (
-        f'<div style="padding:6px 10px"><b class="oc-s-mono" style="{MONO}">{escape(visible_line(run["agent"]))}</b> '
-        f'<span {DIM};{MONO}">{escape(visible_line(run["model"]))}</span>{shown_mode} '
+        f'<div style="{HEAD}"><b class="oc-s-mono" style="{MONO}">{escape(visible_line(run["agent"]))}</b> '
+        f'<span {DIM};{MONO}flex:1;word-break:break-word">{escape(visible_line(run["model"]))}</span>{shown_mode} '
         f'<b style="white-space:nowrap;font-size:12px"><span style="color:{accent}">{mark}</span> {escape(word)}</b> '
-        f'<small {DIM};font-size:11px">{about}</small></div>'
+        f'<small {DIM};white-space:nowrap;font-size:11px">{about}</small></div>'
     )
 
 
@@ -83,9 +83,10 @@ def _call(part: dict[str, Any]) -> str:
         f'<summary style="padding:2px 10px;cursor:pointer;font-size:12px">'
         f'<b><span style="color:{TONES[tone]}">{mark}</span>{said}</b> <b class="oc-s-mono" style="{MONO}">'
         f'{escape(visible_line(part["tool"]))}</b> <span class="oc-s-mono" style="{MONO}">{label}</span> '
-        f'<small {DIM};font-size:11px">{escape(time_words(part))}</small></summary>'
+        f'<small {DIM};float:right;font-size:11px">{escape(time_words(part))}</small></summary>'
     )
-    return f'<details{opened}>{head}<div style="padding:2px 10px 4px 22px">{card(part)}</div></details>'
+    inner = f'<div style="padding:2px 10px 4px 22px">{card(part)}</div>'
+    return f'<details class="{ON_PAPER}"{opened}>{head}{inner}</details>'
 
 
 def _end(end: dict[str, str]) -> str:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from .. import _kernel_compat
+from .._kernel_interrupts import ended_by_cancel
+from ..errors_shown import for_cell
 from ..handle import Handle
-from ..tools.capture import outside
-from ..waiting import Waiter, in_cell_task
+from ..tools.capture_context import outside
+from ..waiting import Waiter, in_cell_task, interrupts_held
 from .card import RunCard
 from .choosing import choose
 from .options import AgentRequest
@@ -31,17 +33,20 @@ def run_sync(notebook: Notebook, request: AgentRequest) -> CellAnswer:
     Raises:
         ToolError: the run's error; see `Run.run`.
     """
-    waiter, card, future = _begin(notebook, request)
-    with outside():
-        try:
-            answer = waiter.wait(future)
-        except BaseException as error:
-            _end(notebook, card)
-            raise notebook.for_cell(error) from None
-        _end(notebook, card)
-    return cell_answer(answer, card, notebook.shell.execution_count)
+    with interrupts_held():
+        waiter, card, future = _begin(notebook, request)
+        with outside():
+            try:
+                answer = waiter.wait(future)
+            except BaseException as error:
+                whole = notebook.needs_whole_error(card)
+                notebook.end(card)
+                raise for_cell(error, whole=whole) from None
+            notebook.end(card)
+        return cell_answer(answer, card, notebook.shell.execution_count)
 
 
+@ended_by_cancel
 async def run_async(notebook: Notebook, request: AgentRequest) -> CellAnswer:
     """Run a prompt and await its end.
 
@@ -52,11 +57,12 @@ async def run_async(notebook: Notebook, request: AgentRequest) -> CellAnswer:
     try:
         answer = await waiter.wait_async(future)
     except BaseException as error:
-        _end(notebook, card)
+        whole = notebook.needs_whole_error(card)
+        notebook.end(card)
         if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
             error = KeyboardInterrupt()  # the run was over before the cell had heard of it
-        raise notebook.for_cell(error) from None
-    _end(notebook, card)
+        raise for_cell(error, whole=whole) from None
+    notebook.end(card)
     return cell_answer(answer, card, notebook.shell.execution_count)
 
 
@@ -102,7 +108,7 @@ def _begin(notebook: Notebook, request: AgentRequest) -> tuple[Waiter, RunCard, 
 
 def _make(notebook: Notebook, request: AgentRequest) -> Run:
     if not notebook.alive:
-        raise ToolError("the tool system has ended; load it again with %reload_ext opencode_jupyter")
+        raise ToolError("The tool system was closed. Load it again with %reload_ext opencode_jupyter.")
     notebook.follow_folder()
 
     async def make() -> tuple[Run]:  # in a tuple: a run is awaitable itself
@@ -164,9 +170,9 @@ async def find_session(workspace: Workspace, name: str) -> Session:
     if len(exact) == 1:
         return await workspace.sessions.open(exact[0])
     if not exact:
-        raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists those there are.")
+        raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists the sessions.")
     several = ", ".join(f"{id} ({found[id]})" for id in exact[:5])
-    raise InvalidArgumentsError(f"{name!r} means several sessions: {several}. Give the id of one.")
+    raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Give the id of one.")
 
 
 def _card(notebook: Notebook, run: Run, waiter: Waiter | None, request: AgentRequest) -> RunCard:
@@ -200,8 +206,3 @@ async def _work(notebook: Notebook, run: Run, card: RunCard) -> Answer:
         if run.session.id:
             notebook.agent.used(run)
             notebook.agent_session = run.session
-
-
-def _end(notebook: Notebook, card: RunCard) -> None:
-    notebook.detach(card)
-    notebook.settle(card)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.errors import ToolAbortedError
-from ..mime import clock, duration, visible_line
+from ...core.errors import ToolAbortedError, ToolError, full_text
+from ..mime import DENIED, duration, outcome_word, visible_line
 
 RUN_MIME = "application/vnd.opencode.run.v1+json"
 """MIME type of a saved run; the version in it is the run's ``v``."""
 VERSION = 1
 
-REJECTED = "It stopped because a call was denied. Continue with another %%agent: tell it what to do instead."
-STOPPED = "Stopped by you. The work so far is kept; the next %%agent continues from here."
-INTERRUPTED = "Interrupted. The work so far is kept; the next %%agent continues from here."
+REJECTED = "The run ended because a call was denied. Continue with another %%agent that says what to do instead."
+INTERRUPTED = "Interrupted by you. The work so far is kept; the next %%agent continues from here."
 ENDS = {
-    "max-steps": "It reached its limit of steps. Run another %%agent to continue, or set --max-steps N.",
-    "length": "The answer was cut at the largest number of tokens that an answer can have.",
+    "max-steps": "The run reached its step limit. Continue with another %%agent, or set --max-steps N.",
+    "length": "The answer was cut off at the limit of output tokens.",
     "refused": "The provider's content filter blocked the answer.",
     "rejected": REJECTED,
 }
@@ -47,11 +46,11 @@ def state_words(run: Mapping[str, Any]) -> tuple[str, str, str]:
     if status == "done":
         return "✓", "done", "ok"
     if status == "rejected":
-        return "✗", "refused", "err"
+        return DENIED, "denied", "off"
     if status == "failed":
         return "✗", "failed", "err"
     if status == "stopped":
-        return "■", str(run.get("outcome") or "stopped"), "off"
+        return "■", outcome_word(str(run.get("outcome") or "stopped")), "off"
     return "◐", str(status), "run"
 
 
@@ -66,7 +65,7 @@ def head_words(run: Mapping[str, Any]) -> list[str]:
     if started and over:
         words.append(duration(over - started - (run.get("waited") or 0)))
     if (run.get("waited") or 0) >= 500:
-        words.append(f"waited {clock(run['waited'])}")
+        words.append(f"waited {duration(run['waited'])}")
     return words
 
 
@@ -86,11 +85,12 @@ def end_of(status: str, ended: str, error: BaseException | None, reason: str | N
         reason: why it was stopped.
     """
     if status == "rejected":
-        return {"tone": "err", "text": REJECTED}
+        return {"tone": "off", "text": REJECTED}
     if status == "stopped" or isinstance(error, ToolAbortedError):
-        return {"tone": "off", "text": INTERRUPTED if reason == "interrupted" else STOPPED}
+        return {"tone": "off", "text": INTERRUPTED}
     if error is not None:
-        text = str(error) or type(error).__name__
+        text = full_text(error, for_person=True) if isinstance(error, ToolError) else str(error)
+        text = text or type(error).__name__
         return {"tone": "err", "text": text, "advice": AGAIN}
     if ended in ENDS:
         return {"tone": "ask", "text": ENDS[ended]}

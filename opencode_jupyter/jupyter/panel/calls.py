@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
-from ..labels import label_for
+from ..labels import label_for, project_folder
 
 if TYPE_CHECKING:
     from .service import Panel
@@ -37,7 +37,9 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
     waiting = _waiting(panel)
     for call in found["calls"]:
         given = call.pop("given", None)
-        call["title"] = call["title"] or label_for(call["tool"], given or {})
+        call["title"] = call["title"] or label_for(
+            call["tool"], given or {}, workspace.directory, project_folder(workspace)
+        )
         call["waits"] += waiting.get(call["id"], [])
     wanted = {call["session"] for call in found["calls"]}
     titles = {}

@@ -61,7 +61,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
         elif any(rule is one for one in own):
             kind = "session"
         else:
-            kind = "project" if file_of(workspace, rule) is not None else ""
+            kind = "project" if file_of(rule) is not None else ""
         approval = n > len(found) - approvals
         told.append({"n": n, **rule.to_wire(), "origin": rule.origin, "kind": kind, "approval": approval})
     return {
@@ -213,7 +213,7 @@ def _arguments(panel: Panel, name: str, text: str) -> dict[str, Any] | None:
         try:
             given = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InvalidArgumentsError(f"These arguments are no JSON object: {error}") from None
+            raise InvalidArgumentsError(f"These arguments are not a JSON object: {error}") from None
         return given if isinstance(given, dict) else None
     spec = spec_of(tool, registry)
     if not spec.raw or not text or spec.body is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...core.errors import ToolError
+from ...core.secrets import hide
 from ...text.visible import visible
 
 if TYPE_CHECKING:
@@ -157,8 +158,8 @@ def sign_out(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
         if gone and there.status()[spec.name].state == "connected":
             await there.disconnect(spec.name)
         if not gone:
-            return f"Nothing was kept of a login at {spec.name}."
-        return f"The login at {spec.name} is forgotten here. The service may list it still, where it can be ended too."
+            return f"No login at {spec.name} is stored."
+        return f"The login at {spec.name} was removed here. If the service still lists it, revoke it there."
 
     return _begin(panel, spec.name, "signing out", work())
 
@@ -231,9 +232,7 @@ def _begun_of(panel: Panel) -> _Begun:
 
 
 def _clean(spec: ServerSpec, text: str) -> str:
-    for secret in spec.secrets:
-        text = text.replace(secret, "***")
-    return visible(" ".join(text.split()))
+    return visible(" ".join(hide(text, spec.secrets).split()))
 
 
 HANDLERS: dict[str, Any] = {

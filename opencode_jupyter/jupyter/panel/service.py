@@ -14,10 +14,10 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import ToolError
-from . import asks, calls, rules, servers, tools
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -40,15 +40,15 @@ def _hello(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-HANDLERS: dict[str, Handler] = {
-    "hello": _hello,
-    **asks.HANDLERS,
-    **calls.HANDLERS,
-    **tools.HANDLERS,
-    **rules.HANDLERS,
-    **servers.HANDLERS,
-}
-"""By the request's ``what``. Each module of this package has its own, and names them here."""
+@cache
+def handlers() -> dict[str, Handler]:
+    """By the request's ``what``. Each module of this package has its own; the first page's request imports them."""
+    from . import asks, calls, rules, servers, tools
+
+    modules = (asks, calls, tools, rules, servers)
+    return {"hello": _hello, **{what: handler for module in modules for what, handler in module.HANDLERS.items()}}
+
+
 URGENT = frozenset({"asks"})
 ASKING = ("permission.asked", "permission.replied", "question.asked", "question.replied", "question.rejected")
 """Events after which something else waits for a person."""
@@ -117,11 +117,11 @@ class Panel:
 
     def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Answer a page. Never raises."""
-        handler = HANDLERS.get(str(asked.get("what")))
+        handler = handlers().get(str(asked.get("what")))
         if handler is None:
             return {"error": "This kernel has another version of opencode_jupyter than this page; restart the kernel."}
         try:
-            return handler(self, asked)
+            return self.notebook.workspace.masked(handler(self, asked))
         except (ToolError, ValueError) as error:
             return {"error": str(error)}
         except TimeoutError:

@@ -70,8 +70,8 @@ def tool(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     bound = found.static or panel.on_engine(_bound, panel, found)
     return {
         "name": found.id,
-        "schema": bound.parameters,
-        "description": bound.description[:DESCRIPTION],
+        "schema": bound.parameters_for_person,
+        "description": (summary(found) if found.builtin else bound.description)[:DESCRIPTION],
         "body": found.body or None,
         "raw": found.body in ("command", "code") or found.id == "bash",
     }

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...core.tool import Tool
-
 if TYPE_CHECKING:
+    from ...core.tool import Tool
     from ..notebook import Notebook
 
 
-def kernel_tools(notebook: Notebook) -> list[Tool]:
-    """The built-in tools of one notebook."""
-    from .inspect import inspect_tool
+def kernel_tools(notebook: Notebook) -> dict[str, Callable[[], Tool]]:
+    """What makes the built-in tools of one notebook, by their ids."""
+    return {"python": lambda: _python(notebook), "inspect": lambda: _inspect(notebook)}
+
+
+def _python(notebook: Notebook) -> Tool:
     from .python import python_tool
 
-    return [python_tool(notebook), inspect_tool(notebook)]
+    return python_tool(notebook)
+
+
+def _inspect(notebook: Notebook) -> Tool:
+    from .inspect import inspect_tool
+
+    return inspect_tool(notebook)

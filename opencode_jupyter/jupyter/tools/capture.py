@@ -27,6 +27,7 @@ from typing import Any
 from ...core.result import Attachment
 from ...core.result_values import render_displayed
 from ...core.value_tables import Rendering
+from .capture_context import CAPTURE
 from .pictures import MOST, pictures_of, words_of
 from .traceback_text import plain
 
@@ -35,8 +36,6 @@ QUEUED = 8 * 1024 * 1024
 
 RENDERING = "application/x-opencode-rendering"
 """MIME type of the number under which a capture keeps how it draws a bundle's object."""
-
-_current: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("opencode_capture", default=None)
 
 
 class NoInputError(RuntimeError):
@@ -55,7 +54,7 @@ class Capture:
 
     Attributes:
         attachments: pictures that were displayed.
-        tables: tables that were displayed (`core.result_values.TABLES`).
+        tables: tables that were displayed (`core.result.TABLES`).
         described: what the output says of these pictures and tables, for a model.
         closed: the run is over: what still comes goes to the cell that made the call.
     """
@@ -110,7 +109,7 @@ class Capture:
     @contextlib.contextmanager
     def here(self) -> Iterator[None]:
         """What is written inside, on this thread, is this run's."""
-        token = _current.set(self)
+        token = CAPTURE.set(self)
         try:
             if self._pipe is None:
                 yield
@@ -118,7 +117,7 @@ class Capture:
                 with self._pipe.redirected():
                     yield
         finally:
-            _current.reset(token)
+            CAPTURE.reset(token)
 
     def write(self, text: str) -> int:
         """Take text, from any thread."""
@@ -195,7 +194,7 @@ class Capture:
             self._patches.append(_Patch(owner, name, make(getattr(owner, name))))
 
     def _mine(self) -> bool:
-        return _current.get() is self and not self.closed
+        return CAPTURE.get() is self and not self.closed
 
     def _write_to(self, original: Callable[[str], Any]) -> Callable[[str], Any]:
         def write(text: str) -> Any:
@@ -296,18 +295,8 @@ class Capture:
 
 def current() -> Capture | None:
     """The run that this context belongs to, if it is not over."""
-    found = _current.get()
+    found = CAPTURE.get()
     return found if found is not None and not found.closed else None
-
-
-@contextlib.contextmanager
-def outside() -> Iterator[None]:
-    """What is written inside is the cell's: the cards and questions of a call that captured code makes."""
-    token = _current.set(None)
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 def _no_input(*_: Any, **__: Any) -> str:

@@ -49,7 +49,7 @@ class Description:
         size: length or shape, short.
         lines: the rest, line by line.
         records: its rows, where it is a table of columns or attributes.
-        table: its first rows, as a card draws them (`core.result_values.TABLES`).
+        table: its first rows, as a card draws them (`core.result.TABLES`).
         printed: how many of the lines a person reads beside the table, which says the rest.
     """
 

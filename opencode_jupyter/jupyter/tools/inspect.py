@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from ...core.context import ToolContext
-from ...core.result import ToolResult
-from ...core.result_values import PRINTED, TABLES
+from ...core.result import PRINTED, TABLES, ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools._builtin import builtin

@@ -15,10 +15,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from ..waiting import HeldInterrupts
 from .breath import Breath
 
 STOP_SIGNAL = getattr(signal, "SIGURG", signal.SIGINT)
@@ -27,8 +27,7 @@ DOUBLE_FROM = 3
 A person who presses again means it, too."""
 
 
-@dataclass(slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How guarded code ended: with a value, or with an error."""
 
     value: Any = None
@@ -53,6 +52,8 @@ class Interrupts:
         self._open = False
         self._pulse = pulse
         self._pulsing = False
+        self._missed = False
+        """Whether an end was asked for while a pulse ran, which must not be torn in two."""
         self._before: dict[int, Any] = {}
         self._around: dict[int, Any] = {}
         self._mine: Callable[[], bool] | None = None
@@ -116,15 +117,22 @@ class Interrupts:
         if number == signal.SIGINT and not self._by_windows():
             again = self.by_person
             self._person()
-            if self._open:
+            if self._pulsing:
+                self._missed = True
+            elif self._open:
                 if again and frame is not None:
                     self._hit_again(frame)
                 raise KeyboardInterrupt
             return
         if self.asked > self._hit:
-            # Somebody holds interrupts back for a moment (a card that is being shown); the next request will do.
-            held = signal.getsignal(signal.SIGINT) != self._handle and self.asked < DOUBLE_FROM
-            if not self._open or held:
+            if not self._open:
+                return
+            held = signal.getsignal(signal.SIGINT)
+            if isinstance(held, HeldInterrupts):  # a call that the code makes, or a card that is being shown
+                held(number, frame)
+                return
+            if self._pulsing:
+                self._missed = True
                 return
             self._hit = self.asked
             if self.asked >= DOUBLE_FROM and frame is not None:
@@ -188,6 +196,10 @@ class Interrupts:
                 self._pulse()
         finally:
             self._pulsing = False
+        missed, self._missed = self._missed, False
+        if missed and self._open:
+            self._hit = self.asked
+            raise KeyboardInterrupt
 
     def _pulse_in_c(self) -> None:
         if self._open or (self._mine is not None and self._mine()):

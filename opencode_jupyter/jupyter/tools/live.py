@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.context import ToolContext
-from ...core.result import ToolResult
-from ...core.result_values import PRINTED, TABLES
+from ...core.result import PRINTED, TABLES, ToolResult
 from ...core.spill import Spill, Spilled
 from .capture import Capture
 

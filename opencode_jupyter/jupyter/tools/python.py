@@ -42,7 +42,8 @@ STUBBORN = (
     "It still runs on the kernel's main thread; if it does not end, restart the kernel."
 )
 NO_THREAD = (
-    "The code was not run: no cell waits for it that would lend it the main thread (in a terminal: use no --bg)."
+    "The code was not run: the main thread is not available, since no cell is waiting for it "
+    "(in a terminal: use no --bg)."
 )
 WAITING = "waiting for the kernel's main thread"
 

@@ -197,6 +197,7 @@ class CodeRun:
         error = ended.error
         if error is None:
             return Outcome("done")
+        discard_figures()
         if isinstance(error, SystemExit):
             return Outcome("exit", error.with_traceback(None))
         if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
@@ -326,6 +327,19 @@ def flush_figures() -> None:
         backend = str(getattr(matplotlib, "rcParams", {}).get("backend", "")) if matplotlib is not None else ""
         if "inline" in backend:
             inline.flush_figures()
+
+
+def discard_figures() -> None:
+    """Drop matplotlib's inline figures of code that failed: its card has none, and the cell must not show them below.
+
+    `flush_figures` showed those of the cell before the code began.
+    """
+    inline = sys.modules.get("matplotlib_inline.backend_inline")
+    if inline is None or not getattr(inline.show, "_draw_called", False):
+        return
+    if inline.InlineBackend.instance().close_figures:
+        sys.modules["matplotlib.pyplot"].close("all")
+    inline.show._to_draw, inline.show._draw_called = [], False
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..encoding import printable
+from ..nearest import describe_nearest
 from .errors import PatchMismatchError
 from .grammar import Chunk, Line
 from .seek import Seeker
@@ -83,6 +84,10 @@ def _exactly(text: str, chunks: Sequence[Chunk]) -> str | None:
     return "".join(out)
 
 
+def _nearest(file: _File, wanted: str) -> str:
+    return describe_nearest("\n".join(file.bodies), wanted) or "No line is like it."
+
+
 def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Replacement]:
     seeker = Seeker([printable(body) for body in file.bodies] if not file.exact else file.bodies)
     out = []
@@ -93,11 +98,18 @@ def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Repl
             if found >= 0:
                 cursor = found + 1
             elif not _UNIFIED.match(chunk.context):
-                raise PatchMismatchError(f"Failed to find context '{chunk.context}' in {path}")
+                raise PatchMismatchError(
+                    f"Failed to find context '{chunk.context}' in {path}",
+                    for_person=f"{path} has no line `{chunk.context}`, which the patch names after @@. "
+                    + _nearest(file, chunk.context),
+                )
         one = _place(seeker, chunk, cursor, len(file.bodies))
         if one is None:
             old = "\n".join(text for sign, text in chunk.readings()[0] if sign != "+")
-            raise PatchMismatchError(f"Failed to find expected lines in {path}:\n{old}")
+            raise PatchMismatchError(
+                f"Failed to find expected lines in {path}:\n{old}",
+                for_person=f"{path} does not have the lines that the patch changes. {_nearest(file, old)}",
+            )
         if one.old:
             cursor = one.at + one.old
         elif one.at and file.bodies[-1] == "":

@@ -32,6 +32,6 @@ class PatchMismatchError(PatchError):
 class PatchFileError(PatchError):
     """A file that the patch names can't be changed as it says."""
 
-    def __init__(self, message: str, *, plain: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, plain: bool = False, for_person: str = "") -> None:
+        super().__init__(message, for_person=for_person)
         self.plain = plain

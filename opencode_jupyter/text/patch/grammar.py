@@ -112,7 +112,10 @@ def _markers(lines: Sequence[str]) -> tuple[int, int]:
     plain = [i for i in ends if lines[i].startswith("*")]
     end = plain[0] if plain else ends[-1] if ends else None
     if begin is None or end is None or begin >= end:
-        raise PatchFormatError("Invalid patch format: missing Begin/End markers")
+        raise PatchFormatError(
+            "Invalid patch format: missing Begin/End markers",
+            for_person=f"This is not a patch: a patch stands between the lines {BEGIN} and {END}.",
+        )
     if any(line.startswith("*") and stripped[i] == BEGIN for i, line in enumerate(lines) if i > end):
         raise PatchFormatError(
             f"Invalid patch format: another {BEGIN} follows {END}. Put all changes between one pair of markers."

@@ -72,7 +72,7 @@ class Result:
 
     @property
     def changed(self) -> bool:
-        """Whether anything is to be done."""
+        """True if anything is to be done."""
         return self.link is not None or self.before != self.after or (self.mode is not None and self.after is not None)
 
 
@@ -118,6 +118,10 @@ def plan(
     return Plan(picture.changes, [one for one in picture.files.values() if one.changed])
 
 
+def _missing(path: Path, verb: str) -> str:
+    return f"{path} does not exist, but the patch {verb} it. Correct the path in the patch."
+
+
 class _Picture:
     """The files as they are once the hunks so far are applied."""
 
@@ -143,10 +147,15 @@ class _Picture:
 
     def delete(self, path: Path) -> None:
         if os.path.isdir(path) and self._entry(path) not in self.files:
-            raise PatchFileError(f"EISDIR: illegal operation on a directory, read '{path}'")
+            raise PatchFileError(
+                f"EISDIR: illegal operation on a directory, read '{path}'",
+                for_person=f"{path} is a folder. A patch deletes files only.",
+            )
         file = self._open(path)
         if file.after is None:
-            raise PatchFileError(f"ENOENT: no such file or directory, open '{path}'")
+            raise PatchFileError(
+                f"ENOENT: no such file or directory, open '{path}'", for_person=_missing(path, "deletes")
+            )
         before = decode(file.after).text
         self._remove(path, file)
         self._note(FileChange("delete", path, before, ""), None)
@@ -175,13 +184,13 @@ class _Picture:
     def _to_update(self, path: Path) -> Text:
         message = f"Failed to read file to update: {path}"
         if os.path.isdir(path) and self._entry(path) not in self.files:
-            raise PatchFileError(message, plain=True)
+            raise PatchFileError(message, plain=True, for_person=f"{path} is a folder, so the patch cannot change it.")
         try:
             file = self._open(path)
         except ToolError as error:
-            raise PatchFileError(f"{message} ({error})", plain=True) from error
+            raise PatchFileError(f"{message} ({error})", plain=True, for_person=error.for_person) from error
         if file.after is None:
-            raise PatchFileError(message, plain=True)
+            raise PatchFileError(message, plain=True, for_person=_missing(path, "changes"))
         return decode(file.after)
 
     # ------------------------------------------------------------------ changes as people see them

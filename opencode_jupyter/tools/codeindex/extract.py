@@ -1,18 +1,24 @@
-"""A file's bytes to the rows of the index: one row of words for each piece."""
+"""A file to the rows of the index: one row of words for each piece, in whatever process it is called."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import stat
+import time
 from pathlib import PurePosixPath
 
 from . import other_sources
-from .meaning import meanings
-from .pieces import Piece
-from .python_source import python_pieces
+from .python_source import Piece, python_pieces
 from .terms import distinct, parts, terms
 
 MAX_BYTES = 1 << 20
 """Larger files are data or generated; their first part only is looked at."""
+NOTEBOOK_BYTES = 32 << 20
+"""Notebooks hold pictures; larger ones are passed over."""
+_FRESH = 100_000_000
+"""Nanoseconds in which a file may change again without its time showing it."""
 BODY_TERMS = 80
 """Identifiers of a piece's code that count."""
 DOC_TERMS = 1500
@@ -30,9 +36,11 @@ OTHER = frozenset(f".{extension}" for extension in _OTHER.split())
 KNOWN = PYTHON | PROSE | NOTEBOOK | OTHER
 """Extensions of what is indexed."""
 
-Row = tuple[str, str, int, int, str, str, str, str, str, str, bytes, str]
-"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; its vector; the
-words of its name with those of the class it is in."""
+Row = tuple[str, str, int, int, str, str, str, str, str, str, str]
+"""kind, symbol, line, end line; the words of name, place, signature, summary, rest of the doc, body; the words of its
+name with those of the class it is in."""
+Update = tuple[str, int, int, bytes, list[Row] | None]
+"""Path, time of change (ns), size, digest, rows; None for the rows if the content is as it was."""
 
 _TESTS = re.compile(r"(^|/)(tests?|testing|conftest|test_[^/]*|[^/]*_test)(\.py)?(/|$)", re.IGNORECASE)
 
@@ -95,13 +103,6 @@ def _row(piece: Piece, place: str) -> Row:
         within = " ".join(parts(outer))
         name_words, around = " ".join(parts(name)), f"{within} {place}"
     first, _, rest = piece.doc.partition("\n\n")
-    signature, summary = distinct(piece.signature, 40), terms(first[:600])
-    body = distinct(piece.body[:8000], BODY_TERMS)
-    table = meanings()
-    used = list(dict.fromkeys([*signature.split(), *body.split()]))
-    said = [*name_words.split(), *summary.split()]
-    about = table.vector(said, used) if piece.kind not in ("module", "code") else bytes(table.size)
-    rest = terms(rest[:DOC_TERMS])
     return (
         piece.kind,
         piece.symbol,
@@ -109,15 +110,60 @@ def _row(piece: Piece, place: str) -> Row:
         piece.end_line,
         name_words,
         around,
-        signature,
-        summary,
-        rest,
-        body,
-        about,
+        distinct(piece.signature, 40),
+        terms(first[:600]),
+        terms(rest[:DOC_TERMS]),
+        distinct(piece.body[:8000], BODY_TERMS),
         f"{within} {name_words}" if within else name_words,
     )
 
 
 def is_test(path: str) -> bool:
-    """Whether a file holds tests, by its path."""
+    """Return whether a file holds tests, by its path."""
     return _TESTS.search(path) is not None
+
+
+def look(root: str, path: str, digest: bytes | None = None) -> Update:
+    """Read a file and take it apart. Never fails: what can't be read has no rows.
+
+    Args:
+        root: the project's folder.
+        path: relative to it.
+        digest: of the content that is in the index.
+    """
+    mtime, size, data = content(root, path)
+    found = hashlib.blake2b(data, digest_size=16).digest()
+    if found == digest:
+        return path, mtime, size, found, None
+    try:
+        return path, mtime, size, found, rows(path, data)
+    except (RecursionError, MemoryError, ValueError):
+        return path, mtime, size, found, []
+
+
+def content(root: str, path: str) -> tuple[int, int, bytes]:
+    """Time of change, size and content of a regular file; no link is followed."""
+    flags = os.O_RDONLY
+    for name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    full = os.path.join(root, path)
+    try:
+        found = os.lstat(full)
+        if not stat.S_ISREG(found.st_mode):
+            return found.st_mtime_ns, found.st_size, b""
+        descriptor = os.open(full, flags)
+    except (OSError, ValueError):
+        try:
+            found = os.lstat(full)
+        except (OSError, ValueError):
+            return 0, 0, b""
+        return found.st_mtime_ns, found.st_size, b""
+    with open(descriptor, "rb") as file:
+        notebook = os.path.splitext(path)[1].lower() in NOTEBOOK
+        limit = NOTEBOOK_BYTES if notebook else MAX_BYTES
+        try:
+            data = b"" if notebook and found.st_size > limit else file.read(limit)
+        except OSError:
+            data = b""
+    fresh = time.time_ns() - found.st_mtime_ns < _FRESH
+    return 0 if fresh else found.st_mtime_ns, found.st_size, data

@@ -1,9 +1,21 @@
-"""Which files of a project are searched, and which of them have changed: quick, since every search asks."""
+"""Which files of a project are searched, and whether they have changed: quick, since every search asks.
+
+The kernel notes changes in the folders it is told to watch (inotify, man 7 inotify; Linux). Where that can't be had
+(another system, too many folders), they may always have changed. It is never more than a hint to look again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import struct
+import sys
+import time
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import ToolError
 from .._ripgrep import Search
@@ -13,6 +25,17 @@ MOST = 200_000
 """Files; of a larger project the rest is not searched."""
 _MARK = b"pyvenv.cfg"
 """In the top folder of a Python environment, which is not the project's code."""
+TRUSTED = 60.0
+"""Seconds for which silence is believed: a folder shared over a network changes without a word."""
+FOLDERS = 20_000
+"""Folders of a project that are watched; a larger one is looked at every time."""
+_MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000
+"""MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE, DELETE_SELF, MOVE_SELF; ONLYDIR."""
+_LOST = 0x400 | 0x800 | 0x2000 | 0x4000 | 0x8000
+"""DELETE_SELF, MOVE_SELF, UNMOUNT, Q_OVERFLOW, IGNORED: what is watched is not what it was."""
+_FOLDER = 0x40000000
+_HEADER = struct.Struct("iIII")
+_SKIPPED = ("__pycache__", "node_modules")
 
 
 class Listing:
@@ -94,3 +117,118 @@ def states(root: Path, paths: list[str]) -> dict[str, tuple[int, int]]:
             continue
         found[path] = (one.st_mtime_ns, one.st_size)
     return found
+
+
+class Watch:
+    """Watches the folders of one project. Not for several threads at once.
+
+    Args:
+        root: the project's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._descriptor: int | None = None
+        self._since = 0.0
+
+    def begin(self, paths: Iterable[str]) -> None:
+        """Watch the folders of these files, and those that are empty by now; call it before looking at the files.
+
+        Args:
+            paths: relative to the root.
+        """
+        self.close()
+        libc = _libc()
+        if libc is None:
+            return
+        descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if descriptor >= 0:
+            self._descriptor = descriptor
+            self._since = time.monotonic()
+            self.more(paths)
+
+    def more(self, paths: Iterable[str]) -> None:
+        """Watch the folders of further files too."""
+        if self._descriptor is None:
+            return
+        libc, descriptor = _libc(), self._descriptor
+        folders = _folders(self._root, paths)
+        if folders is None or any(libc.inotify_add_watch(descriptor, os.fsencode(f), _MASK) < 0 for f in folders):
+            self.close()
+
+    def quiet(self) -> bool:
+        """Whether nothing that matters has happened since `begin`. Once it says no it does until the next `begin`."""
+        if self._descriptor is None:
+            return False
+        if time.monotonic() - self._since > TRUSTED or self._heard(self._descriptor):
+            self.close()
+            return False
+        return True
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+
+    def _heard(self, descriptor: int) -> bool:
+        while True:
+            try:
+                data = os.read(descriptor, 1 << 16)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            at = 0
+            while at < len(data):
+                _, mask, _, length = _HEADER.unpack_from(data, at)
+                name = data[at + _HEADER.size : at + _HEADER.size + length].rstrip(b"\0")
+                at += _HEADER.size + length
+                if _matters(mask, os.fsdecode(name)):
+                    return True
+
+
+def _matters(mask: int, name: str) -> bool:
+    if mask & _LOST:
+        return True
+    if mask & _FOLDER:
+        return bool(name) and not name.startswith(".") and name not in _SKIPPED
+    ignoring = name in (".gitignore", ".ignore", ".rgignore", "pyvenv.cfg")
+    return ignoring or os.path.splitext(name)[1].lower() in KNOWN
+
+
+def _folders(root: str, paths: Iterable[str]) -> set[str] | None:
+    """The folders to watch; None if they are too many."""
+    found = {root}
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        place = folder
+        while place and (full := f"{root}/{place}") not in found:
+            found.add(full)
+            place = place.rpartition("/")[0]
+    todo = list(found)
+    while todo:  # a file may come into a folder that has none yet
+        if len(found) > FOLDERS:
+            return None
+        try:
+            with os.scandir(todo.pop()) as entries:
+                inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and _matters(_FOLDER, e.name)]
+        except OSError:
+            continue
+        new = [path for path in inner if path not in found]
+        found.update(new)
+        todo += new
+    return found
+
+
+@cache
+def _libc() -> Any:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.inotify_init1.argtypes = (ctypes.c_int,)
+        libc.inotify_add_watch.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
+    except (OSError, AttributeError):
+        return None
+    return libc

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from .pieces import Piece
-from .python_source import BLOCK, python_pieces
+from .python_source import BLOCK, Piece, python_pieces
 
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([\w: ]+\))?|unsafe"

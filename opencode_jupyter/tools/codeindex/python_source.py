@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import cache
-
-from .pieces import Piece
 
 BLOCK = 40
 """Lines of top-level code that make one piece."""
@@ -39,6 +38,29 @@ _DOCSTRING = re.compile(
 )
 
 
+@dataclass(slots=True)
+class Piece:
+    """One thing to find.
+
+    Attributes:
+        kind: ``function``, ``method``, ``class``, ``module``, ``code``, ``cell``, ``section``.
+        symbol: its name with those it stands in (``Reader.read``); for a section its heading.
+        line: first line, counted from 1.
+        end_line: last line.
+        signature: parameters and return type as written; bases of a class.
+        doc: its docstring, or the comment above it.
+        body: its code without the docstring.
+    """
+
+    kind: str
+    symbol: str
+    line: int
+    end_line: int
+    signature: str = ""
+    doc: str = ""
+    body: str = ""
+
+
 @cache
 def _dedent(indent: int) -> re.Pattern[str]:
     """The start of a line that ends a block of a header with this indent."""
@@ -58,24 +80,18 @@ def blanked(source: str) -> str:
 
 
 class Lines:
-    """Tells the line, from 1, of a position in a text."""
+    """Tells the line, from 1, of a position in a text, and where a line begins."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0]
-        find, at = text.find, 0
-        while (at := find("\n", at) + 1) > 0:
-            self._starts.append(at)
-
-    def __len__(self) -> int:
-        return len(self._starts)
+        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def number(self, position: int) -> int:
         """The line a position is in."""
-        return bisect_right(self._starts, position)
+        return bisect_right(self.starts, position)
 
     def start(self, line: int) -> int:
         """Where a line begins."""
-        return self._starts[line - 1]
+        return self.starts[line - 1]
 
 
 def python_pieces(source: str) -> list[Piece]:
@@ -190,7 +206,7 @@ def _module(source: str, code: str, loose: list[tuple[int, int]], lines: Lines) 
         last = lines.number(_last(source, end))
         while first <= last:
             stop = min(last, first + BLOCK - 1)
-            part = source[lines.start(first) : lines.start(stop + 1) if stop < len(lines) else len(source)]
+            part = source[lines.start(first) : lines.start(stop + 1) if stop < len(lines.starts) else len(source)]
             if part.strip():
                 found.append(Piece("code", "", first, stop, body=part))
             first = stop + 1

@@ -19,12 +19,11 @@ import anyio
 import anyio.to_thread
 
 from ...core.errors import ToolError
-from .extract_child import send
-from .listing import Listing, states
-from .ranking import Hit, everywhere, prepare, ranked
+from .build_child import send
+from .extract import look
+from .listing import Listing, Watch, states
+from .ranking import Hit, everywhere, ranked
 from .store import Corrupt, Store, remove
-from .update import look
-from .watch import Watch
 
 if TYPE_CHECKING:
     from ...core.workspace import Workspace
@@ -78,7 +77,7 @@ class Project:
         self._files: dict[str, tuple[int, int]] = {}
         self._version = -1
         self._checked = False
-        """Whether the index was as the files are when the watch began."""
+        """True if the index was as the files are when the watch began."""
         self._watch = Watch(root)
         self._lock = asyncio.Lock()
         self._use = threading.Lock()
@@ -113,21 +112,14 @@ class Project:
         """
         async with self._lock:
             for again in (True, False):
-                # at the first search, reading the tables takes as long as looking at the files
-                ready = asyncio.ensure_future(
-                    anyio.to_thread.run_sync(prepare, self.file.parent, abandon_on_cancel=True)
-                )
                 try:
                     await self._refresh(progress)
-                    await ready
                     return await self._in_thread(lambda store: ranked(store, query, limit, allowed))
                 except (Corrupt, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error
                     self.close()
                     await anyio.to_thread.run_sync(remove, self.file)
-                finally:
-                    ready.cancel()
         raise AssertionError
 
     async def _refresh(self, progress: Progress) -> None:
@@ -136,45 +128,33 @@ class Project:
         self._checked = False
         before = self.listing.paths
         await anyio.to_thread.run_sync(self._watch.begin, before)
-        known = asyncio.ensure_future(anyio.to_thread.run_sync(states, self.root, before, abandon_on_cancel=True))
-        try:
-            if await self.listing.update():
-                new = sorted(set(self.listing.paths).difference(before))
-                await anyio.to_thread.run_sync(self._watch.more, new)
-                now = await known
-                now |= await anyio.to_thread.run_sync(states, self.root, new, abandon_on_cancel=True)
-                there = set(self.listing.paths)
-                now = {path: state for path, state in now.items() if path in there}
-            else:
-                now = await known
-        finally:
-            known.cancel()
-        if await self._follow(now, progress):
-            again = await anyio.to_thread.run_sync(states, self.root, self.listing.paths, abandon_on_cancel=True)
-            await self._follow(again, progress)
+        if await self.listing.update():
+            await anyio.to_thread.run_sync(self._watch.more, set(self.listing.paths).difference(before))
+        for _ in range(3):  # while many are read others may change
+            now = await anyio.to_thread.run_sync(states, self.root, self.listing.paths, abandon_on_cancel=True)
+            if await self._follow(now, progress):
+                return
 
     def _untouched(self, store: Store) -> bool:
-        """Whether no other notebook has changed the index since it was found to be as the files are."""
+        """Return whether no other notebook has changed the index since it was found to be as the files are."""
         return store.data_version() == self._version
 
     async def _follow(self, now: dict[str, tuple[int, int]], progress: Progress) -> bool:
-        """Bring the index to where the files are; True if that took so long that they should be looked at again."""
-        for _ in range(2):
-            files = await self._in_thread(self._known)
-            wanted = [(path, *state) for path, state in now.items() if files.get(path) != state]
-            gone = [path for path in files if path not in now]
-            if not wanted and not gone:
-                self._checked = True
-                return False
-            if await self._in_thread(lambda store: store.wasted()):
-                self.close()
-                await anyio.to_thread.run_sync(remove, self.file)
-                continue
-            if len(wanted) <= FEW and sum(size for _, _, size in wanted) <= FEW_BYTES and len(gone) <= 50 * FEW:
-                self._checked = await self._in_thread(partial(self._few, wanted, gone))
-                return False
+        """Bring the index to where the files are; False if they are to be looked at again."""
+        files = await self._in_thread(self._known)
+        wanted = [(path, *state) for path, state in now.items() if files.get(path) != state]
+        gone = [path for path in files if path not in now]
+        if not wanted and not gone:
+            self._checked = True
+        elif await self._in_thread(lambda store: store.wasted()):
+            self.close()
+            await anyio.to_thread.run_sync(remove, self.file)
+            return False
+        elif len(wanted) > FEW or sum(size for _, _, size in wanted) > FEW_BYTES or len(gone) > 50 * FEW:
             await self._many(wanted, gone, progress)
-            return True
+            return False
+        else:
+            self._checked = await self._in_thread(partial(self._few, wanted, gone))
         return True
 
     def _known(self, store: Store) -> dict[str, tuple[int, int]]:
@@ -187,18 +167,15 @@ class Project:
     def _few(self, wanted: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
         """Read these files; True if the index is now as they were when they were looked at."""
         updates = [look(str(self.root), path, store.digest(path)) for path, _, _ in wanted]
-        store.begin()
         try:
-            alone = store.data_version() == self._version
-            store.forget(gone)
-            for update in updates:
-                store.put(*update)
-            store.commit()
+            with store.change():
+                alone = store.data_version() == self._version
+                store.forget(gone)
+                for update in updates:
+                    store.put(*update)
         except BaseException:
             self._version = -1
             raise
-        finally:
-            store.rollback()
         for path in gone:
             self._files.pop(path, None)
         self._files.update((path, (mtime, size)) for path, mtime, size, *_ in updates)

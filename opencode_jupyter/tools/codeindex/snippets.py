@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from .extract import NOTEBOOK, decode, pieces
-from .pieces import Piece
+from .extract import NOTEBOOK, content, decode, pieces
+from .python_source import Piece
 from .ranking import Hit
-from .update import content
 
 
 @dataclass(frozen=True, slots=True)

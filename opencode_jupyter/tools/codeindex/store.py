@@ -1,7 +1,5 @@
 """The index of one project in a SQLite file: its files, their pieces, and the words of those in FTS5.
 
-Beside each file's pieces stands where they point (`meaning`), one after the other.
-
 The tables of words keep neither text nor positions (``content=''``, ``detail=none``), and such a table can't delete a
 row by its number in every SQLite that is around; so the rows of a changed file stay in it without a piece, which a
 query passes over, until there are so many that the index is made anew.
@@ -12,18 +10,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .extract import Row
-from .meaning import meanings
 
-if TYPE_CHECKING:
-    from .recall import Recall
-
-VERSION = 9
+VERSION = 10
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
@@ -34,11 +26,9 @@ _SCHEMA = f"""
 CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mtime INTEGER, size INTEGER, digest BLOB);
 CREATE TABLE pieces(
   id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, kind TEXT, symbol TEXT, line INTEGER, end INTEGER,
-  name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT);
-CREATE TABLE meanings(first INTEGER PRIMARY KEY, vectors BLOB);
+  name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT, body TEXT);
 CREATE INDEX pieces_by_file ON pieces(file);
 CREATE INDEX pieces_by_symbol ON pieces(symbol COLLATE NOCASE);
-CREATE VIRTUAL TABLE names USING fts5(name, {_WORDS});
 CREATE VIRTUAL TABLE heads USING fts5(name, summary, {_WORDS});
 CREATE VIRTUAL TABLE words USING fts5(name, place, signature, summary, doc, body, {_WORDS});
 PRAGMA user_version = {VERSION};
@@ -46,8 +36,7 @@ PRAGMA user_version = {VERSION};
 
 
 _TABLES = (
-    ("names", "name", (4,)),
-    ("heads", "name, summary", (11, 7)),
+    ("heads", "name, summary", (10, 7)),
     ("words", "name, place, signature, summary, doc, body", (4, 5, 6, 7, 8, 9)),
 )
 """The tables of words, from few words a piece to all of them, and which of a row's fields each holds.
@@ -68,7 +57,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # children load no other package
         self.connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
             self._open()
@@ -82,34 +71,22 @@ class Store:
             raise
         self.inode = path.stat().st_ino
 
-    @cached_property
-    def recall(self) -> Recall:
-        """Where its pieces point; only what asks needs numpy, what fills an index does not."""
-        from .recall import Recall
-
-        return Recall(meanings().size)
-
     def _open(self) -> None:
         run = self.connection.execute
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=NORMAL")
         run("PRAGMA mmap_size=1073741824")
         run("PRAGMA cache_size=-65536")
-        version = run("PRAGMA user_version").fetchone()[0]
-        if version == VERSION:
+        if run("PRAGMA user_version").fetchone()[0] == VERSION:
             return
-        run("BEGIN IMMEDIATE")
-        try:
+        with self.change():
             version = run("PRAGMA user_version").fetchone()[0]
             if version == VERSION:  # another notebook has just made it
                 return
             if version or run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise Corrupt(f"version {version}")
-            for statement in _SCHEMA.split(";\n"):
-                if statement.strip():
-                    run(statement)
-        finally:
-            run("COMMIT" if self.connection.in_transaction else "SELECT 1")
+            for statement in filter(str.strip, _SCHEMA.split(";\n")):
+                run(statement)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -117,7 +94,7 @@ class Store:
             self.connection.close()
 
     def stale(self) -> bool:
-        """Whether the file was removed or put in place of this one's since it was opened."""
+        """Return whether the file was removed or put in place of this one's since it was opened."""
         try:
             return self.path.stat().st_ino != self.inode
         except OSError:
@@ -138,18 +115,16 @@ class Store:
         row = self.connection.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
         return row[0] if row else None
 
-    def begin(self) -> None:
-        """Begin a change; nobody else writes until `commit`."""
+    @contextlib.contextmanager
+    def change(self) -> Iterator[None]:
+        """A change, whole or not at all; nobody else writes until its end."""
         self.connection.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        """Make a change last."""
-        self.connection.execute("COMMIT")
-
-    def rollback(self) -> None:
-        """Take a change back."""
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        finally:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
 
     def put(self, path: str, mtime: int, size: int, digest: bytes, rows: Sequence[Row] | None) -> None:
         """Set what is known of a file; None for its rows keeps those that are there."""
@@ -159,19 +134,17 @@ class Store:
             number = found[0]
             run("UPDATE files SET mtime = ?, size = ?, digest = ? WHERE id = ?", (mtime, size, digest, number))
             if rows is not None:
-                self._clear(number)
+                run("DELETE FROM pieces WHERE file = ?", (number,))
         else:
             number = run("INSERT INTO files(path, mtime, size, digest) VALUES(?,?,?,?)", (path, mtime, size, digest))
             number = number.lastrowid
         if not rows:
             return
-        last = run("SELECT seq FROM sqlite_sequence WHERE name = 'pieces'").fetchone()
-        first = (last[0] if last else 0) + 1
+        first = self._last() + 1
         numbered = list(enumerate(rows, first))
         self.connection.executemany(
-            "INSERT INTO pieces VALUES(?,?,?,?,?,?,?,?,?,?,?)", [(i, number, *row[:9]) for i, row in numbered]
+            "INSERT INTO pieces VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", [(i, number, *row[:10]) for i, row in numbered]
         )
-        run("INSERT INTO meanings VALUES(?,?)", (first, b"".join(row[10] for row in rows)))
         for table, columns, chosen in _TABLES:
             self.connection.executemany(
                 f"INSERT INTO {table}(rowid, {columns}) VALUES(?{',?' * len(chosen)})",
@@ -183,22 +156,21 @@ class Store:
         run = self.connection.execute
         for path in paths:
             for (number,) in run("SELECT id FROM files WHERE path = ?", (path,)).fetchall():
-                self._clear(number)
+                run("DELETE FROM pieces WHERE file = ?", (number,))
                 run("DELETE FROM files WHERE id = ?", (number,))
 
-    def _clear(self, number: int) -> None:
-        """Take a file's pieces out."""
-        run = self.connection.execute
-        run("DELETE FROM meanings WHERE first = (SELECT min(id) FROM pieces WHERE file = ?)", (number,))
-        run("DELETE FROM pieces WHERE file = ?", (number,))
-
     def wasted(self) -> bool:
-        """Whether so much of the words' table is of no use that the index should be made anew."""
-        last = self.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'pieces'").fetchone()
-        if not last or last[0] < 20_000:
+        """Return whether so much of the words' table is of no use that the index should be made anew."""
+        last = self._last()
+        if last < 20_000:
             return False
         there: int = self.connection.execute("SELECT count(*) FROM pieces").fetchone()[0]
-        return bool(there < last[0] * (1 - GARBAGE))
+        return there < last * (1 - GARBAGE)
+
+    def _last(self) -> int:
+        """The highest number that a piece has had."""
+        row = self.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'pieces'").fetchone()
+        return row[0] if row else 0
 
 
 def remove(path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
-
-from .vocabulary import ABBREVIATIONS, WORDS
+from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d]\w+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -48,88 +46,29 @@ def _indexed(identifier: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def parts(identifier: str) -> tuple[str, ...]:
-    """The words an identifier is made of: ``readlines`` is read, line; ``idx`` is index."""
+    """The words an identifier is made of: ``readLines`` is read, line."""
     if len(identifier) > _LONGEST:
         return ()
-    out: list[str] = []
-    for part in (_PARTS if identifier.isascii() else _FOREIGN).findall(identifier):
-        lower = part.lower()
-        if lower in STOP:
-            out.append(lower)
-        elif lower in ABBREVIATIONS:
-            out.append(stem(ABBREVIATIONS[lower]))
-        elif pieces := _taken_apart(lower):
-            out += [stem(piece) for piece in pieces]
-        else:
-            out.append(stem(lower))
-    return tuple(out)
-
-
-@cache
-def _vocabulary() -> frozenset[str]:
-    return frozenset(WORDS)
-
-
-@lru_cache(maxsize=50_000)
-def _taken_apart(word: str) -> tuple[str, ...]:
-    """The known words that a word is written of without a break; none if it is a word itself or can't be told."""
-    known = _vocabulary()
-    if len(word) < 5 or word in known or stem(word) in _stems():
-        return ()
-    return _split(word, 4)
-
-
-@cache
-def _stems() -> frozenset[str]:
-    return frozenset(stem(word) for word in WORDS)
-
-
-def _split(word: str, most: int) -> tuple[str, ...]:
-    """The split with the longest first words; `most` is how many there may be."""
-    known = _vocabulary()
-    if word in known:
-        return (word,)
-    if most == 1 or len(word) < 4:
-        return ()
-    for size in range(len(word) - 2, 1, -1):
-        if word[:size] in known:
-            rest = _split(word[size:], most - 1)
-            if rest:
-                return (word[:size], *rest)
-    return ()
+    found = (_PARTS if identifier.isascii() else _FOREIGN).findall(identifier)
+    return tuple(part if part in STOP else stem(part) for part in map(str.lower, found))
 
 
 _VOWEL = re.compile("[aeiouy]")
-_ENDINGS = (
-    ("ational", "ate"), ("ization", "ize"), ("isation", "ize"), ("fulness", "ful"), ("ousness", "ous"),
-    ("iveness", "ive"), ("ations", "ate"), ("ation", "ate"), ("ators", "ate"), ("ator", "ate"), ("ically", "ic"),
-    ("ments", ""), ("ment", ""), ("ness", ""), ("able", ""), ("ible", ""), ("ally", "al"), ("ently", "ent"),
-    ("antly", "ant"), ("ively", "ive"), ("ously", "ous"), ("ising", "ize"), ("ised", "ize"), ("ises", "ize"),
-    ("ise", "ize"), ("ly", ""),
-)  # fmt: skip
-"""Endings and what they become, when enough of the word is left."""
+_ENDINGS = ("ation", "ing", "ment", "ed", "er", "or", "ion", "ly")
 
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """A word in lower case without its ending: ``parsing`` and ``parsed`` are ``pars``, as ``parse`` is."""
+    """A word in lower case without its ending: ``parsing`` and ``parser`` are ``pars``, as ``parse`` is."""
     if len(word) <= 3 or not word.isascii() or word.isdigit():
         return word
     word = _singular(word)
-    for ending, other in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            word = word[: -len(ending)] + other
+    for ending in _ENDINGS:
+        base = word.removesuffix(ending)
+        if base != word and len(base) >= 3 and _VOWEL.search(base):
+            word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
             break
-    for ending in ("ing", "ed", "er", "or", "ion"):
-        base = word[: -len(ending)]
-        if word.endswith(ending) and len(base) >= 3 and _VOWEL.search(base):
-            short = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
-            if ending in ("er", "or", "ion") and WORDS.isdisjoint((base, base + "e", short)):
-                continue
-            base = short
-            word = base
-            break
-    if word.endswith("y") and len(word) > 3 and word[-2] not in "aeiou":
+    if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "i"
     return word[:-1] if word.endswith("e") and len(word) > 4 else word
 

@@ -27,7 +27,7 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Whether the loop runs in this process."""
+        """True if the loop runs in this process."""
         return self._thread is not None and self._thread.is_alive() and self._owner == os.getpid()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:

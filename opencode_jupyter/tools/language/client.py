@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import ToolError
+from ...runtime.sandbox import SandboxPolicy
 from ..process import Stdio, clean_environment, converse
 from . import servers
 from .capabilities import CLIENT, PROVIDERS
@@ -45,12 +46,21 @@ class Client:
         diagnostics: its latest ones by file.
     """
 
-    def __init__(self, server: Server, root: Path, *, timeout: float = REQUEST, keep: Any = ()) -> None:
+    def __init__(
+        self,
+        server: Server,
+        root: Path,
+        *,
+        timeout: float = REQUEST,
+        keep: Any = (),
+        sandbox: SandboxPolicy | None = None,
+    ) -> None:
         self.server = server
         self.root = root
         self.timeout = timeout
         self.diagnostics: dict[Path, list[dict[str, Any]]] = {}
         self._keep = keep
+        self._sandbox = sandbox
         self._settings = servers.settings(server, root)
         self._program: Stdio | None = None
         self._connection: Connection | None = None
@@ -75,7 +85,7 @@ class Client:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """True if it can be asked."""
         return self._connection is not None and self._program is not None and not self._program.exited
 
     @property
@@ -100,7 +110,8 @@ class Client:
             env.pop("VIRTUAL_ENV", None)  # of another environment than the one this Python runs in
         await asyncio.to_thread(self._tree.changes)
         try:
-            self._program = await converse([program, *self.server.command[1:]], cwd=str(self.root), env=env)
+            argv = [program, *self.server.command[1:]]
+            self._program = await converse(argv, cwd=str(self.root), env=env, sandbox=self._sandbox)
         except (OSError, ValueError) as error:
             raise ServerFailedError(f"The language server {name} can't be started: {error}") from error
         self._connection = Connection(self._program.write, self._asked, self._notified)
@@ -114,7 +125,7 @@ class Client:
     async def _introduce(self) -> None:
         uri = to_uri(self.root)
         params = {
-            "processId": os.getpid(),
+            "processId": os.getpid() if self._sandbox is None else None,  # not visible there; a server would end
             "clientInfo": {"name": "opencode-jupyter"},
             "rootUri": uri,
             "rootPath": str(self.root),
@@ -170,7 +181,7 @@ class Client:
     # ------------------------------------------------------------------ asking
 
     def offers(self, method: str) -> bool:
-        """Whether the server answers this request."""
+        """Return whether the server answers this request."""
         return bool(self._capabilities.get(PROVIDERS[method])) or method in self._registered.values()
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Any:
@@ -311,7 +322,7 @@ class Client:
                 await asyncio.gather(*(self._pull(path) for path in others), return_exceptions=True)
 
     def current(self, path: Path) -> bool:
-        """Whether what the server last said of a file is about what it was last told."""
+        """Return whether what the server last said of a file is about what it was last told."""
         if self.offers(DIAGNOSTIC):
             return self._asked_at.get(path) == self._news_told
         return path not in self._since or self._batches.get(path, 0) > self._since[path]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from .client import Client
-from .hierarchy import NEEDED, Hierarchy
 from .positions import UTF16, UTF32, convert
 from .uris import to_uri
 
@@ -35,20 +34,15 @@ _WORD = re.compile(r"\w+")
 
 
 def can(client: Client, operation: str) -> bool:
-    """Whether a server offers what an operation needs."""
+    """Return whether a server offers what an operation needs."""
     return client.offers(METHODS[operation])
-
-
-def can_by_hand(client: Client, operation: str) -> bool:
-    """Whether an operation can be worked out from others that the server offers."""
-    return METHODS[operation] == PREPARE and all(client.offers(method) for method in NEEDED)
 
 
 async def perform(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
     """Ask one server.
 
     Args:
-        client: it has been shown the file, and `can` or `can_by_hand` do this.
+        client: it has been shown the file, and `can` says that it offers this.
         operation: one of `METHODS`.
         path: the file.
         line: counted from 0.
@@ -77,22 +71,12 @@ async def perform(client: Client, operation: str, path: Path, line: int, charact
 
 
 async def _calls(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
-    if not can(client, operation):
-        return await _calls_by_hand(client, operation, path, line, character)
     items = _listed(await client.ask_at(PREPARE, path, line, character))
     if operation == "prepareCallHierarchy" or not items:
         return _listed(await client.in_utf16(items, path))
     # The item goes back as the server gave it. Where outgoing calls stand is counted in the item's own document.
     answer = await client.request(CALLS[operation], {"item": items[0]})
     return _listed(await client.in_utf16(answer, path, items[0].get("uri", "")))
-
-
-async def _calls_by_hand(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
-    hierarchy = Hierarchy(client)
-    items = await hierarchy.prepare(path, line, character)
-    if operation == "prepareCallHierarchy" or not items:
-        return items
-    return await (hierarchy.incoming if operation == "incomingCalls" else hierarchy.outgoing)(items[0])
 
 
 async def _workspace_symbols(client: Client, path: Path, line: int, character: int) -> list[Any]:

@@ -98,7 +98,7 @@ def _texts(entry: Mapping[str, Any], key: str, where: str, problems: list[str]) 
 
 
 def serves(server: Server, path: Path) -> bool:
-    """Whether a file's ending, or its whole name, is one of the server's."""
+    """Return whether a file's ending, or its whole name, is one of the server's."""
     wanted = server.extensions
     return not wanted or path.suffix in wanted or path.suffix.lower() in wanted or path.name in wanted
 

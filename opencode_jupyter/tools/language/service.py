@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
 from ...core.flags import flag
+from ...runtime.sandbox.service import Sandbox
 from . import operations, servers
 from .background import Background
 from .client import DIAGNOSTIC, REQUEST, Client
@@ -77,7 +78,7 @@ class LanguageServers:
         return self._table[1]
 
     def running(self, path: Path) -> bool:
-        """Whether every server that would serve a file at once is there already."""
+        """Return whether every server that would serve a file at once is there already."""
         keys = [self._key(server, path) for server in self._chosen(path)]
         return all(key in self._clients and self._clients[key].alive for key in keys)
 
@@ -160,7 +161,7 @@ class LanguageServers:
         return server.name, servers.root(server, path, self._workspace.directory)
 
     def _may_start(self, server: Server, path: Path) -> bool:
-        """Whether an edit may use a server: it runs, or may be started for this file."""
+        """Return whether an edit may use a server: it runs, or may be started for this file."""
         key = self._key(server, path)
         if key in self._failed and time.monotonic() < self._failed[key] + PAUSE:
             return False
@@ -194,7 +195,7 @@ class LanguageServers:
         return answer
 
     async def _ask_group(self, first: Server, operation: str, path: Path, line: int, character: int) -> Answer:
-        """Ask a server, or the next of its group that can do this, or work it out from what the first one can."""
+        """Ask a server, or the next of its group that can do this."""
         others = [s for s in self._candidates(path) if s.group == first.group and s.group and s is not first]
         client = await self._shown(first, path)
         asked = client if operations.can(client, operation) else None
@@ -204,8 +205,6 @@ class LanguageServers:
                 if operations.can(other, operation):
                     asked = other
                     break
-        if asked is None and operations.can_by_hand(client, operation):
-            asked = client
         if asked is None:
             return Answer(notes=[f"The language server {first.name} does not offer {operation}."])
         try:
@@ -251,7 +250,9 @@ class LanguageServers:
         limit = experimental.get("lsp_timeout")
         timeout = limit / 1000 if isinstance(limit, int | float) and limit > 0 else REQUEST
         keep = experimental.get("shell_env_keep", ())
-        client = Client(server, key[1], timeout=timeout, keep=[keep] if isinstance(keep, str) else keep)
+        keep = [keep] if isinstance(keep, str) else keep
+        sandbox = self._workspace.service(Sandbox).program("lsp", server.name)
+        client = Client(server, key[1], timeout=timeout, keep=keep, sandbox=sandbox)
         try:
             await client.start()
         except BaseException:

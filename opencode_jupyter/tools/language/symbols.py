@@ -7,10 +7,6 @@ from typing import Any
 
 from .capabilities import SYMBOL_KINDS
 
-CALLABLE = frozenset({5, 6, 9, 12})
-"""Kinds of symbols that hold calls: class, method, constructor, function."""
-Range = dict[str, dict[str, int]]
-
 
 def kind_name(kind: Any) -> str | None:
     """The name of a symbol kind's number."""
@@ -39,20 +35,6 @@ def flat(symbols: Any, uri: str, container: str | None = None) -> Iterator[dict[
         yield from flat(symbol.get("children"), uri, symbol.get("name"))
 
 
-def holds(outer: Range | None, line: int, character: int) -> bool:
-    """Whether a place is inside a range, its end included."""
-    if not outer:
-        return False
-    start, end = outer["start"], outer["end"]
-    return (start["line"], start["character"]) <= (line, character) <= (end["line"], end["character"])
-
-
-def innermost(symbols: list[dict[str, Any]], line: int, character: int) -> dict[str, Any] | None:
-    """The smallest symbol with calls in it that holds a place."""
-    fitting = [s for s in symbols if s["kind"] in CALLABLE and holds(s["range"], line, character)]
-    return max(fitting, key=lambda s: (s["range"]["start"]["line"], s["range"]["start"]["character"]), default=None)
-
-
 def sound(items: list[Any]) -> list[dict[str, Any]]:
     """The diagnostics among these that have what the protocol demands: a place and a message in words."""
     return [
@@ -68,15 +50,3 @@ def _is_place(value: Any) -> bool:
         isinstance(end, dict) and isinstance(end.get("line"), int) and isinstance(end.get("character"), int)
         for end in ends
     )
-
-
-def locations(answer: Any) -> list[tuple[str, Range]]:
-    """URI and range of each location or location link of an answer."""
-    out = []
-    for item in answer if isinstance(answer, list) else [answer]:
-        if isinstance(item, dict):
-            uri = item.get("uri") or item.get("targetUri")
-            place = item.get("range") or item.get("targetSelectionRange") or item.get("targetRange")
-            if isinstance(uri, str) and isinstance(place, dict):
-                out.append((uri, place))
-    return out

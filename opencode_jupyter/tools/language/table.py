@@ -50,7 +50,8 @@ _C = ".c .cpp .cc .cxx .c++ .h .hpp .hh .hxx .h++"
 
 # fmt: off
 BUILTIN: tuple[Server, ...] = (
-    _server("ty", "python", ".py .pyi", "ty server", PYTHON, "pip install ty"),
+    _server("ty", "python", ".py .pyi", "ty server", PYTHON,
+            'pip install "opencode-jupyter[lsp]"'),
     _server("basedpyright", "python", ".py .pyi", "basedpyright-langserver --stdio", PYTHON,
             "pip install basedpyright"),
     _server("pyright", "python", ".py .pyi", "pyright-langserver --stdio", PYTHON, "pip install pyright"),

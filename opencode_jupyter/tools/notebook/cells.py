@@ -95,7 +95,7 @@ class NotebookFile:
 
     @property
     def has_ids(self) -> bool:
-        """Whether its cells must have ids."""
+        """True if its cells must have ids."""
         return int(self.head.get("nbformat_minor") or 0) >= IDS_SINCE
 
     def outputs(self, index: int) -> list[dict[str, Any]]:

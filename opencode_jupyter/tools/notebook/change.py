@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ...core.errors import ToolError
+from ...core.errors import ToolError, rephrase
 from ...text.diff import diff
 from ...text.encoding import printable, to_newline
+from ...text.replace import SameTextError
 from ...text.replace import replace as replace_text
 from .cells import Cell, CellType, NotebookFile, find
 
@@ -65,7 +66,7 @@ class Plan:
 
     @property
     def loses_outputs(self) -> bool:
-        """Whether outputs go with the change."""
+        """True if outputs go with the change."""
         gone = self.after is None or self.after.type != "code"
         return self.before is not None and self.before.outputs > 0 and gone
 
@@ -106,11 +107,11 @@ def _replace(cells: Sequence[Cell], before: Cell, wanted: Wanted) -> Plan:
             raise ToolError("To replace a part of a cell give both oldString, which is not empty, and newString.")
         old, new = _line_ends(wanted.old_string, source), _line_ends(wanted.new_string, source)
         if old == new:
-            raise ToolError("No changes to apply: oldString and newString are identical.")
+            raise SameTextError
         try:
             source = replace_text(source, old, new, wanted.replace_all)
         except ToolError as error:
-            raise ToolError(f"In {before.name}: {error}") from error
+            raise rephrase(error, lambda text: f"In {before.name}: {text}") from error
     elif wanted.new_source is not None:
         source = _line_ends(wanted.new_source, source)
     elif wanted.cell_type is None:

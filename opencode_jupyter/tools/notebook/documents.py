@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...core.errors import ToolError
 from ...core.filetime import SWITCH, NotReadError
-from .cells import Cell
 
 if TYPE_CHECKING:
     from ...core.workspace import Workspace
+    from .cells import Cell
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDocument:
+class OpenDocument(NamedTuple):
     """One document that is open in a page of a front end.
 
     Attributes:
@@ -42,8 +40,7 @@ class OpenDocument:
     text: bool = False
 
 
-@dataclass(slots=True)
-class OpenContent:
+class OpenContent(NamedTuple):
     """What an open document holds.
 
     Attributes:
@@ -116,7 +113,7 @@ class Notebooks:
         self._seen.pop((session_id, os.path.realpath(path)), None)
 
     def knows(self, session_id: str, path: Path) -> bool:
-        """Whether the session has seen the notebook as it is open."""
+        """Return whether the session has seen the notebook as it is open."""
         return (session_id, os.path.realpath(path)) in self._seen
 
     def check_file(self, session_id: str, path: Path) -> None:

@@ -79,7 +79,7 @@ class NotebookSource:
             start = _skip(text, 0)
             if text[start : start + 1] != "{":
                 _DECODER.decode(text)
-                raise ToolError("it is not a notebook: the JSON in it is no object")
+                raise ToolError("it is not a notebook: its JSON is not an object")
             _expect(text, _skip(text, _walk(text, start, self._member)), "")
         except json.JSONDecodeError as error:
             empty = "it is empty" if not text.strip() else f"it is not JSON: {error.msg} at line {error.lineno}"
@@ -112,7 +112,7 @@ class NotebookSource:
 
     @property
     def has_cells(self) -> bool:
-        """Whether there is a list of cells, be it empty."""
+        """True if there is a list of cells, be it empty."""
         return self._array != (0, 0)
 
     def cell(self, index: int) -> Any:

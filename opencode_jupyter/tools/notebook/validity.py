@@ -1,4 +1,4 @@
-"""Whether a notebook is valid by nbformat, without the two seconds that importing nbformat takes where it is.
+"""True if a notebook is valid by nbformat, without the two seconds that importing nbformat takes where it is.
 
 nbformat imports jsonschema, which in an environment with a Jupyter server loads a grammar for the syntax of URLs. Its
 schemas are files, and fastjsonschema, which nbformat depends on, checks them as fast as nbformat does. Only to say what

@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from ...runtime.sandbox import Confined
 
 _PROGRAM = Path(__file__).with_name("_supervisor.py")
 _lock = threading.Lock()
@@ -27,15 +28,14 @@ class _Program:
 
 
 def available() -> bool:
-    """Whether commands can be supervised here: Linux with pidfds (5.3 and later)."""
+    """Return whether commands can be supervised here: Linux with pidfds (5.3 and later)."""
     return sys.platform == "linux" and hasattr(os, "pidfd_open") and bool(sys.executable)
 
 
 def request(
-    argv: Sequence[str],
+    program: Confined,
     *,
     cwd: str,
-    env: Mapping[str, str],
     output: int,
     drain: int,
     own: tuple[int, int] | None = None,
@@ -43,9 +43,8 @@ def request(
     """Have a command started under a supervisor of its own.
 
     Args:
-        argv: the program's absolute path and its arguments.
+        program: its absolute path and arguments, its environment and its sandbox.
         cwd: where it runs.
-        env: its whole environment.
         output: writing end of the pipe for stdout and stderr.
         drain: reading end of the same pipe; the supervisor reads there when it is told to let the rest run on.
         own: its stdin and its stderr; without them there is no stdin, and stderr goes to `output`.
@@ -58,15 +57,19 @@ def request(
     """
     body = marshal.dumps(
         {
-            "argv": [os.fsencode(word) for word in argv],
-            "env": {os.fsencode(name): os.fsencode(value) for name, value in env.items()},
+            "argv": [os.fsencode(word) for word in program.argv],
+            "env": {os.fsencode(name): os.fsencode(value) for name, value in program.env.items()},
             "cwd": os.fsencode(cwd),
+            "ruleset": program.ruleset is not None,
+            "limits": program.limits,
         }
     )
     ours, theirs = socket.socketpair()
     try:
         with theirs:
-            _send([theirs.fileno(), output, drain, *(own or ())])
+            _send(
+                [theirs.fileno(), output, drain, *(own or ()), *([] if program.ruleset is None else [program.ruleset])]
+            )
         ours.settimeout(10)
         ours.sendall(len(body).to_bytes(4, "big") + body)
         ours.setblocking(False)

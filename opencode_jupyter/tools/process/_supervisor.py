@@ -8,7 +8,8 @@ costs no more than starting the shell; starting an interpreter for each would co
 
 A request is one byte with three descriptors: the command's own socket, the writing and the reading end of its output
 pipe; two more are its stdin (else there is none) and its stderr (else the output pipe). On the command's socket come a
-length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``. It is answered by lines:
+length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``, ``limits`` (by number) and ``ruleset``
+(whether the last descriptor is a Landlock ruleset that the process has to give itself). It is answered by lines:
 ``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may be told ``K``, end
 everything, or ``D``, let the rest run on (its output goes nowhere). End of file is ``K``.
 """
@@ -37,12 +38,37 @@ LOOKS = 5
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAPBSET_DROP = 24
+LANDLOCK_RESTRICT_SELF = 446
+KEPT_CAPABILITIES = frozenset({0, 1, 3, 4})
+"""What root may still do in a sandbox, about files: CHOWN, DAC_OVERRIDE, FOWNER, FSETID."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prctl(option: int, value: int) -> None:
     """The system call of that name, with one argument. A refusal is ignored: the other guards stay."""
     _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def restrict(ruleset: int | None, limits: dict[int, int]) -> None:
+    """Enter the sandbox for good.
+
+    Raises:
+        OSError: the kernel refuses; the command must not run then.
+    """
+    for number, limit in limits.items():
+        most = resource.getrlimit(number)[1]
+        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        resource.setrlimit(number, (least, least))
+    if ruleset is not None:
+        if os.geteuid() == 0:  # root could read other processes' environments and open files past the rules
+            number = 0
+            while number in KEPT_CAPABILITIES or not _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0):
+                number += 1
+        failed = _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        if failed or _libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0):
+            raise OSError(ctypes.get_errno(), "the kernel refuses the sandbox (Landlock)")
 
 
 def descendants(pid: int) -> list[int]:
@@ -93,7 +119,7 @@ def reap() -> dict[int, int]:
 
 
 def childless() -> bool:
-    """Whether there is no child at all, not even one that has ended.
+    """Return whether there is no child at all, not even one that has ended.
 
     A supervisor without a child has no descendant either, for it adopts every orphan. Unlike a look at /proc this does
     not miss a process that forks and ends faster than it can be listed.
@@ -172,7 +198,7 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        message, descriptors, _, _ = socket.recv_fds(control, 1, 5)
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 6)
         if not message:
             os._exit(0)
         sock, output, drain, *own = descriptors
@@ -180,10 +206,12 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         request = read_request(socket.socket(fileno=sock))
         if request is None:
             os._exit(0)
+        ruleset = own.pop() if request["ruleset"] else None
         stdin, errors = own or (os.open("/dev/null", os.O_RDONLY), output)
         os.dup2(stdin, 0)
         os.dup2(output, 1)
         os.dup2(errors, 2)
+        restrict(ruleset, request["limits"])  # type: ignore[arg-type]
         keep = supervisor.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, 65536)
@@ -253,13 +281,13 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
     asked_to_end: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(1))
     wake = wake_pipe()
-    with contextlib.suppress(OSError):
-        os.write(used, b"1")
     sock = socket.socket(fileno=descriptors[0])
     failure = b""
     while chunk := ours.recv(4096):
         failure += chunk
     ours.close()
+    with contextlib.suppress(OSError):
+        os.write(used, b"1")  # not before the program has started: the next pair's forks would slow it down
     if failure:
         say(sock, "failed " + failure.decode("utf-8", "replace"))
         return

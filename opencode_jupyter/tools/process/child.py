@@ -11,11 +11,11 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 
+from ...runtime.sandbox import Confined, SandboxPolicy, confine
 from . import _launcher
 
 IDLE = 0.1
@@ -29,8 +29,7 @@ _PIPE = 1 << 20
 _F_SETPIPE_SZ = 1031
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """How a command ended.
 
     Attributes:
@@ -92,7 +91,7 @@ class Child:
 
     @property
     def exited(self) -> bool:
-        """Whether the command itself is over."""
+        """True if the command itself is over."""
         return self._handle.exited.done()
 
     async def wait(self) -> Exit:
@@ -165,7 +164,14 @@ class Child:
                 self._closed.set_result(None)
 
 
-async def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_output: Callable[[bytes], None]) -> Child:
+async def spawn(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    on_output: Callable[[bytes], None],
+    sandbox: SandboxPolicy | None = None,
+) -> Child:
     """Start a command: no stdin, stdout and stderr in one stream, a session of its own.
 
     Args:
@@ -173,6 +179,7 @@ async def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_out
         cwd: where it runs.
         env: its whole environment.
         on_output: called on the event loop with each chunk.
+        sandbox: what it may do; everything if left out.
 
     Raises:
         OSError: it can't be started (no such program or folder, arguments too long).
@@ -186,7 +193,7 @@ async def spawn(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_out
             import fcntl
 
             fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE)
-        handle = handle_of(argv, cwd, env, write_end, read_end)
+        handle = handle_of(argv, cwd, env, write_end, read_end, sandbox=sandbox)
     except BaseException:
         os.close(read_end)
         raise
@@ -209,6 +216,7 @@ def handle_of(
     write_end: int,
     read_end: int,
     own: tuple[int, int] | None = None,
+    sandbox: SandboxPolicy | None = None,
 ) -> Handle:
     """Start a program, supervised where that is possible, else in a process group.
 
@@ -219,16 +227,29 @@ def handle_of(
         write_end: its stdout (and stderr); the caller closes it.
         read_end: the other end of that pipe.
         own: its stdin and its stderr; without them there is no stdin.
+        sandbox: what it may do; everything if left out.
 
     Raises:
-        OSError: it can't be started.
+        OSError: it can't be started, or the sandbox can't be made.
     """
+    program = Confined(list(argv), dict(env)) if sandbox is None else confine(sandbox, argv, env, cwd)
+    try:
+        return _start(program, cwd, write_end, read_end, own)
+    finally:
+        if program.ruleset is not None:
+            os.close(program.ruleset)
+
+
+def _start(program: Confined, cwd: str, write_end: int, read_end: int, own: tuple[int, int] | None) -> Handle:
     if _launcher.available():
-        with contextlib.suppress(OSError):
-            return Supervised(_launcher.request(argv, cwd=cwd, env=env, output=write_end, drain=read_end, own=own))
+        try:
+            return Supervised(_launcher.request(program, cwd=cwd, output=write_end, drain=read_end, own=own))
+        except OSError:
+            if program.ruleset is not None:
+                raise  # without the supervisor nothing would apply the rules
     from ._group import Group
 
-    return Group(argv, cwd=cwd, env=env, output=write_end, own=own)
+    return Group(program.argv, cwd=cwd, env=program.env, output=write_end, own=own)
 
 
 class Supervised:

@@ -1,23 +1,28 @@
-"""The environment a command gets: the kernel's, without its secrets and without what would make a program wait."""
+"""The environment a program gets: what it needs of the kernel's, without what would make it wait for a person.
+
+A list of what is passed on, not of what is not: names of secrets can't be listed (``DATABASE_URL``, ``SENTRY_DSN``).
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
+from ...core.secrets import is_secret_name
 from ...core.wildcard import match
 
-SECRET = re.compile(
-    r"(?:^|_)(?:TOKEN|SECRET|SECRETS|KEY|APIKEY|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)S?(?:_|$)"
-    r"|(?:TOKEN|SECRET|PASSWORD|APIKEY)$",
-    re.IGNORECASE,
+PASSED = (
+    *("PATH", "HOME", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR", "USER", "LOGNAME", "SHELL", "HOSTNAME"),
+    *("TMPDIR", "TMP", "TEMP", "XDG_*", "VIRTUAL_ENV", "CONDA_*", "PYTHONPATH", "LD_LIBRARY_PATH", "OPENCODE_*"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"),
+    *("SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"),
 )
-"""Names whose value is taken for a secret."""
-
-_NOT_SECRET = frozenset({"SSH_AUTH_SOCK"})
+"""Names (wildcards) of the variables that every program gets, but for those whose name looks like a secret's."""
+_CONTENTS = "OPENCODE_*_CONTENT"
+"""Whole files, which may hold keys."""
 _DROPPED = frozenset({"BASH_ENV", "ENV", "OLDPWD", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PYTHONSTARTUP"})
 """Would run code, or make programs write colours into a pipe (ipykernel sets some of these)."""
-_KERNEL = ("JPY_", "JUPYTERHUB_API_")
 _SET = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -31,22 +36,26 @@ _SET = {
 def clean_environment(
     environment: Mapping[str, str], *, keep: Iterable[str] | bool = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The environment for a command.
+    """The environment for a program that a model or a configuration starts; with `keep` True, that of a person's own.
 
     Args:
         environment: the kernel's.
-        keep: names (wildcards) that are passed on although they look like secrets; True keeps all of them.
+        keep: names (wildcards) that are passed on besides the usual ones; True keeps all.
         extra: set in the end, whatever stood there.
     """
-    patterns = () if isinstance(keep, bool) else tuple(keep)
+    more = () if isinstance(keep, bool) else tuple(keep)
     out = {}
     for name, value in environment.items():
         if name in _DROPPED:
             continue
-        hidden = name.startswith(_KERNEL) or (name not in _NOT_SECRET and SECRET.search(name) is not None)
-        if hidden and keep is not True and not any(match(name, pattern) for pattern in patterns):
-            continue
-        out[name] = value
+        if keep is True or _usual(name) or any(match(name, pattern) for pattern in more):
+            out[name] = value
     out.update(_SET)
     out.update(extra or {})
     return out
+
+
+def _usual(name: str) -> bool:
+    if is_secret_name(name) or match(name, _CONTENTS):
+        return False
+    return any(match(name, pattern) for pattern in PASSED)

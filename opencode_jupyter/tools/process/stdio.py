@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
+from ...runtime.sandbox import SandboxPolicy
 from .child import STOP, Exit, Handle, handle_of
 
 _CHUNK = 1 << 18
@@ -46,7 +47,7 @@ class Stdio:
 
     @property
     def exited(self) -> bool:
-        """Whether the program itself is over."""
+        """True if the program itself is over."""
         return self._handle.exited.done()
 
     @property
@@ -170,13 +171,16 @@ class Stdio:
         self._loop.remove_writer(self._stdin)
 
 
-async def converse(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Stdio:
+async def converse(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], sandbox: SandboxPolicy | None = None
+) -> Stdio:
     """Start a program to talk to, in a session of its own; its stderr is read all the time.
 
     Args:
         argv: the program's absolute path and its arguments.
         cwd: where it runs.
         env: its whole environment.
+        sandbox: what it may do; everything if left out.
 
     Raises:
         OSError: it can't be started.
@@ -188,7 +192,7 @@ async def converse(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> 
     stdout, theirs_out = os.pipe()
     stderr, theirs_err = os.pipe()
     try:
-        handle = handle_of(argv, cwd, env, theirs_out, stdout, (theirs_in, theirs_err))
+        handle = handle_of(argv, cwd, env, theirs_out, stdout, (theirs_in, theirs_err), sandbox)
     except BaseException:
         for descriptor in (stdin, stdout, stderr):
             os.close(descriptor)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from ...core.permission.rules import NOT_ANALYSED
 from .analysis import analyse
-from .findings import Judged, ShellAsks
+from .findings import Judged, ShellAsks, exactly
 
-__all__ = ["NOT_ANALYSED", "Judged", "ShellAsks", "analyse"]
+__all__ = ["NOT_ANALYSED", "Judged", "ShellAsks", "analyse", "exactly"]

@@ -11,30 +11,33 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.arity import prefix
 from ...core.permission.rules import NOT_ANALYSED
-from . import assigning, startup, tables
+from . import assigning, git, tables
+from .arithmetic import AS_NUMBER, AS_PROMPT, PROMPT, Arithmetic, is_number
 from .commands import Commands
 from .findings import ShellAsks, add, exactly
 from .interpreters import reads_alike
-from .numbers import AS_PROMPT, PROMPT, run_as_values
 from .paths import Paths
 from .tree import (
     Place,
     assigned,
     behind_redirections,
     between,
+    follows_cd,
     is_fed,
+    is_piped,
     is_test,
     joins_words,
     misread_heredocs,
     parse,
     places,
-    unseparated,
+    splits_word,
     verbatim,
 )
 from .words import Text, Word
@@ -67,14 +70,22 @@ _VALUES = frozenset(
     "expansion for_statement select_statement arithmetic_expansion c_style_for_statement compound_statement "
     "file_descriptor".split()
 )
+_READS_NAMES = re.compile(r"xargs|read|stdin|from")
+"""In lines with programs that may read names of files."""
 DEEPEST_BACKQUOTES = 6
 """Levels of backquotes inside backquotes that are looked into."""
-_ASSIGNING = frozenset({"command", "declaration_command"})
+_NO_ASSIGNMENTS = frozenset({"command", "c_style_for_statement"})
 _NOT_ARGUMENTS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
 def analyse(
-    command: str, cwd: Path, contains: Callable[[Path], bool], *, home: str | None = None, shell: str = "bash"
+    command: str,
+    cwd: Path,
+    contains: Callable[[Path], bool],
+    *,
+    home: str | None = None,
+    shell: str = "bash",
+    protected: Sequence[str] = (),
 ) -> ShellAsks:
     """Read a command. Never raises, whatever the text.
 
@@ -84,6 +95,7 @@ def analyse(
         contains: whether a path is inside the project.
         home: what ``~`` stands for; the user's home if left out.
         shell: the name of the shell that would run it; what it reads in other ways than bash is not analysed.
+        protected: folders that nothing is written to unasked.
     """
     asks = ShellAsks()
     if not contains(cwd):
@@ -97,14 +109,21 @@ def analyse(
     variables = {"HOME": home or os.path.expanduser("~")}
     if "HOME" in command.replace("$HOME", "").replace("${HOME}", ""):
         variables.clear()  # something may set it
-    paths = Paths(asks, cwd, contains, variables.get("HOME"))
-    reader = _Reader(asks, paths, variables)
+    if not re.search(r"\bcd\b|pushd|popd|PWD=|\bPWD\b(?<!\$PWD)(?<!\$\{PWD)", command):
+        variables["PWD"] = str(cwd)
+    paths = Paths(asks, cwd, contains, variables.get("HOME"), protected)
+    reader = _Reader(command, asks, paths, variables)
     reader.program(command, 0)
     if not reads_alike(shell, command):
         asks.opaque(command.strip(), f"{shell} reads it in other ways than bash")
     if "\\\n" in command:  # the shell joins such lines before it looks for words, the grammar takes them for a gap
         for text in {command, _without_comments(command)}:
             reader.program(text.replace("\\\n", ""), 1, command)
+    for written, of in reader.numbers.findings():
+        asks.opaque(written, AS_NUMBER, of or command.strip())
+    checkouts = reader.commands.checkouts
+    if checkouts and (files := git.startup_changes(str(cwd), dict.fromkeys(reader.commands.revisions))):
+        asks.opaque(checkouts[0][0], f"it may bring another {files[0]}, which decides what runs", checkouts[0][1])
     if not asks.patterns:
         for reading in asks.judged:
             add(asks.patterns, [reading.pattern])
@@ -138,12 +157,14 @@ def _whole(asks: ShellAsks, command: str, reason: str, *, mark: bool = True) -> 
 class _Reader:
     """Walks the tree of one command, and those of commands inside its strings."""
 
-    def __init__(self, asks: ShellAsks, paths: Paths, variables: dict[str, str]) -> None:
+    def __init__(self, command: str, asks: ShellAsks, paths: Paths, variables: dict[str, str]) -> None:
+        self.numbers = Arithmetic(command)
+        self._command = command
         self._asks = asks
         self._paths = paths
         self._variables = variables
-        self._text = Text(b"", variables)
-        self._commands = Commands(asks, paths, self.program)
+        self._text = Text(b"", variables, self.numbers.counts)
+        self.commands = Commands(asks, paths, self.program, self.sets, self.numbers)
         self._data = b""
         self._fed = False
 
@@ -155,7 +176,7 @@ class _Reader:
         if root is None:
             self.give_up(text, of)
             return
-        outer, self._text = (self._text, self._data), Text(data, self._variables)
+        outer, self._text = (self._text, self._data), Text(data, self._variables, self.numbers.counts)
         self._fed |= _EXEC_FEEDS.search(text) is not None
         try:
             for node in misread_heredocs(root, data):
@@ -168,8 +189,6 @@ class _Reader:
     def _walk(self, root: Node, text: str, depth: int, of: str) -> None:
         if root.has_error:
             self._asks.opaque(text.strip(), "its syntax could not be read", of)
-        for node, why in run_as_values(root, self._text.source, self._text.words):
-            self._asks.opaque(self._text.source(node), why, of or text.strip())
         commands = 0
         for count, place in enumerate(places(root)):
             node = place.node
@@ -178,6 +197,7 @@ class _Reader:
                 self.give_up(text, of)
                 return
             self.texts(place, text, of)
+            self.numbers.look(node, place.parent, self._text.source, of or text.strip())
             match node.type:
                 case "command":
                     self.command(place, depth, of)
@@ -189,6 +209,9 @@ class _Reader:
                     self.values(node, of)
                 case "file_redirect":
                     self.redirect(place, of)
+                case "herestring_redirect" | "heredoc_body" if _READS_NAMES.search(self._command):
+                    fed = self._text.source(node).removeprefix("<<<").replace("'", "").replace('"', "")
+                    self._paths.look("", [Word(fed, fed.strip())], text=True)
                 case "test_command":
                     written = self._text.source(node)
                     self._asks.judge(written, (written.split(None, 1)[0] + " *",), of)
@@ -196,13 +219,13 @@ class _Reader:
                         self._asks.opaque(text.strip(), "its syntax could not be read", of)
                 case "declaration_command" | "unset_command":
                     self.declaration(node, of)
-                case "variable_assignment" if place.parent is None or place.parent.type not in _ASSIGNING:
+                case "variable_assignment" if place.parent is None or place.parent.type not in _NO_ASSIGNMENTS:
                     self.assignment(node, self._text.source(node), of)
 
     def texts(self, place: Place, text: str, of: str) -> None:
         """What of a node's text is in no other node: where the grammar may read something else than the shell."""
         written = self._text.source(place.node)
-        if joins_words(place, written):
+        if joins_words(place, written) or splits_word(place.node):
             self._asks.opaque(text.strip(), "its syntax could not be read", of)
         if place.node.child_count:
             for gap in between(place.node, self._data):
@@ -228,10 +251,17 @@ class _Reader:
             case "expansion":
                 if _PROCESS.search(written):
                     self._asks.opaque(written, "a command inside it could not be read", of)
+                types = [child.type for child in node.children]
+                if ("@", "P") in pairwise(types):
+                    self._asks.opaque(written, AS_PROMPT, of)
                 if (name := assigned(node)) is not None:
                     self.sets(self._text.source(name), written, of)
             case "for_statement" | "select_statement":
-                self.sets(self._text.source(node.children[1]), written, of)
+                values = [c for c in node.children[3:] if c.type not in ("do_group", "compound_statement", ";")]
+                words = [word for value in values for word in self._text.words(value)]
+                number = bool(words) and all(word.text is not None and is_number(word.text) for word in words)
+                self.sets(self._text.source(node.children[1]), written, of, number=number)
+                self.names(self._text.source(node.children[1]), words, written, of)
             case "file_descriptor" if written.startswith("{"):
                 self.sets(written.strip("{}"), written, of)
             case "arithmetic_expansion" | "c_style_for_statement":
@@ -250,17 +280,22 @@ class _Reader:
         for marks in ("`$\\\\", '`$\\\\"'):
             self.program(re.sub(rf"\\([{marks}])", r"\1", written[1:-1]), depth + 1, of or written)
 
-    def sets(self, name: str, text: str, of: str) -> None:
+    def sets(self, name: str, text: str, of: str, *, number: bool = False) -> None:
         """A variable is given a value."""
-        plainly = name.partition("[")[0]
-        if tables.DANGEROUS.fullmatch(plainly):
+        plainly = name.partition("[")[0].rstrip("+")
+        self.numbers.sets(plainly, number=number)
+        self.decides(plainly, text, of)
+
+    def decides(self, plainly: str, text: str, of: str) -> None:
+        """Ask if a variable that is set decides what runs."""
+        if re.fullmatch(tables.DANGEROUS, plainly):
             self._asks.opaque(text, f"it sets {plainly}, which decides what runs", of)
 
     def calculates(self, node: Node, of: str) -> None:
         """A calculation may give variables values."""
         for place in places(node):
             if place.node.type in ("variable_name", "word"):
-                self.sets(self._text.source(place.node), self._text.source(node), of)
+                self.decides(self._text.source(place.node), self._text.source(node), of)
 
     def _quoted(self, place: Place) -> bool:
         """Whether a here-document's text is taken as it stands: its mark is quoted."""
@@ -286,16 +321,20 @@ class _Reader:
                 self.assignment(child, text, of)
         nodes = [child for child in node.children if child.type not in _NOT_ARGUMENTS]
         nodes += behind_redirections(place)
-        if unseparated(nodes):
-            self._asks.opaque(text, "its syntax could not be read", of)
         parts = [word for child in nodes for word in self._text.words(child)]
         if not parts:
             return
         for word in parts:
             if word.text is not None and word.text != word.source and _SUBSCRIPT.search(word.text):
                 self._asks.opaque(text, "where it is used as a number, the shell runs the command inside it", of)
-        self._commands.files = self._lists_files(place)
-        self._commands.run(parts, text, depth, of, fed=self._fed or is_fed(place))
+        self.commands.files = self._lists_files(place)
+        self.commands.piped = is_piped(place)
+        around = parent.children if parent is not None and parent.type == "redirected_statement" else ()
+        inputs = (c for c in around if c.type == "file_redirect")
+        targets = [c.child_by_field_name("destination") for c in inputs if c.children[0].type == "<"]
+        self.commands.inputs = [word for target in targets if target is not None for word in self._text.words(target)]
+        with self._paths.after_move(follows_cd(place, self._text.source)):
+            self.commands.run(parts, text, depth, of, fed=self._fed or is_fed(place))
 
     def _lists_files(self, place: Place) -> bool:
         """Whether a command is fed by one that gives nothing but names of files."""
@@ -326,7 +365,7 @@ class _Reader:
             self.sets(words[0].source.partition("=")[0].rstrip("+"), written, of or written)
             words = words[1:]
         if words:
-            self._commands.run(words, written, depth, of or written, fed=True)
+            self.commands.run(words, written, depth, of or written, fed=True)
 
     def redirect(self, place: Place, of: str) -> None:
         """``< file``, ``> file``: where it leads, and that it writes."""
@@ -341,12 +380,11 @@ class _Reader:
                     continue  # another descriptor, not a file
                 if tables.HARMLESS_TARGETS.fullmatch(word.text):
                     continue
-            self._paths.touch(word)
+            written = f"{operator} {word.source}"
+            if self._paths.touch(word) and ">" in operator:
+                self._asks.opaque(written, f"it writes {word.shown}, which controls what runs", of)
             if ">" in operator:
-                self._paths.write(word)
-                written = f"{operator} {word.source}"
-                if any(startup.ALWAYS.search(file) for file in self._paths.fresh()):
-                    self._asks.opaque(written, f"it writes {word.shown}, which controls what runs", of)
+                self._paths.write(word.shown)
                 parent = place.parent
                 self._asks.judge(written, exactly(written), of or (self._text.source(parent) if parent else ""))
 
@@ -355,6 +393,12 @@ class _Reader:
         written = self._text.source(node)
         name = self._text.source(node.children[0])
         arguments = [word for child in node.children[1:] for word in self._declared(child)]
+        words = [
+            Word("", self._text.source(child.children[0])) if child.type == "variable_assignment" else word
+            for child in node.children[1:]
+            for word in self._declared(child)
+        ]
+        self.commands.declare(words, written, of)
         reason = assigning.runs(name, arguments)
         if reason is not None:
             self._asks.opaque(written, reason, of)
@@ -376,5 +420,17 @@ class _Reader:
         return self._text.words(node)
 
     def assignment(self, node: Node, text: str, of: str) -> None:
-        name = self._text.source(node).partition("=")[0].rstrip("+").partition("[")[0]
-        self.sets(name, text, of)
+        name = self._text.source(node).partition("=")[0].rstrip("+")
+        values = [child for child in node.children[1:] if child.type not in ("=", "+=")]
+        self.sets(name, text, of, number=self.numbers.value(values, self._text.source))
+        if re.search(rf"\$\{{?[!#]?{re.escape(name.partition('[')[0])}\b", self._command):
+            elements = [c for value in values for c in (value.children[1:-1] if value.type == "array" else [value])]
+            self.names(name, [word for element in elements for word in self._text.words(element)], text, of)
+
+    def names(self, variable: str, words: list[Word], text: str, of: str) -> None:
+        """Values of a variable that commands of the line may take for paths."""
+        known = [word for word in words if word.text is not None]
+        if len(known) == len(words):
+            self._paths.assigned.add(variable)
+        for file in self._paths.look("", known):
+            self._asks.opaque(text, f"{file} decides what runs", of)

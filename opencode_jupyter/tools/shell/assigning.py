@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 
 from . import tables
-from .numbers import plain
+from .arithmetic import is_number
 from .words import Word
 
 DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
@@ -79,7 +79,7 @@ def runs(name: str, arguments: list[Word]) -> str | None:
         if _subscript(word):
             return _INSIDE
         plainly = word.text.partition("[")[0]
-        if name not in ("test", "[", "unset") and tables.DANGEROUS.fullmatch(plainly):
+        if name not in ("test", "[", "unset") and re.fullmatch(tables.DANGEROUS, plainly):
             return _SETS.format(plainly)
         if name == "unset" and plainly in ("PATH", "IFS", "HOME"):
             return _SETS.format(plainly)
@@ -101,7 +101,7 @@ def _declares(name: str, arguments: list[Word]) -> str | None:
             continue
         written, equals, value = (word.source if word.text is None else word.text).partition("=")
         variable = re.sub(r"\[.*|\+$", "", written)
-        if tables.DANGEROUS.fullmatch(variable):
+        if re.fullmatch(tables.DANGEROUS, variable):
             return _SETS.format(variable)
         if not re.fullmatch(r"\w+(?:\[[\w@*.-]*\])?\+?", written):
             return _UNKNOWN.format(name) if word.text is None else _INSIDE
@@ -112,7 +112,7 @@ def _declares(name: str, arguments: list[Word]) -> str | None:
             return "the shell expands such a value, and runs the commands in it"
         if set(letters) & set("aA") and word.text is not None and re.search(r"[$`]", value):
             return "the shell expands such a value, and runs the commands in it"
-        if "i" in letters and (word.text is None or not plain(value)) and not array:
+        if "i" in letters and (word.text is None or not is_number(value)) and not array:
             return "it calculates with a value only known at run time, and the shell runs commands inside such a value"
     return None
 

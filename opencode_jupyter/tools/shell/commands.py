@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
-from itertools import pairwise
 
 from ...core.arity import prefix
-from . import assigning, interpreters, programs, startup, tables, wrappers
+from . import assigning, git, interpreters, programs, startup, tables, wrappers
+from .arithmetic import Arithmetic
 from .findings import ShellAsks
 from .paths import Paths
 from .words import Word
 
 DEPTH = 6
 """Commands inside commands that are looked into."""
+
+
+HANDED_OVER = 20
+"""Words of a program that is not known that are looked up as commands."""
+_FIND_VALUED = re.compile(
+    r"-(?:i?(?:name|path|wholename|regex|lname)|newer\w*|[acm]?(?:min|time)|[acm]newer|type|m(?:ax|in)depth|size|user|group"
+    r"|perm)"
+)
 
 
 class Commands:
@@ -24,16 +33,35 @@ class Commands:
         asks: where findings go.
         paths: where paths go.
         program: reads a text as a program: ``(text, depth, of)``.
+        sets: notes that a variable is set: ``(name, text, of)``.
+        numbers: what the line calculates.
 
     Attributes:
         files: what xargs reads are names of files, from a program that lists them.
+        piped: what the command prints is read by another.
+        inputs: the files that its input comes from.
+        checkouts: git commands that change the working tree, each with the sub-command it belongs to.
+        revisions: words of git commands that may be revisions.
     """
 
-    def __init__(self, asks: ShellAsks, paths: Paths, program: Callable[[str, int, str], None]) -> None:
+    def __init__(
+        self,
+        asks: ShellAsks,
+        paths: Paths,
+        program: Callable[[str, int, str], None],
+        sets: Callable[[str, str, str], None],
+        numbers: Arithmetic,
+    ) -> None:
         self._asks = asks
         self._paths = paths
         self._program = program
+        self._sets = sets
+        self._numbers = numbers
         self.files = False
+        self.piped = False
+        self.inputs: list[Word] = []
+        self.checkouts: list[tuple[str, str]] = []
+        self.revisions: list[str] = []
 
     def run(self, parts: list[Word], text: str, depth: int, of: str, *, fed: bool = False, more: bool = False) -> None:
         """A command by its words, whether it stands for itself or inside another.
@@ -64,7 +92,8 @@ class Commands:
         if name != head.text:
             self._asks.judge(" ".join([name, *(word.shown for word in parts[1:])]), (always,), of)
         arguments = parts[1:]
-        self._touch(name, arguments, text, of)
+        self._touch(name, arguments, text, of, fed=fed)
+        self._assign(name, arguments, text, of)
         if depth >= DEPTH:
             self._asks.opaque(text, "it nests too deep", of)
             return
@@ -77,29 +106,49 @@ class Commands:
             self._asks.opaque(text, f"{name} runs {file}, which this same line writes", of)
         self._inside(name, arguments, text, depth, of, fed=fed, more=more)
 
-    def _touch(self, name: str, arguments: list[Word], text: str, of: str) -> None:
-        """The paths among a command's words, and what it writes."""
-        if name in tables.PATH_COMMANDS or name in tables.WRITERS:
-            self._paths.arguments(name, arguments)
-        elif name == "dd":
+    def _assign(self, name: str, arguments: list[Word], text: str, of: str) -> None:
+        """The variables that a builtin sets."""
+        if name in assigning.DECLARING:
+            self.declare(arguments, text, of)
+        elif name == "let":
             for word in arguments:
-                if word.shown.startswith("of="):
-                    out = Word(word.source, None if word.text is None else word.text[3:])
-                    self._paths.touch(out)
-                    self._paths.write(out)
-        elif name in startup.OUTPUTS:
-            letter, long = startup.OUTPUTS[name]
-            for word, following in pairwise([*arguments, Word("", "")]):
-                shown = word.shown
-                if shown in (f"--{long}", f"-{letter}") or re.fullmatch(rf"-\w*{letter}", shown):
-                    self._paths.write(following)
-                elif shown.startswith((f"--{long}=", f"-{letter}")):
-                    self._paths.write(Word(word.source, shown.partition("=")[2] or shown[2:]))
-                elif name in startup.FETCHERS and "/" in shown:
-                    self._paths.write(Word(word.source, shown.partition("?")[0]))
-        for file in self._paths.fresh():
-            if startup.ALWAYS.search(file):
-                self._asks.opaque(text, f"it writes {file}, which decides what runs", of)
+                self._numbers.uses(word.shown, text, of)
+        elif name not in ("test", "[", "unset"):
+            for word in assigning.names(name, arguments):
+                self._sets(word.shown, text, of)
+
+    def declare(self, arguments: list[Word], text: str, of: str) -> None:
+        """``declare -i x=1``: variables and what they are."""
+        letters = "".join(word.shown for word in arguments if word.shown[:1] in "-+")
+        for word in arguments:
+            variable, equals, _ = word.shown.partition("=")
+            self._numbers.declares(variable.partition("[")[0], letters)
+            if equals:
+                self._sets(variable, text, of)
+
+    def _touch(self, name: str, arguments: list[Word], text: str, of: str, *, fed: bool) -> None:
+        """The paths among a command's words, and what it writes."""
+        key, own = wrappers.named(name, arguments)
+        if key:
+            inner = wrappers.take(wrappers.WRAPPERS[key], own).rest[wrappers.WRAPPERS[key].words :]
+            arguments = arguments[: len(arguments) - len(inner)]
+        command, words = git.command(arguments) if name == "git" else ("", [])
+        self.revisions += [re.sub(r"^(?:-s|--source=|--sour?c?=)", "", word.shown) for word in words]
+        if command == "stash":
+            self.revisions.append("stash@{0}")
+        if command in git.TREE:
+            self.checkouts.append((text, of))
+        if name in tables.EXTRACTORS and command in ("", "apply", "am") and fed:
+            arguments = [*arguments, *self.inputs]
+            if not any(map(self._paths.exists, arguments)):
+                self._asks.opaque(text, f"which files {name} writes is read from its input", of)
+        for file in self._paths.look(name, arguments, text=self.piped and name in tables.NO_PATHS):
+            if command not in git.READING or not command:
+                self._asks.opaque(text, f"it may write {file}, which decides what runs", of)
+        creates = re.search(tables.RECURSIVE.get(name, "$^"), " ".join(["", *(word.shown for word in arguments)]))
+        self._paths.replaced |= command in git.TREE or (name in tables.EXTRACTORS - {"git"} and not creates)
+        for file in startup.outputs(name, [word.shown for word in arguments]):
+            self._paths.write(file)
 
     def _inside(
         self, name: str, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool, more: bool
@@ -107,8 +156,12 @@ class Commands:
         """What a command that runs others runs."""
         fed = fed or (more and not self.files)
         reason = programs.runs(name, arguments, fed=fed) or assigning.runs(name, arguments)
-        if reason is None and name in ("set", "shopt"):
+        if name == "git":
+            reason = git.runs(arguments, self._paths.is_bare_repository)
+        elif reason is None and name in ("set", "shopt"):
             reason = assigning.modes(name, arguments)
+        if reason is None and programs.by_arguments(name) and any(map(self._paths.option_like, arguments)):
+            reason = f"a wildcard may become an option of {name} that runs a program"
         if reason is not None:
             self._asks.opaque(text, reason, of)
         elif name in tables.OPAQUE or (name in tables.OPAQUE_WITH and _has(arguments, tables.OPAQUE_WITH[name])):
@@ -127,6 +180,16 @@ class Commands:
                 self._asks.opaque(text, given, of)
         elif name == "find":
             self._find(arguments, text, depth, of)
+        elif not programs.is_known(name):
+            self._hands_over(arguments, of)
+
+    def _hands_over(self, arguments: list[Word], of: str) -> None:
+        """A program that is not known may run its words: those that a rule is against ask."""
+        for at, word in enumerate(arguments[:HANDED_OVER]):
+            if word.text and not word.text.startswith("-"):
+                name = os.path.basename(word.text)
+                reading = " ".join([name, *(following.shown for following in arguments[at + 1 :])])
+                self._asks.suspect(reading, is_program=shutil.which(word.text) is not None, of=of)
 
     def _code(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         """``eval`` and ``sh -c``: the words are a program."""
@@ -155,14 +218,14 @@ class Commands:
 
     def _find(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         inner: list[Word] | None = None
-        for word in arguments:
+        for word, before in zip(arguments, ["", *(word.shown for word in arguments)], strict=False):
             if inner is None:
-                if word.text is None and word.source[:1] in "$`":
+                if word.text is None and not _FIND_VALUED.fullmatch(before) and word.may_be_option("", ""):
                     self._asks.opaque(text, f"what {word.source} makes find do is only known at run time", of)
                 elif word.text in tables.FIND_EXEC:
                     inner = []
                 elif word.text in tables.FIND_WRITES:
-                    self._asks.opaque(text, f"find's {word.text} changes files", of)
+                    self._asks.opaque(text, f"find's {word.text} changes files, or takes names from one", of)
             elif word.text in (";", "+"):
                 self._found(inner, depth, of)
                 inner = None
@@ -196,6 +259,9 @@ class Commands:
     ) -> None:
         """The command inside a wrapper."""
         taken, inner, code = wrappers.unwrap(key, arguments, lambda reason: self._asks.opaque(text, reason, of))
+        for option, value in taken.given:
+            if option == "=":
+                self._sets(value.partition("=")[0], text, of)
         if code is not None:
             self._code([Word(code, None if any(w.text is None for w in arguments) else code)], text, depth, of)
             return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...core.permission.rules import NOT_ANALYSED
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """Another reading of a command, for the rules to judge.
 
     Attributes:
@@ -17,11 +17,16 @@ class Judged:
         always: what to remember if a person allows it for the session.
         of: the sub-command it is a reading of, as it stands in `ShellAsks.patterns`. A rule for exactly that text
             settles it.
+        suspected: it may be no command at all. A rule that is against it makes the sub-command ask: any rule but one
+            for everything, or that one too if it names a program.
+        is_program: its first word is the name of a program.
     """
 
     pattern: str
     always: tuple[str, ...] = ()
     of: str = ""
+    suspected: bool = False
+    is_program: bool = False
 
 
 @dataclass(slots=True)
@@ -34,6 +39,7 @@ class ShellAsks:
         patterns: its sub-commands, as OpenCode asks for them.
         always: what a person may remember for them.
         judged: other readings of the sub-commands.
+        reads: files inside the project or outside that its words name.
         reasons: in words, why there is more to it than the patterns show.
     """
 
@@ -42,6 +48,7 @@ class ShellAsks:
     patterns: list[str] = field(default_factory=list)
     always: list[str] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
     def judge(self, pattern: str, always: tuple[str, ...], of: str = "") -> None:
@@ -49,6 +56,10 @@ class ShellAsks:
         reading = Judged(pattern, always, of)
         if pattern and pattern not in self.patterns and reading not in self.judged:
             self.judged.append(reading)
+
+    def suspect(self, pattern: str, *, is_program: bool, of: str) -> None:
+        """Add words that a program may run as a command."""
+        self.judged.append(Judged(pattern, (), of, suspected=True, is_program=is_program))
 
     def opaque(self, text: str, reason: str, of: str = "") -> None:
         """Add a reading that no rule for a command's first word covers."""

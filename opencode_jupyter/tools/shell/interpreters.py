@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .words import Word
 from .wrappers import Options, Taken, take
@@ -23,9 +23,9 @@ _SHELL = Options(
     ),
     long_valued=frozenset({"rcfile", "init-file"}),
 )
-_NOT_POSIX = re.compile(r"\$'|&>|\[\[|(?<!\$)\(\(")
+_NOT_POSIX = r"\$'|&>|\[\[|(?<!\$)\(\("
 """What bash reads as one thing and a plain ``sh`` as another: ``((rm x))``, ``[[ a || rm x ]]``, ``a &>b rm x``."""
-_NOT_BASH = re.compile(
+_NOT_BASH = (
     r"(?:^|[\s;&|({])=[\w(/]|(?:^|[;&|({\n])\s*-\s|[*?\])]\(|\$\{\(|~\[|&[!|]|\^\^|<->|\(#|\$[+=~^]"
     r"|\b(?:repeat|noglob|nocorrect|foreach|zmodload|autoload|sched|zle|setopt|unsetopt|TRAP\w+)\b|\bfor\s+[^;\n]*\("
     r"|\b(?:f?path|aliases|commands|functions|precmd|preexec|chpwd|zshexit)(?:\[[^\]]*\])?\+?(?:=|\()"
@@ -37,8 +37,7 @@ STREAM = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/[^/]+/fd/\d+")
 """Names of files that are what the program is fed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """What is known of an interpreter.
 
     Attributes:
@@ -48,36 +47,34 @@ class Interpreter:
         alone: options with which it needs no program.
     """
 
-    code: re.Pattern[str]
+    code: str
     valued: str = ""
     long_valued: frozenset[str] = frozenset()
-    alone: re.Pattern[str] = re.compile(r"--?(?:version|help|v|V|h|\?)|-VV")
+    alone: str = r"--?(?:version|help|v|V|h|\?)|-VV"
 
 
-def _code(letters: str, long: str = "eval exec print execute command require import") -> re.Pattern[str]:
+def _code(letters: str, long: str = "eval exec print execute command require import") -> str:
     names = "|".join(long.split())
-    return re.compile(rf"-(?!-)[A-Za-z0-9]*?[{letters}]|--(?:{names})\b|eval$")
+    return rf"-(?!-)[A-Za-z0-9]*?[{letters}]|--(?:{names})\b|eval$"
 
 
 _PYTHON = Interpreter(_code("c"), "WX", frozenset({"check-hash-based-pycs"}))
 _NODE = Interpreter(
     _code("epr", "eval print require import loader experimental-loader env-file"), "C", frozenset({"conditions"})
 )
-_EVAL = Interpreter(
-    re.compile(r"--?(?:e|E|c|f|g|x|p|eval|evaluate|expression|execute|run|command|batch|init-file)\b|-[ecr].")
-)
-_R = Interpreter(re.compile(r"-e\b|--e(?:val)?\b"), "g", alone=re.compile(r"-f.*|--file.*|--version|--help|-h"))
+_EVAL = Interpreter(r"--?(?:e|E|c|f|g|x|p|eval|evaluate|expression|execute|run|command|batch|init-file)\b|-[ecr].")
+_R = Interpreter(r"-e\b|--e(?:val)?\b", "g", alone=r"-f.*|--file.*|--version|--help|-h")
 _INTERPRETERS: dict[str, Interpreter] = {
     **dict.fromkeys(("python", "pypy", "ipython", "bpython", "ptpython"), _PYTHON),
     **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _NODE),
-    "perl": Interpreter(re.compile(r"-[A-Za-z0-9]*?[eEMm]|-[A-Za-z]*d:"), "IC"),
+    "perl": Interpreter(r"-[A-Za-z0-9]*?[eEMm]|-[A-Za-z]*d:", "IC"),
     "ruby": Interpreter(_code("er"), "ICEKTW"),
     "php": Interpreter(_code("rBRE"), "dczSt"),
     **dict.fromkeys(("R", "Rscript"), _R),
-    "pwsh": Interpreter(re.compile("")),
+    "pwsh": Interpreter(""),
     "xonsh": Interpreter(_code("c"), "D"),
     **dict.fromkeys(("lua", "luajit"), Interpreter(_code("el"))),
-    **dict.fromkeys(("tclsh", "wish"), Interpreter(re.compile(r"$^"), "", frozenset({"encoding"}))),
+    **dict.fromkeys(("tclsh", "wish"), Interpreter(r"$^", "", frozenset({"encoding"}))),
     **dict.fromkeys(
         (
             "osascript julia octave octave-cli matlab gnuplot ghc runghc runhaskell scala groovy jshell erl "
@@ -110,12 +107,12 @@ def given_program(name: str, arguments: list[Word]) -> str | None:
     while at < len(arguments):
         word = arguments[at]
         text = word.text
-        if text is None or known.code.match(text):
+        if text is None or re.match(known.code, text):
             return reason
         if text == "--":
             at += 1
             break
-        if known.alone.fullmatch(text):
+        if re.fullmatch(known.alone, text):
             return None
         if not text.startswith("-") or text == "-":
             break
@@ -133,8 +130,8 @@ def given_program(name: str, arguments: list[Word]) -> str | None:
             at += 1
     rest = arguments[at:]
     if not rest or rest[0].text is None or STREAM.fullmatch(rest[0].text):
-        return None if rest == [] and known.code.pattern == "" else reason
-    if not sure and any(w.text is None or (w.text.startswith("-") and known.code.match(w.text)) for w in rest[1:]):
+        return None if rest == [] and known.code == "" else reason
+    if not sure and any(w.text is None or (w.text.startswith("-") and re.match(known.code, w.text)) for w in rest[1:]):
         return reason
     return None
 
@@ -183,7 +180,7 @@ def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None
 def reads_alike(name: str, text: str) -> bool:
     """Whether a shell runs nothing for a text but what bash would."""
     if name == "zsh":
-        return not _NOT_BASH.search(text)
+        return not re.search(_NOT_BASH, text)
     if name in _BASH or _ANY_SHELL.fullmatch(text):
         return True
-    return name in _POSIX and not _NOT_POSIX.search(text)
+    return name in _POSIX and not re.search(_NOT_POSIX, text)

@@ -1,12 +1,18 @@
-"""Where the paths of a shell command lead."""
+"""Where the paths of a shell command lead: out of the project, to start-up files, to files that rules keep secret."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from glob import iglob
+from itertools import islice, pairwise
 from pathlib import Path
 
-from . import tables
+from ...core.permission.sensitive_files import is_startup_file
+from . import archives, tables
 from .findings import ShellAsks, add
 from .words import Word
 
@@ -14,95 +20,336 @@ _MOST = 16
 """Folders that relative paths may start in before that counts as not known."""
 FOLDERS = 200
 """Folders and unknown paths that are listed."""
+ENTRIES = 500
+"""Names that a wildcard or a copied folder is followed to."""
+WALKED = 50
+"""Folders below one that a program reads as a whole that are looked at."""
+_SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "site-packages"})
+_ROOT = re.compile(r"[\"']?(?:~|\$\{?(\w+)\}?[\"']?/|\$\{[^}]*\}[\"']?/|[$`][^\s]*[)`][\"']?/)")
+"""The beginning of a path whose first folder is only known at run time: ``$x/``, ``~user``, ``$(command)/``."""
+_PIECES = re.compile(r"[=:,@|]")
+_ATTACHED = re.compile(r"[./~]\S+")
+_TEXT_OPTION = re.compile(
+    r"--(?:grep|author|committer|message|format|pretty|regexp|expression|include|exclude|since|until)="
+)
+_TEXT_OPTIONS = frozenset({"-d", "-t", "-s", "-F", "-k", "-IFS"})
+"""Options whose value is often a bare slash."""
 
 
 class Paths:
-    """Notes the folders outside the project that a command's paths reach.
+    """Notes the folders outside the project that a command's paths reach, and the start-up files it may write.
 
     Args:
         asks: where they are noted.
         cwd: where the command runs.
         contains: whether a path is inside the project.
         home: where ``cd`` without an argument goes; None if that is not known.
+        protected: folders that count as start-up files: where the product keeps its data.
 
     Attributes:
         moved: whether there was a ``cd``.
+        replaced: whether a program of the line may have put links in place of files.
         written: names of the files that the line writes, or may, without their folders.
+        assigned: variables that the line sets to texts which were looked at.
     """
 
-    def __init__(self, asks: ShellAsks, cwd: Path, contains: Callable[[Path], bool], home: str | None) -> None:
+    def __init__(
+        self,
+        asks: ShellAsks,
+        cwd: Path,
+        contains: Callable[[Path], bool],
+        home: str | None,
+        protected: Sequence[str] = (),
+    ) -> None:
         self.moved = False
+        self.replaced = False
+        self.written: set[str] = set()
+        self.assigned: set[str] = set()
         self._asks = asks
         self._contains = contains
         self._home = home
-        self.written: set[str] = set()
-        self._fresh: list[str] = []
+        self._protected = [os.path.realpath(folder) for folder in protected]
+        self._real = os.path.realpath(cwd) + os.sep if contains(cwd) else None
         self._places: list[str] | None = [str(cwd)]
         """Where relative paths may start by now; None when only running it can tell."""
+        self._last = [str(cwd)]
+        self._folders: dict[str, str] = {}
 
-    def arguments(self, name: str, arguments: list[Word]) -> None:
-        """The arguments of a command that takes paths."""
-        moves = name in tables.MOVERS
-        targets = [
-            word
-            for word in arguments
-            if not word.source.startswith("-") and not (name == "chmod" and word.source.startswith("+"))
-        ]
-        if moves:
-            self.moved = True
-            if not targets and not arguments and self._home is not None:
-                targets = [Word("~", self._home)]
-        if name in tables.WRITERS or name in ("cp", "mv"):
-            for word in targets:
-                self.write(word)
-        for word in targets:
-            self.touch(word)
-            if moves:
-                self._move(word)
+    # ------------------------------------------------------------------ a command's words
 
-    def _move(self, word: Word) -> None:
+    def look(self, name: str, arguments: list[Word], *, text: bool = False) -> list[str]:
+        """Note the paths among a command's words; returns the start-up files among them.
+
+        Args:
+            name: the program.
+            arguments: its words.
+            text: what it prints is read as names of files by something else.
+        """
+        if name in tables.NO_PATHS and not text:
+            return []
+        if name == "dd":
+            arguments = [Word(w.source, w.text and w.text.removeprefix("of=").removeprefix("if=")) for w in arguments]
+        writes = not tables.only_reads(name, arguments)
+        startup: list[str] = []
+        for word, before in zip(self._operands(name, arguments), ["", *(w.shown for w in arguments)], strict=False):
+            if (word.text == "/" and before in _TEXT_OPTIONS) or (name == "chmod" and word.source.startswith("+")):
+                continue
+            startup += self._word(name, word, split=text)
+            if self.replaced and name in tables.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):
+                self._unknown(word.source)
+            if writes and name in tables.COPIERS and word is not arguments[-1]:
+                startup += self._held(word)
+        if name in tables.MOVERS:
+            self._moves(arguments)
+        recurses, options = tables.RECURSIVE.get(name), " ".join(["", *(word.shown for word in arguments)])
+        if recurses is not None and re.search(recurses, options):
+            self._below(name, arguments, options)
+        if name in tables.EXTRACTORS:
+            startup += self._unpacked(arguments)
+        return startup if writes else []
+
+    def _word(self, name: str, word: Word, *, split: bool) -> list[str]:
+        if (name in tables.PATH_COMMANDS or name in tables.WRITERS) and not word.shown.startswith("-"):
+            if name in tables.WRITERS or name in ("cp", "mv"):
+                self.write(word.shown)
+            return self.touch(word)
+        if word.text is None:
+            root = _ROOT.match(word.source)
+            if ".." in re.split(r"[/=\"':]", word.source) or (root and (root[1] or "") not in self.assigned):
+                self._unknown(word.source)
+            return []
+        candidates = _candidates(word.text, split=split)
+        return [file for path in candidates for file in self.touch(Word(word.source, path, word.glob), sure=False)]
+
+    def _operands(self, name: str, arguments: list[Word]) -> list[Word]:
+        """The words that may be paths: not the first of a program that looks for a text."""
+        if name not in tables.PATTERN_FIRST:
+            return arguments
+        out, explicit = list(arguments), False
+        for index, word in enumerate(arguments):
+            if re.fullmatch(r"--(?:regexp|expression|file|from-file).*|-\w*f.*|-\w*e.+", word.shown):
+                break
+            if index and arguments[index - 1].shown == "-e":
+                out[index], explicit = Word("", ""), True
+            elif not word.shown.startswith("-"):
+                valued = index > 0 and arguments[index - 1].shown.startswith(("--", "-L")) and self.exists(word)
+                out[index] = word if explicit or valued else Word("", "")
+                break
+        return out
+
+    def _moves(self, arguments: list[Word]) -> None:
         """After ``cd``: paths may start there too (or still where they did, if it fails or runs in a subshell)."""
-        if word.text is None or word.glob or self._places is None or len(self._places) >= _MOST:
+        self.moved = True
+        targets = [word for word in arguments if not word.source.startswith("-")]
+        if not arguments and self._home is not None:
+            targets = [Word("~", self._home)]
+            self.touch(targets[0])
+        for word in targets:
+            if word.text is None or word.glob or self._places is None or len(self._places) >= _MOST:
+                self._places = None
+                return
+            self._last = [os.path.normpath(os.path.join(place, word.text)) for place in self._places]
+            add(self._places, self._last)
+
+    @contextmanager
+    def after_move(self, succeeded: bool) -> Iterator[None]:
+        """Within it, paths start where the last ``cd`` led, if that has `succeeded`."""
+        places = self._places
+        if succeeded and places is not None:
+            self._places = self._last
+        count = len(self._places or [])
+        yield
+        if self._places is None or places is None:
             self._places = None
-            return
-        add(self._places, [os.path.normpath(os.path.join(place, word.text)) for place in self._places])
+        else:
+            self._places = [*places, *(place for place in self._places[count:] if place not in places)]
 
-    def write(self, word: Word) -> None:
+    # ------------------------------------------------------------------ one path
+
+    def touch(self, word: Word, *, sure: bool = True) -> list[str]:
+        """A path the command touches: note its folder if it is outside the project; returns the start-up file it is.
+
+        Args:
+            word: the path.
+            sure: it is one; else it may be some other text, which counts if there is such a place.
+        """
+        text = word.text
+        if len(self._asks.directories) + len(self._asks.unknown) >= FOLDERS:
+            add(self._asks.unknown, ["..."])  # more than a person would read
+            return []
+        prefix = _before_wildcard(text) if text is not None and word.glob else text
+        absolute = text is not None and os.path.isabs(text)
+        if prefix is None or "\0" in prefix or (self._places is None and not absolute and sure):
+            self._unknown(word.source)
+            return []
+        if not text or not prefix:
+            return []
+        startup: list[str] = []
+        if prefix.startswith("~/") and not sure and self._home is not None:
+            absolute, prefix = True, self._home + prefix[1:]
+        for place in [""] if absolute else self._places or []:
+            startup += self._at(os.path.join(place, prefix), word.glob, sure)
+            if word.glob:
+                matches = iglob(os.path.join(place, text))
+                for path in islice(matches, ENTRIES):
+                    startup += self._at(path, False, sure)
+        return startup
+
+    def _at(self, path: str, folder: bool, sure: bool) -> list[str]:
+        written = os.path.normpath(path)
+        actual = self._resolve(written)
+        inside = self._real is not None and (actual + os.sep).startswith(self._real) and actual == written
+        if not inside and not self._contains(Path(written)):
+            likely = sure or ".." in path.split("/") or self._is_plausible(written, actual)
+            if not likely or (not sure and tables.HARMLESS_TARGETS.fullmatch(written)):
+                return []
+            target = written if self._contains(Path(actual)) else actual
+            is_folder = folder or os.path.isdir(target)
+            add(self._asks.directories, [target if is_folder else os.path.dirname(target)])
+        elif self.replaced and not folder and not is_startup_file(actual) and sure:
+            self._unknown(path)
+        if not folder and len(self._asks.reads) < ENTRIES and os.path.isfile(actual):
+            add(self._asks.reads, [written, actual])
+        if any((actual + os.sep).startswith(place + os.sep) for place in self._protected):
+            return [path]
+        return [path] if any(is_startup_file(name, folder=not folder) for name in (path, actual)) else []
+
+    def _resolve(self, path: str) -> str:
+        """The path with its links followed; a folder is looked up once."""
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        joined = os.path.join(self._folders[folder], name)
+        return os.path.realpath(joined) if os.path.islink(joined) else joined
+
+    def _is_plausible(self, path: str, actual: str) -> bool:
+        """Whether a text that leads out of the project is likely a path."""
+        folder = os.path.dirname(actual)
+        at_home = self._home is not None and path.startswith(self._home + os.sep)
+        return at_home or os.path.lexists(actual) or (folder != "/" and os.path.isdir(folder))
+
+    def _unknown(self, source: str) -> None:
+        add(self._asks.unknown, [source])
+        add(self._asks.reasons, [f"where {source} points is only known at run time"])
+
+    # ------------------------------------------------------------------ what comes with a path
+
+    def _held(self, word: Word) -> list[str]:
+        """The start-up files inside a folder that is copied or moved as a whole."""
+        for place in self._places or []:
+            top = os.path.join(place, word.shown)
+            walked = (os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names)
+            found = [name for name in islice(walked, ENTRIES) if is_startup_file(os.path.relpath(name, top))]
+            if found:
+                return found[:1]
+        return []
+
+    def _below(self, name: str, arguments: list[Word], options: str) -> None:
+        """What a program reads of the folders among its words: files, and links that it follows out of the project."""
+        shown = [word.shown for word in arguments]
+        named = [value for option, value in pairwise(shown) if name == "find" and option in ("-name", "-iname")]
+        follows = re.search(tables.FOLLOWING.get(name, "$^"), options) is not None
+        hidden = name not in ("rg", "ag", "ack", "fd") or re.search(r" -\w*[uH.]| --(?:hidden|unres)", options)
+        operands = [os.path.join(place, path) for place in self._places or [] for path in shown]
+        everywhere = self._places or [] if name in tables.PATTERN_FIRST or name in ("find", "fd", "git") else []
+        stack = [path for path in operands if os.path.isdir(path)] or list(everywhere)
+        for _ in range(WALKED):
+            if not stack:
+                break
+            for entry in _entries(stack.pop()):
+                if entry.name in _SKIPPED or (entry.name.startswith(".") and not hidden):
+                    continue
+                if follows and entry.is_symlink():
+                    self.touch(Word(entry.path, entry.path))
+                elif entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+                elif not named or any(fnmatchcase(entry.name, pattern) for pattern in named):
+                    self._asks.reads.append(entry.path)
+
+    def _unpacked(self, arguments: list[Word]) -> list[str]:
+        """The start-up files that an archive or a patch among the words brings."""
+        return [
+            name
+            for word in arguments
+            for piece in _candidates(word.shown)
+            for place in self._places or []
+            for name in archives.startup_files(os.path.join(place, piece))
+        ]
+
+    def exists(self, word: Word) -> bool:
+        """Whether a word names a file that is there."""
+        return "\0" not in word.shown and any(
+            os.path.exists(os.path.join(place, word.shown)) for place in self._places or []
+        )
+
+    def option_like(self, word: Word) -> bool:
+        """Whether a wildcard may become a word that a program takes for an option."""
+        if not word.glob or word.text is None:
+            return False
+        if word.text[0] == "-" or (word.text[0] in "*?[" and (self.written or self._places is None)):
+            return True
+        if word.text[0] not in "*?[":
+            return False
+        return any(
+            entry.name.startswith("-") and fnmatchcase(entry.name, word.text.partition("/")[0])
+            for place in self._places or []
+            for entry in _entries(place)
+        )
+
+    def is_bare_repository(self, folder: str | None) -> bool:
+        """Whether git started in a folder, as one of the line's words names it, would take its settings from there."""
+        if folder is None or self._places is None:
+            return True
+        for place in self._places:
+            current = os.path.normpath(os.path.join(place, folder))
+            while not os.path.lexists(os.path.join(current, ".git")):
+                if os.path.exists(os.path.join(current, "HEAD")) and os.path.isdir(os.path.join(current, "objects")):
+                    return True
+                if current == os.path.dirname(current):
+                    break
+                current = os.path.dirname(current)
+        return False
+
+    # ------------------------------------------------------------------ what the line writes
+
+    def write(self, path: str) -> None:
         """A file that the line writes, or may."""
-        self.written.add(os.path.basename(word.shown.rstrip("/")))
-        self._fresh.append(word.shown)
-
-    def fresh(self) -> list[str]:
-        """The files that were written since this was asked last, as given."""
-        fresh, self._fresh = self._fresh, []
-        return fresh
+        self.written.add(os.path.basename(path.rstrip("/")))
 
     def wrote(self, word: Word) -> bool:
         """Whether a word may name a file that the line has written before."""
         return bool(self.written) and os.path.basename(word.shown) in self.written
 
-    def touch(self, word: Word) -> None:
-        """A path the command touches: remember its folder if it is outside the project."""
-        text = word.text
-        if len(self._asks.directories) + len(self._asks.unknown) >= FOLDERS:
-            add(self._asks.unknown, ["..."])  # more than a person would read
-            return
-        if text is not None and word.glob:
-            text = _before_wildcard(text)
-        if text is None or "\0" in text or (self._places is None and not os.path.isabs(text)):
-            add(self._asks.unknown, [word.source])
-            add(self._asks.reasons, [f"where {word.source} points is only known at run time"])
-            return
-        if not text:
-            return
-        for place in [""] if os.path.isabs(text) else self._places or []:
-            written = os.path.normpath(os.path.join(place, text))
-            if self._contains(Path(written)):
-                continue
-            actual = os.path.realpath(written)
-            target = written if self._contains(Path(actual)) else actual
-            folder = word.glob or os.path.isdir(target)
-            add(self._asks.directories, [target if folder else os.path.dirname(target)])
+
+def _candidates(text: str, *, split: bool = False) -> Iterator[str]:
+    """The pieces of a word that may be paths: ``--file=x``, ``host:x``, ``-Cx``, ``@x``."""
+    if split and any(map(str.isspace, text)):
+        for piece in text.split():
+            yield from _candidates(piece)
+        return
+    if _TEXT_OPTION.match(text):
+        return
+    if not text.startswith("-"):
+        yield text
+    elif not text.startswith("--"):
+        yield from (text[at:] for at in (2, 3, 4) if text[at:] != "/")
+        if attached := _ATTACHED.search(text):
+            yield attached[0]
+    if any(map(str.isspace, text)):
+        return
+    if match := re.match(r"[\w=-]*file://[^/]*(/.*)", text):
+        yield match[1]
+    for match in islice(_PIECES.finditer(text), 10):
+        yield text[match.end() :]
+        yield _PIECES.split(text[match.end() :], maxsplit=1)[0]
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, ENTRIES))
+    except OSError:
+        return []
 
 
 def _before_wildcard(text: str) -> str | None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from . import git, scripts
+from ...core.arity import ARITY
+from . import interpreters, scripts, tables, wrappers
 from .words import Word
 
 LAUNCHERS = frozenset(
-    "abduco anacron ansible aria2c at batch bwrap byobu capsh cgexec chpst cpulimit crontab daemonize dbus-run-session "
-    "distrobox-enter dtach eatmydata entr envdir expect fakechroot fakeroot faketime firejail flatpak fswatch gdb gosu "
-    "hyperfine i386 linux32 linux64 ltrace machinectl mispipe mosh mpirun mpiexec nix-shell nodemon "
-    "nsenter numactl parallel pee perf pkexec prlimit proot proxychains proxychains4 qemu-aarch64 qemu-arm qemu-i386 "
-    "qemu-x86_64 rlwrap run-parts run0 runcon runuser sbatch screen script scriptlive sem setarch setlock setpriv "
-    "sg softlimit srun ssh ssh-agent sshpass start-stop-daemon su su-exec sudoedit systemd-run tmux torsocks uname26 "
-    "unbuffer valgrind vipe watchexec wine wsl x86_64 xterm xvfb-run zellij".split()
+    "abduco anacron ansible aria2c at batch bwrap byobu capsh cgexec chpst cpulimit crontab daemonize "
+    "dbus-run-session distrobox-enter dtach eatmydata entr envdir expect fakechroot fakeroot faketime "
+    "firejail flatpak fswatch gdb gosu hyperfine i386 linux32 linux64 ltrace machinectl mispipe mosh "
+    "mpirun mpiexec nix-shell nodemon nsenter numactl parallel pee perf pkexec prlimit proot proxychains "
+    "proxychains4 qemu-aarch64 qemu-arm qemu-i386 qemu-x86_64 rlwrap run-parts run0 runcon runuser sbatch "
+    "screen script scriptlive sem setarch setlock setpriv sg softlimit srun ssh ssh-agent sshpass "
+    "start-stop-daemon su su-exec sudoedit systemd-run tmux torsocks uname26 unbuffer valgrind vipe "
+    "watchexec wine wsl x86_64 xterm xvfb-run zellij".split()
 )
 """Programs that run what their arguments or their input say, in ways that are not told apart here."""
 
@@ -36,6 +38,7 @@ SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "lxc": ("exec",),
     "vagrant": ("ssh",),
     "gcloud": ("compute ssh",),
+    "npm": ("explore", "set-script", "config", "set"),
     "gh": ("alias", "extension", "codespace ssh"),
     "guix": ("shell", "environment"),
     "nix": ("run", "develop", "shell"),
@@ -49,8 +52,8 @@ LOADER = re.compile(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)?")
 """The dynamic loader, which runs the program it is given."""
 
 FED = frozenset(
-    "bc dc duckdb ed ex ftp gdb gnuplot gp lftp lua m4 mail mailx mysql mariadb nslookup psql sftp sqlite3 tclsh "
-    "telnet terraform vi vim nvim zsh".split()
+    "bc dc duckdb ed ex ftp gdb gnuplot gp lftp lua m4 mail mailx mysql mariadb nslookup psql sftp sqlite3 "
+    "tclsh telnet terraform vi vim nvim zsh".split()
 )
 """Programs that take commands, shell commands among them, from their input."""
 
@@ -59,7 +62,7 @@ _TAR = (
 )
 OPTIONS: dict[str, tuple[str, str]] = {
     # name: (long options, letters)
-    "7z": ("", ""),
+    "ar": ("plugin", ""),
     "apt": ("option config-file", "oc"),
     "apt-config": ("option config-file", "oc"),
     "apt-get": ("option config-file", "oc"),
@@ -68,14 +71,14 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "bsdtar": ("use-compress-program files-from", "IT"),
     "cargo": ("config", ""),
     "cpio": ("rsh-command", ""),
-    "curl": ("config engine", "K"),
+    "curl": ("config engine remote-header-name", "KJ"),
     "debugfs": ("", "fR"),
     "dpkg": ("pre-invoke post-invoke", ""),
     "exiftool": ("", ""),
     "fd": ("exec exec-batch", "xX"),
     "fdfind": ("exec exec-batch", "xX"),
     "fzf": ("preview bind with-shell", ""),
-    "gpg": ("photo-viewer exec-path load-extension agent-program dirmngr-program", ""),
+    "gpg": ("photo-viewer exec-path load-extension agent-program dirmngr-program homedir options pinentry-program", ""),
     "gradle": ("init-script", "I"),
     "hg": ("config", ""),
     "just": ("shell shell-arg command", "c"),
@@ -88,8 +91,9 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "nc": ("", "ec"),
     "netcat": ("", "ec"),
     "nmap": ("script", ""),
-    "npm": ("script-shell", ""),
-    "pandoc": ("filter lua-filter pdf-engine", "FL"),
+    "npm": ("script-shell userconfig globalconfig node-options", ""),
+    "patch": ("ed", "e"),
+    "pandoc": ("filter lua-filter pdf-engine defaults syntax-definition", "FLd"),
     "pip": ("python global-option config-settings build-option", ""),
     "rg": ("pre hostname-bin", ""),
     "rpm": ("eval define pipe load macros", "ED"),
@@ -108,31 +112,34 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "tshark": ("", "X"),
     "wget": ("use-askpass execute config", "e"),
     "yt-dlp": ("exec exec-before-download netrc-cmd downloader config-locations", ""),
+    "xz": ("files files0", ""),
     "zip": ("unzip-command", "T"),
+    "zstd": ("filelist", ""),
 }
 """Options whose value is run, or a file that can have programs run."""
 OPTIONS |= {"gtar": OPTIONS["tar"], "gmake": OPTIONS["make"], "pip3": OPTIONS["pip"], "gsort": OPTIONS["sort"]}
 _WORDS = {
-    "gcc": re.compile(r"-wrapper|-B.*|-fplugin.*|-specs.*|--specs.*|@.*"),
-    "go": re.compile(r"--?(?:toolexec|vettool|exec)\b.*|generate"),
-    "java": re.compile(r"-(?:agentpath|agentlib|javaagent):.*|@.*"),
-    "javac": re.compile(r"-(?:processorpath|processor|J.*)|@.*"),
-    "ld": re.compile(r"--?plugin.*|@.*"),
-    "less": re.compile(r"\+.*|-[kKt].*|--lesskey.*"),
-    "more": re.compile(r"\+.*"),
-    "mvn": re.compile(r"exec:.*|-Dexec.*|antrun:.*"),
-    "openssl": re.compile(r"-(?:engine|provider|provider-path|config|provparam)(?:=.*)?"),
-    "pdflatex": re.compile(
-        r"--?(?:shell-escape|enable-write18|shell-restricted).*|.*\\(?:write|input\||directlua).*", re.DOTALL
-    ),
-    "rustc": re.compile(r"-C(?:linker.*)?|--codegen.*|@.*"),
-    "socat": re.compile(r".*\b(?:EXEC|SYSTEM|SHELL):.*", re.IGNORECASE | re.DOTALL),
-    "gs": re.compile(r"-c|-dNOSAFER|.*%pipe%.*"),
-    "convert": re.compile(r"(?:msl|ephemeral|vid|text|mvg|https?):.*|@.*", re.IGNORECASE),
-    "ansible": re.compile(r".*"),
-    "mongosh": re.compile(r"--eval.*|-f|--file.*"),
-    "exiftool": re.compile(r"-config|-if\d*|-@|-p|-userParam"),
-    "star": re.compile(r"-?compress-program=.*"),
+    "7z": r"-?@.*",
+    "gcc": r"-wrapper|-Xlinker|-Wl,.*-plugin.*|-B.*|-fplugin.*|-specs.*|--specs.*|@.*",
+    "go": r"--?(?:toolexec|vettool|exec|overlay|compiler)\b.*|generate|tool|-w|.*-extld.*",
+    "java": r"-(?:agentpath|agentlib|javaagent|XX:(?:On|Flags|VMOptions)).*|@.*",
+    "javac": r"-(?:processorpath|processor|J.*)|@.*",
+    "ld": r"--?plugin.*|@.*",
+    "less": r"\+.*|-[kKt].*|--lesskey.*",
+    "more": r"\+.*",
+    "mvn": r"exec:.*|-Dexec.*|antrun:.*",
+    "openssl": r"-(?:engine|provider|provider-path|config|provparam)(?:=.*)?",
+    "pandoc": r".*\.lua",
+    "pdflatex": r"(?s)--?(?:shell-escape|enable-write18|shell-restricted).*|.*\\(?:write|input\||directlua).*",
+    "rustc": r"-C(?:linker.*)?|--codegen.*|@.*",
+    "socat": r"(?is).*\b(?:EXEC|SYSTEM|SHELL):.*",
+    "gs": r"-c|-dNOSAFER|.*%pipe%.*",
+    "convert": r"(?i)(?:msl|ephemeral|vid|text|mvg|https?):.*|@.*",
+    "ansible": r".*",
+    "mongosh": r"--eval.*|-f|--file.*",
+    "exiftool": r"-config|-if\d*|-@|-p|-userParam",
+    "yq": r"(?s).*load\w*\(.*|-s.*|--split-exp.*",
+    "star": r"-?compress-program=.*",
 }
 """Words with which a program runs another."""
 _WORDS |= dict.fromkeys(("cc", "g++", "c++", "clang", "clang++", "gfortran"), _WORDS["gcc"])
@@ -140,11 +147,10 @@ _WORDS |= dict.fromkeys(("latex", "xelatex", "lualatex", "tex", "pdftex", "luate
 _WORDS |= dict.fromkeys(("magick", "mogrify", "identify", "composite"), _WORDS["convert"])
 
 EDITORS = frozenset("emacs emacsclient ex gview gvim nvim rview rvim vi view vim vimdiff".split())
-_EDITS = re.compile(r"\+.|-\w*[cSsluwWV]|--(?:cmd|eval|load|script|batch)|-(?:eval|f|funcall|l|load)")
-_SHELL_ESCAPE = re.compile(
-    r"(?:^|;)\s*\.(?:sh|sys|once|o|import|load|read|excel|edit)|\\[!ogwsic]|\bsystem\b|\bsource\b|-cmd|-init|\bprogram\b|--pager"
-    r"|\b(?:edit|load_extension|writefile|readfile)\s*\(|\\(?:copy|setenv|gexec|watch)|`|^--?(?:init-command|rcfile)",
-    re.MULTILINE | re.IGNORECASE,
+_EDITS = r"\+.|-\w*[cSsluwWV]|--(?:cmd|eval|load|script|batch)|-(?:eval|f|funcall|l|load)"
+_SHELL_ESCAPE = (
+    r"(?im)(?:^|;)\s*\.(?:sh|sys|once|o|import|load|read|excel|edit|backup|save|clone|log|ar|restore|cd)|\\[!ogwsic]|\bsystem\b|\bsource\b|-cmd|-init|\bprogram\b|--pager|\battach\b|\bvacuum\s+into\b|^-A"
+    r"|\b(?:edit|load_extension|writefile|readfile)\s*\(|\\(?:copy|setenv|gexec|watch)|`|^--?(?:init-command|rcfile)"
 )
 _CLIENTS = frozenset({"sqlite3", "psql", "mysql", "mariadb", "duckdb"})
 _RECIPE = re.compile(r"[$`;|&<>()#\n]")
@@ -169,7 +175,7 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
         if (words == operands[: len(words)]) if not inner.startswith("-") else inner in shown:
             return f"{name} {inner} runs a program from its arguments"
     pattern = _WORDS.get(name)
-    if pattern is not None and any(word.text is None or pattern.fullmatch(word.text) for word in arguments):
+    if pattern is not None and any(word.text is None or re.fullmatch(pattern, word.text) for word in arguments):
         return f"{name} can run programs, and its input may contain some"
     if name in ("make", "gmake") and (reason := _recipes(arguments)):
         return reason
@@ -186,9 +192,9 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
     reader: Callable[[list[Word]], str | None] | None = _READERS.get(name)
     if reader is not None:
         return reader(arguments)
-    if name in EDITORS and any(word.text is None or _EDITS.match(word.text) for word in arguments):
+    if name in EDITORS and any(word.text is None or re.match(_EDITS, word.text) for word in arguments):
         return f"it passes {name} commands to run"
-    if name in _CLIENTS and any(word.text is None or _SHELL_ESCAPE.search(word.text) for word in arguments):
+    if name in _CLIENTS and any(word.text is None or re.search(_SHELL_ESCAPE, word.text) for word in arguments):
         return f"{name} can run shell commands, and its input may contain some"
     return None
 
@@ -196,7 +202,38 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
 def by_arguments(name: str) -> bool:
     """Whether a program may run another if its arguments say so, so that none may come from elsewhere."""
     return (
-        name in OPTIONS or name in _READERS or name in EDITORS or name in _CLIENTS or name in _WORDS or name == "find"
+        name in OPTIONS
+        or name in _READERS
+        or name in EDITORS
+        or name in _CLIENTS
+        or name in _WORDS
+        or name in ("find", "git")
+    )
+
+
+_SUBCOMMANDS = frozenset(key.partition(" ")[0] for key in [*ARITY, *wrappers.WRAPPERS])
+_NO_COMMANDS = frozenset(
+    "chmod chown mkdir rm touch tee truncate rmdir unlink shred mkfifo mknod chgrp sponge split csplit dd "
+    "gcc cc g++ clang gzip gunzip bzip2 xz zstd iconv dos2unix unix2dos uniq shuf tsort pr unexpand "
+    "objcopy strip readelf nm ar xxd uuencode uudecode pytest ruff mypy black isort flake8 pylint jupyter "
+    "conda mamba apt apt-get yum dnf apk pacman service mount umount useradd groupadd alias unalias "
+    "whereis apropos info locate pgrep pkill killall echo logger figlet cowsay notify-send say zip unzip "
+    "patch ffmpeg convert pandoc wget curl".split()
+)
+
+
+def is_known(name: str) -> bool:
+    """Whether it is known what a program does with its words: another may run them."""
+    return (
+        by_arguments(name)
+        or name in LAUNCHERS
+        or name in SUBCOMMANDS
+        or name in _SUBCOMMANDS
+        or name in _NO_COMMANDS
+        or name in interpreters.SHELLS
+        or interpreters.interpreter(name) is not None
+        or name in tables.COPIERS | tables.NO_PATHS | tables.OPAQUE | tables.MOVERS | tables.PATTERN_FIRST
+        or tables.only_reads(name, [])
     )
 
 
@@ -217,19 +254,11 @@ def _by_options(name: str, arguments: list[Word]) -> str | None:
     if name in ("tar", "gtar") and any(word.text in ("--verbatim-files-from", "--null") for word in arguments):
         long, letters = long.replace("files-from", ""), letters.replace("T", "")
     for index, word in enumerate(arguments):
-        if word.text is None:
-            if word.source[:1] in '$`"<' and not word.source.startswith('"-'):
-                return f"what {word.source} passes to {name} is only known at run time"
-            continue
-        text = word.text
-        if text == "--":
+        if word.text == "--":
             return None
-        if text.startswith("--"):
-            given = text[2:].partition("=")[0]
-            if given and any(option.startswith(given) for option in long.split()):
-                return f"{name} {text.partition('=')[0]} runs a program"
-        elif (text.startswith("-") or (name == "tar" and index == 0)) and set(letters) & set(text.partition("=")[0]):
-            return f"{name} {text} runs a program"
+        bundled = name in ("tar", "gtar", "bsdtar") and index == 0 and word.text is not None and word.text[:1] != "-"
+        if (Word("", "-" + word.shown) if bundled else word).may_be_option(long, letters):
+            return f"{name} {word.source.partition('=')[0]} runs a program, or may become an option that does"
     return None
 
 
@@ -238,7 +267,6 @@ _READERS: dict[str, Callable[[list[Word]], str | None]] = {
     "gawk": scripts.awk,
     "mawk": scripts.awk,
     "nawk": scripts.awk,
-    "git": git.runs,
     "sed": scripts.sed,
     "gsed": scripts.sed,
 }

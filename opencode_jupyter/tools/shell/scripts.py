@@ -6,7 +6,7 @@ import re
 
 from .words import Word
 
-_AWK = re.compile(r"system|getline|@|print.*(?:>|(?<!\|)\|(?!\|))", re.DOTALL)
+_AWK = re.compile(r"system|getline|ARGV|@|print.*(?:>|(?<!\|)\|(?!\|))", re.DOTALL)
 """What an awk program needs to run a command or to write a file; before a ``print``, ``>`` and ``|`` compare."""
 _AWK_VALUED = frozenset({"-F", "-v", "--field-separator", "--assign"})
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*)"

@@ -1,17 +1,9 @@
-"""Files that decide what programs run: who writes one sets what a later, harmless-looking command does."""
+"""Files that programs take their work from: a line that writes one and runs its program may run anything."""
 
 from __future__ import annotations
 
 import re
-
-ALWAYS = re.compile(
-    r"(?:^|/)(?:\.git/(?:hooks/.*|config|info/attributes)|\.gitconfig|\.opencode/.*|opencode\.jsonc?|\.envrc"
-    r"|\.(?:bash|zsh|k?sh|mksh|csh|tcsh)(?:rc|env|_?profile|_?login|_?logout|_aliases)|\.profile|\.inputrc"
-    r"|\.ipython/.*|\.jupyter/.*|\.ssh/(?:config|authorized_keys|rc)|\.config/(?:git/.*|fish/.*|systemd/.*|autostart/.*)"
-    r"|\.(?:vimrc|exrc|gdbinit|lldbinit|pdbrc|Rprofile|pythonrc|netrc|wgetrc|curlrc|npmrc|pypirc)"
-    r"|(?:site|user)customize\.py|[^/]*\.pth|crontab|cron\.[a-z]+/.*)$"
-)
-"""Written by a command, these are asked for whatever comes after."""
+from itertools import pairwise
 
 _FILES = {
     "make": r"(?:GNU)?[Mm]akefile|.*\.(?:mk|mak)",
@@ -37,21 +29,29 @@ _RUNNERS = {
     "just": "just task rake vagrant snakemake dvc",
     "cmake": "cmake ninja ctest",
 }
-_READS = {runner: re.compile(_FILES[kind]) for kind, names in _RUNNERS.items() for runner in names.split()}
+_READS = {runner: _FILES[kind] for kind, names in _RUNNERS.items() for runner in names.split()}
 
-OUTPUTS = {
-    "curl": ("o", "output"),
-    "wget": ("O", "output-document"),
-    "sort": ("o", "output"),
-    "openssl": ("out", ""),
-    "patch": ("o", "output"),
-    "jq": ("", "output"),
-    "shuf": ("o", "output"),
-    "aria2c": ("o", "out"),
-}
-"""Programs that write where an option says: its letter, and its long name."""
-FETCHERS = frozenset({"curl", "wget", "aria2c"})
+_OUTPUTS = {
+    "curl": r"-\w*o|--output",
+    "wget": r"-\w*O|--output-document",
+    "openssl": r"-out",
+    "jq": r"--output",
+    "aria2c": r"-\w*o|--out",
+    "dd": r"of",
+} | dict.fromkeys(("sort", "patch", "shuf"), r"-\w*o|--output")
+"""Programs that write where an option says."""
+_FETCHERS = frozenset({"curl", "wget", "aria2c"})
 """Programs that may name a file after an address."""
+
+
+def outputs(name: str, arguments: list[str]) -> list[str]:
+    """The files that a program's options have it write."""
+    option = re.compile(rf"(?:{_OUTPUTS[name]})(?:=?(.+))?") if name in _OUTPUTS else None
+    out = [word.partition("?")[0] for word in arguments if name in _FETCHERS and "/" in word]
+    for word, following in pairwise([*arguments, ""]):
+        if option and (match := option.fullmatch(word)):
+            out.append(match[1] or following)
+    return out
 
 
 def reads(runner: str, written: set[str]) -> str | None:
@@ -62,4 +62,4 @@ def reads(runner: str, written: set[str]) -> str | None:
         written: names of files, without their folders.
     """
     known = _READS.get(runner) or _READS.get(runner.rstrip("0123456789."))
-    return next((name for name in sorted(written) if known.fullmatch(name)), None) if known else None
+    return next((name for name in sorted(written) if re.fullmatch(known, name)), None) if known else None

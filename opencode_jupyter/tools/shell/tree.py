@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,22 @@ SMALL = 2_000
 
 
 _PLAIN = bytes(range(128)) + b"%" * 128
+_PART = r"[^;|()&\n{}'\"\\$`]"
+_CHAIN_WITH_CD = re.compile(
+    rf"(?:(?:\s*(?:cd|pushd)\s{_PART}+|(?:(?!\b(?:cd|pushd)\b){_PART})*)&&)*\s*(?:cd|pushd)\s{_PART}+"
+    rf"(?:&&(?:(?!\b(?:cd|pushd)\b){_PART})*)*"
+)
+"""Commands joined by ``&&``, the last ``cd`` of which is in plain sight."""
 _ENDS_A_TEST = frozenset("|| && | & ; < > ( ) << <<< command redirected_statement list pipeline =~".split())
+_HAS_WORDS = frozenset(
+    "command declaration_command unset_command array for_statement select_statement redirected_statement file_redirect "
+    "herestring_redirect heredoc_redirect".split()
+)
+_WORDS = frozenset(
+    "word number raw_string string translated_string ansi_c_string concatenation brace_expression simple_expansion "
+    "expansion arithmetic_expansion command_substitution process_substitution command_name".split()
+)
+_ENDS_IN_A_WORD = _WORDS | {"variable_assignment", "variable_name", "file_redirect", "herestring_redirect"}
 _NOT_VERBATIM = frozenset(
     {"expansion", "string", "translated_string", "arithmetic_expansion", "subscript", "heredoc_body"}
 )
@@ -142,9 +157,12 @@ def is_test(node: Node, data: bytes) -> bool:
     return True
 
 
-def unseparated(nodes: list[Node]) -> bool:
-    """Whether two of a command's words have nothing between them: the shell takes them for one."""
-    return any(a.end_byte == b.start_byte for a, b in pairwise(nodes))
+def splits_word(node: Node) -> bool:
+    """Whether the grammar took a word apart: two of the node's words, or a redirection and a word, touch."""
+    return node.type in _HAS_WORDS and any(
+        before.end_byte == word.start_byte and word.type in _WORDS and before.type in _ENDS_IN_A_WORD
+        for before, word in pairwise(node.children)
+    )
 
 
 def is_fed(place: Place) -> bool:
@@ -162,6 +180,36 @@ def is_fed(place: Place) -> bool:
             return True
         if parent.type == "process_substitution" and parent.children[0].type == ">(":
             return True
+        current = current.up
+    return False
+
+
+def is_piped(place: Place) -> bool:
+    """Whether what a command prints is read by another command, or becomes part of the line."""
+    current = place
+    while current.up is not None:
+        parent = current.up.node
+        if parent.type in ("command_substitution", "process_substitution"):
+            return True
+        if parent.type == "pipeline" and parent.child(parent.child_count - 1) != current.node:
+            return True
+        current = current.up
+    return False
+
+
+def follows_cd(place: Place, source: Callable[[Node], str]) -> bool:
+    """Whether a command runs only after a ``cd`` that succeeded: ``cd x && command``."""
+    current = place
+    while current.up is not None:
+        parent = current.up.node
+        if parent.type == "list" and parent.children[-1] == current.node:
+            if parent.children[1].type != "&&":
+                return False
+            before = parent.children[0]
+            if before.end_byte - before.start_byte < SMALL and _CHAIN_WITH_CD.fullmatch(source(before)):
+                return True
+        elif parent.type not in ("redirected_statement", "pipeline", "list"):
+            return False
         current = current.up
     return False
 

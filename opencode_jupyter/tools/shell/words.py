@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,10 +22,11 @@ _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _RANGE = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _GLOB = re.compile(r"[*?\[]")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SPLITS = re.compile(r"[$`]")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word.
 
     Attributes:
@@ -44,6 +44,31 @@ class Word:
         """The text if it is known, else the source."""
         return self.source if self.text is None else self.text
 
+    def may_be_option(self, long: str, letters: str, valued: str = "") -> bool:
+        """Whether this is, or may become, one of a program's options: a long one cut short, or behind one dash.
+
+        Args:
+            long: names of options, separated by blanks.
+            letters: short ones.
+            valued: letters whose value is the rest of the word.
+        """
+        text = self.text
+        if text is None:
+            if _SPLITS.search(_QUOTED.sub("", self.source)) or re.search(r"\[@\]|\$@", self.source):
+                return True
+            text = re.split(r"[$`<]", re.sub(r"[\"']", "", self.source), maxsplit=1)[0]
+            if text in ("", "-", "--"):
+                return True
+        if text.startswith("--"):
+            given = text[2:].partition("=")[0]
+            return given != "" and any(option.startswith(given) for option in long.split())
+        for letter in text[1:].partition("=")[0] if text.startswith("-") else "":
+            if letter in letters:
+                return True
+            if letter in valued:
+                break
+        return False
+
 
 class Text:
     """A command's text and what its nodes say.
@@ -51,11 +76,13 @@ class Text:
     Args:
         data: the text; nodes are looked up in it by their offsets.
         variables: those whose value is known.
+        counts: whether a substitution gives nothing but a number.
     """
 
-    def __init__(self, data: bytes, variables: Mapping[str, str]) -> None:
+    def __init__(self, data: bytes, variables: Mapping[str, str], counts: Callable[[str], bool]) -> None:
         self._data = data
         self._variables = variables
+        self._counts = counts
 
     def source(self, node: Node) -> str:
         """A node's text."""
@@ -104,6 +131,8 @@ class Text:
                 return _variable(written[2:-1], self._variables)
             case "concatenation" | "command_name":
                 return self._joined(node)
+            case "command_substitution" if self._counts(written):
+                return "1"
         return None
 
     def _joined(self, node: Node) -> str | None:

@@ -6,15 +6,16 @@ word as their value. An option that is not known here may take a value or not, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from . import tables
 from .words import Word
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """A program's options.
 
     Attributes:
@@ -252,13 +253,11 @@ def unwrap(key: str, arguments: list[Word], opaque: Callable[[str], None]) -> tu
         opaque(f"an option of {key} is not known, so the command it runs can't be told")
     for option, value in taken.given:
         name = value.partition("=")[0].partition("[")[0].rstrip("+")
-        if option == "=" and tables.DANGEROUS.fullmatch(name):
-            opaque(f"it sets {name}, which decides what runs")
-        elif key == "env" and option in ("S", "split-string"):
+        if key == "env" and option in ("S", "split-string"):
             opaque("env -S splits a text into a command")
         elif key == "strace" and option in ("o", "output") and value[:1] in ("|", "!"):
             opaque("strace gives its output to a program")
-        elif key == "strace" and option in ("E", "env") and tables.DANGEROUS.fullmatch(name):
+        elif key == "strace" and option in ("E", "env") and re.fullmatch(tables.DANGEROUS, name):
             opaque(f"it sets {name}, which decides what runs")
         elif key in ("npx", "npm exec", "npm x") and option in ("c", "call"):
             return taken, [], value

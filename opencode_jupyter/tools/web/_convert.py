@@ -1,8 +1,8 @@
 """A program: HTML on stdin, Markdown or text on stdout, behind one line of JSON about it.
 
 Runs in a process of its own (`page`), so that a hostile page can at worst end that: a page may be built to exhaust
-memory or time, and a thread can't be stopped. It imports the standard library and its neighbours alone; `page` starts
-it with the folder above as the only one besides the library's.
+memory or time, and a thread can't be stopped. It imports the standard library, its neighbours and html-to-markdown;
+`page` starts it with their folders as the only ones besides the standard library's.
 """
 
 from __future__ import annotations
@@ -13,18 +13,23 @@ from collections import Counter
 from html import unescape
 from io import StringIO
 
-from ._markdown import TOO_DEEP, TOO_DENSE, Writer
-from ._nesting import VOID
-from ._tokens import REFERENCES, events
+from ._markup import ESCAPE, simplify
+from ._tokens import BLOCKS, REFERENCES, VOID, events
 
 SKIPPED = frozenset({"script", "style", "noscript", "iframe", "object", "embed"})
 """Elements whose content is no text (reference: tools.md 10)."""
 MEMORY = 512 << 20
 """Bytes of address space."""
+PLAIN = "the page is too dense or too deeply nested for Markdown: this is its text"
 
 
-def text(html: str) -> str:
-    """The page's text: nothing is put between elements, white space stays, the ends are trimmed."""
+def text(html: str, *, lines: bool = False) -> str:
+    """The page's text: white space stays, the ends are trimmed.
+
+    Args:
+        html: the page.
+        lines: whether blocks are paragraphs; OpenCode's plain text puts nothing between elements.
+    """
     out = StringIO()
     inside: Counter[str] = Counter()
     depth = 0
@@ -39,14 +44,33 @@ def text(html: str) -> str:
             elif inside[value]:
                 inside[value] -= 1
                 depth -= 1
+        elif lines and (value in BLOCKS or value in ("br", "title")):
+            out.write("\n")
+    if lines:
+        return "\n\n".join(line for line in map(str.strip, out.getvalue().split("\n")) if line)
     return out.getvalue().strip()
 
 
 def markdown(html: str) -> tuple[str, str]:
-    """The page in Markdown, and a word about it if something is to be known."""
-    writer = Writer()
-    content = writer.convert(html)
-    return content, TOO_DENSE if writer.dense else TOO_DEEP if writer.deep else ""
+    """The page in Markdown, and a note; its text if it can't be Markdown."""
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
+    options = ConversionOptions(
+        list_indent_width=4,
+        bullets="-",
+        autolinks=False,
+        extract_metadata=False,
+        compact_tables=True,
+        br_in_tables=True,
+        preprocessing=PreprocessingOptions(enabled=False),
+    )
+    simple = simplify(html)
+    if simple is None:
+        return text(html, lines=True), PLAIN
+    result = convert(simple, options)
+    if any("depth" in str(warning.kind) for warning in result.warnings):  # what is deeper is missing
+        return text(html, lines=True), PLAIN
+    return (result.content or "").replace(ESCAPE, "\\").strip("\t\r\n "), ""
 
 
 def main() -> None:
@@ -54,7 +78,10 @@ def main() -> None:
     form, codec, seconds, most = sys.argv[-4:]
     _limit(int(seconds))
     html = sys.stdin.buffer.read().decode(codec, "replace").removeprefix("\ufeff")
-    output, note = markdown(html) if form == "markdown" else (text(html), "")
+    if form == "markdown":
+        output, note = markdown(html)
+    else:
+        output, note = text(html, lines=form == "lines"), ""
     del html
     data = output.encode("utf-8", "replace")
     if len(data) > int(most):

@@ -11,6 +11,14 @@ RAW = frozenset("script style textarea title iframe xmp noembed noframes".split(
 """Elements in which no tag counts but their own end."""
 REFERENCES = frozenset({"textarea", "title"})
 """Those of them in which `&amp;` means something."""
+VOID = frozenset("area base basefont bgsound br col embed hr img input keygen link meta param source track wbr".split())
+"""Elements that have no content."""
+BLOCKS = frozenset(
+    "address article aside audio blockquote canvas center dd dir div dl dt fieldset figcaption figure footer form h1 h2"
+    " h3 h4 h5 h6 header hgroup hr isindex li main menu nav noscript ol output p pre section table td tr ul caption"
+    " th".split()
+)
+"""Elements that stand on lines of their own (Turndown's list, and a table's caption)."""
 _TAG = re.compile(
     r"<(/?)([a-zA-Z][^\s/>]*+)"  # then attributes: quotes count only behind an equals sign
     r"""((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?=[^"'])[^\s>]*+|["']))*+)>"""

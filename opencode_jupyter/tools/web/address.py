@@ -119,6 +119,6 @@ def not_public(address: Address) -> str | None:
 
 
 def is_metadata(address: Address) -> bool:
-    """Whether a cloud's metadata service answers there, also behind a translation."""
+    """Return whether a cloud's metadata service answers there, also behind a translation."""
     carried = inner(address)
     return address in METADATA or (carried is not None and carried[0] in METADATA)

@@ -183,7 +183,7 @@ def _explained(host: str) -> Iterator[None]:
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
         tls = _cause(error, ssl.SSLError)
         if isinstance(tls, ssl.SSLCertVerificationError):
-            raise ToolError(f"{host} has no certificate that can be trusted: {tls.verify_message}") from error
+            raise ToolError(f"{host} has no trusted certificate: {tls.verify_message}") from error
         if tls is not None:
             raise ToolError(f"No TLS connection to {host}: {getattr(tls, 'reason', None) or tls}") from error
         if isinstance(error, httpx2.ProxyError):
@@ -192,12 +192,12 @@ def _explained(host: str) -> Iterator[None]:
     except httpx2.RemoteProtocolError as error:
         text = str(error)
         if "without sending complete message body" in text or "incomplete chunked read" in text:
-            raise ToolError(f"The connection to {host} ended before the whole answer had come") from error
+            raise ToolError(f"The connection to {host} ended before the whole answer arrived") from error
         if "without sending a response" in text:
             raise ToolError(f"{host} closed the connection without an answer") from error
         if "Receive buffer too long" in text:
             text = "its headers are too long"
-        raise ToolError(f"{host} answered with something that is no proper HTTP: {text}") from error
+        raise ToolError(f"{host} answered with something that is not HTTP: {text}") from error
     except (httpx2.ReadError, httpx2.WriteError, httpx2.CloseError) as error:
         raise ToolError(f"The connection to {host} broke while the answer came") from error
     except httpx2.HTTPError as error:

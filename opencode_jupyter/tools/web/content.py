@@ -58,10 +58,10 @@ def sniff(body: bytes) -> str | None:
 
 
 def looks_like_html(body: bytes) -> bool:
-    """Whether a body begins as an HTML page does."""
+    """Return whether a body begins as an HTML page does."""
     return body[:SAMPLE].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
 
 
 def is_binary(text: str) -> bool:
-    """Whether a decoded body is no text after all."""
+    """Return whether a decoded body is no text after all."""
     return "\0" in text[:SAMPLE]

@@ -1,4 +1,4 @@
-"""Whether a request goes through a proxy: only if the person who started the kernel said so.
+"""True if a request goes through a proxy: only if the person who started the kernel said so.
 
 Through a proxy the connection is made elsewhere, so that the address a name leads to can't be held to what was
 checked here. That is why the usual variables are not read on their own, and why no project's file can set one.
@@ -27,7 +27,7 @@ def proxy_for(target: Target) -> str | None:
 
 
 def _direct(target: Target) -> bool:
-    """Whether NO_PROXY names the host, a domain it is in, or everything."""
+    """Return whether NO_PROXY names the host, a domain it is in, or everything."""
     for entry in _variable("no_proxy").split(","):
         name, _, port = entry.strip().lower().lstrip("*").lstrip(".").partition(":")
         if entry.strip() == "*":

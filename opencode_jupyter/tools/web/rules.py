@@ -27,7 +27,7 @@ _PATTERN = re.compile(r"(?:(https?|\*)://)?(\[[0-9a-f:.]+\]|[^\[\]:/?*#@\\\s]+)(
 
 
 def names(pattern: str, target: Target) -> bool:
-    """Whether a rule's pattern names the target's host in full, and fits its port and path."""
+    """Return whether a rule's pattern names the target's host in full, and fits its port and path."""
     found = _PATTERN.fullmatch(pattern)
     if found is None:
         return False
@@ -50,7 +50,7 @@ def names(pattern: str, target: Target) -> bool:
 
 
 def named(rules: Iterable[Rule], target: Target) -> bool:
-    """Whether one of the rules names the target."""
+    """Return whether one of the rules names the target."""
     return any(
         rule.action != "deny" and match(PERMISSION, rule.permission) and names(rule.pattern, target) for rule in rules
     )
@@ -123,5 +123,5 @@ class Visit:
 
 
 def _upgraded(before: Target, after: Target) -> bool:
-    """Whether a redirect only goes from http to https."""
+    """Return whether a redirect only goes from http to https."""
     return (before.scheme, after.scheme) == ("http", "https") and (before.port, after.port) == (80, 443)

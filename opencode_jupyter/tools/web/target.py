@@ -65,7 +65,7 @@ class Target:
         try:
             joined = urljoin(self.url, location.strip(" \t"))
         except ValueError as error:
-            raise ToolError(f"{self.url} redirects to {shown(location)}, which is no URL ({error})") from None
+            raise ToolError(f"{self.url} redirects to {shown(location)}, which is not a URL ({error})") from None
         if not joined.lower().startswith(("http://", "https://")):
             raise ToolError(f"{self.url} redirects to {shown(location)}; only http:// and https:// are followed")
         return parse(joined)
@@ -90,7 +90,7 @@ def parse(url: str) -> Target:
     except ValueError as error:
         raise ToolError(f"The URL {shown(url)} can't be read: {error}") from None
     if "@" in parts.netloc:
-        raise ToolError("The URL holds a user name or password before the host; leave it out")
+        raise ToolError("The URL has a user name or password before the host; leave it out")
     found = _AUTHORITY.fullmatch(parts.netloc)
     if found is None or not found[1]:
         raise ToolError(f"The URL {shown(url)} has no host that can be read")
@@ -130,11 +130,11 @@ def _host(text: str) -> tuple[str, Address | None]:
     if text.startswith("["):
         address = parsed(text[1:-1])
         if address is None or "%" in text or address.version == 4:
-            raise ToolError(f"The host {shown(text)} is no IPv6 address")
+            raise ToolError(f"The host {shown(text)} is not an IPv6 address")
         return str(address), address
     name = _ascii(text).rstrip(".") if text.strip(".") else ""
     if not name or _BAD_HOST.search(name) or ".." in name or name.startswith(".") or len(name) > 253:
-        raise ToolError(f"The host {shown(text)} is no host name")
+        raise ToolError(f"The host {shown(text)} is not a host name")
     last = name.rpartition(".")[2]
     if _NUMBER.fullmatch(last):
         address = _ipv4(name)
@@ -150,7 +150,7 @@ def _ascii(text: str) -> str:
     try:
         return idna.encode(text, uts46=True, std3_rules=False, transitional=False).decode("ascii").lower()
     except (idna.IDNAError, UnicodeError) as error:
-        raise ToolError(f"The host {shown(text)} is no host name ({error})") from None
+        raise ToolError(f"The host {shown(text)} is not a host name ({error})") from None
 
 
 def _ipv4(name: str) -> Address:
@@ -165,7 +165,7 @@ def _ipv4(name: str) -> Address:
             found = parsed(".".join(str((value >> shift) & 255) for shift in (24, 16, 8, 0)))
             if found is not None:
                 return found
-    raise ToolError(f"The host {shown(name)} ends in a number and is no IPv4 address")
+    raise ToolError(f"The host {shown(name)} ends in a number and is not an IPv4 address")
 
 
 def _number(text: str) -> int | None:

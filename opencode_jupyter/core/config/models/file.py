@@ -32,6 +32,37 @@ class ToolOutput(Section):
     max_bytes: Count = doc("Bytes; default: 51200.")
 
 
+Profile = Literal["read-only", "workspace-write", "off"]
+
+
+class SandboxLimits(Section):
+    """What one command may use up."""
+
+    unknown: ClassVar[Unknown] = "wrong"
+    processes: Count = doc("Processes and threads beyond those that run already; default: 4096.")
+    memory: Count = doc("Bytes of one process's data; default: the machine's memory.")
+    file_size: Count = doc("Bytes of one file that it writes; default: 16 GiB.")
+    output: Count = doc("Bytes of output, with or without a sandbox; default: 1 GiB.")
+
+
+class Sandbox(Section):
+    """The operating system's limits on commands. A project's own files can only make it stricter."""
+
+    unknown: ClassVar[Unknown] = "wrong"
+    profile: Profile = doc("For what a model runs; workspace-write unless set.")
+    user: Profile = doc("For what you type and your code runs; off unless set.")
+    agents: dict[str, Profile] = doc("For what a model runs as these agents, by name.")
+    rules: dict[str, Profile] = doc("For a model's bash commands, by pattern such as `docker *`; the last that fits.")
+    programs: dict[str, Profile] = doc(
+        "For formatter, lsp, tools (JavaScript tool files), mcp, or one of them (mcp.NAME); workspace-write unless set."
+    )
+    network: bool = doc("Allow commands TCP and other programs' sockets; false unless set.")
+    writable: Texts = doc("More folders that may be changed.")
+    hidden: Texts = doc("More files and folders that must not be read.")
+    backend: Literal["auto", "landlock", "bubblewrap"] = doc("The sandbox to use; the strongest unless set.")
+    limits: SandboxLimits = doc("Limits of one command.")
+
+
 class Experimental(Section):
     """What may change. Keys of OpenCode's that this package does not read may stand here too."""
 
@@ -49,9 +80,12 @@ class Experimental(Section):
     mcp_max_message_bytes: Count = doc("Largest message of an MCP server in bytes; default: 16 MB.")
     lsp_timeout: Milliseconds = doc("Milliseconds a language server has for an answer.")
     shell_env_keep: Any = doc(
-        "Variables that commands may see though their names look like secrets: a list of names with wildcards, or true."
+        "Variables that a model's commands, formatters, servers and tool files get besides the usual ones (PATH, LANG, "
+        "proxies, ...): a list of names with wildcards, or true."
     )
     allow_bypass: bool = doc("Allow %permissions mode bypass, in which no call needs approval.")
+    mask_secrets: bool = doc("Mask the values of known secrets; true unless your own configuration says false.")
+    sandbox: Sandbox = doc("The operating system's limits on what commands can do.")
 
 
 class Compaction(Section):
@@ -68,7 +102,7 @@ class ConfigFile(Section):
     unknown: ClassVar[Unknown] = "wrong"
 
     schema_: str = doc("Address of this schema, for editors.", alias="$schema")
-    permission: Permission = doc("What may be done without asking. The last rule that fits decides.")
+    permission: Permission = doc("What may be done without asking. The last matching rule decides.")
     agent: dict[str, AgentEntry] = doc("Agents by name; an entry changes a built-in one or makes a new one.")
     mode: dict[str, AgentEntry] = doc("Primary agents by name; use agent.", deprecated=True)
     default_agent: str = doc("The default agent; build unless set.")

@@ -17,7 +17,7 @@ def _kind(value: Any) -> str:
 Rules = Annotated[
     Annotated[Action, Tag(TAG + "action")] | Annotated[dict[str, Action], Tag(TAG + "object")], Discriminator(_kind)
 ]
-"""One action for everything, or an action for each pattern; the last pattern that fits decides."""
+"""One action for everything, or an action for each pattern; the last matching pattern decides."""
 
 
 KNOWN: dict[str, str] = {
@@ -28,6 +28,8 @@ KNOWN: dict[str, str] = {
     "list": "Listing a folder.",
     "bash": "Running a command; patterns are commands such as `git *`.",
     "task": "Handing work to another agent; patterns are agents' names.",
+    "sandbox": "Running a command again without the sandbox that blocked it; patterns are commands. Only a rule that "
+    "names this permission allows it.",
     "external_directory": "Access to files outside the project; patterns are paths.",
     "lsp": "Asking a language server.",
     "skill": "Loading a skill; patterns are skills' names.",

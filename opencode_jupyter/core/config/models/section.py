@@ -1,4 +1,4 @@
-"""What the models of a config file share."""
+"""Base classes of the models of a config file."""
 
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,0 +1,191 @@
+"""What a project's configuration may say before a person trusts it: it makes rules stricter, and nothing else.
+
+Everything else is left out, with a record of what it was. MCP servers, model providers and plugins stay: each of them
+waits for a person's trust by itself (`core.trust`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from ..trust import Subject, digest
+from .schema import known_keys, normalise, tools_to_permission
+from .warning import UNTRUSTED, Keys
+
+GATED = ("mcp", "provider", "plugin")
+"""Sections whose entries wait for trust one by one."""
+HARMLESS = frozenset(
+    {
+        *("$schema", "instructions", "model", "small_model", "compaction", "command", "tool_output", "username"),
+        *("share", "autoshare", "autoupdate", "logLevel", "theme", "layout", "keybinds", "tui", "server", "watcher"),
+        "enterprise",
+    }
+)
+"""Sections that loosen no rule, run nothing and send nothing; what guards their entries stands where they are used."""
+EXPERIMENTAL = frozenset({"batch_tool", "mask_secrets", "sandbox"})
+"""The sandbox takes nothing from a project's file that would make it weaker; masking takes nothing at all."""
+AGENT = frozenset({"description", "prompt", "temperature", "top_p", "color", "model", "variant", "steps", "options"})
+"""Fields of an agent that there is already. What it may do, and whether it can be chosen, is said by ``permission``."""
+NATIVE = frozenset({"build", "plan", "general", "explore", "compaction", "title", "summary"})
+"""The built-in agents."""
+STRICTER = ("ask", "deny")
+LONGEST = 10_000
+"""Characters of one entry in the list that a person sees."""
+
+
+@dataclass(slots=True)
+class Restricted:
+    """One source of a project, taken apart.
+
+    Attributes:
+        data: what holds without trust, without its rules.
+        rules: ``permission`` objects without what allows, by the keys down to them.
+        removed: entries that are not in effect, with the keys down to them.
+        judged: what a person judges by trusting: the sections from which something could be removed, whole.
+    """
+
+    data: dict[str, Any] = field(default_factory=dict)
+    rules: dict[Keys, dict[str, Any]] = field(default_factory=dict)
+    removed: list[tuple[Keys, Any]] = field(default_factory=list)
+    judged: dict[str, Any] = field(default_factory=dict)
+
+
+def restrict(written: Any, filled: Mapping[str, Any], agents: Iterable[str]) -> Restricted:
+    """Take a project's source apart.
+
+    Args:
+        written: the data; references that reach out of the project stand in it as they are written.
+        filled: normalised, with every reference filled in: for the sections that are trusted entry by entry.
+        agents: names of the agents that others brought.
+    """
+    out = Restricted()
+    known = known_keys()
+    # Not normalised: what does not fit as it is written may fit once it is filled in.
+    out.judged = {key: value for key, value in written.items() if key in known and key not in HARMLESS | set(GATED)}
+    for key, value in normalise(written).items():
+        if key in GATED or key not in known:
+            continue
+        if key == "permission":
+            _rules(out, (key,), value)
+        elif key == "tools":
+            _switches(out, value)
+        elif key in ("agent", "mode"):
+            out.data[key] = {name: _agent(out, (key, name), entry, agents) for name, entry in value.items()}
+        elif key == "skills":
+            out.data[key] = _skills(out, value)
+        elif key == "experimental":
+            out.data[key] = _kept(out, (key,), value, EXPERIMENTAL)
+        elif key in HARMLESS or (key in ("formatter", "lsp") and value is False) or (key == "snapshot" and value):
+            out.data[key] = value
+        else:
+            out.removed.append(((key,), value))
+    out.data = _without_references(out, (), out.data)
+    out.judged |= {keys[0]: written[keys[0]] for keys, _ in out.removed if keys[0] in written}
+    out.data |= {key: filled[key] for key in filled if key in GATED or key not in known}
+    return out
+
+
+def subject(project: Path, home: Path, sources: Iterable[tuple[str, Restricted]]) -> Subject | None:
+    """What a person trusts by trusting a project's configuration; None if all of it holds anyway."""
+    parts = list(sources)
+    lines = [f"{path}: {'.'.join(keys)}: {_short(value)}" for path, part in parts for keys, value in part.removed]
+    if not lines:
+        return None
+    judged = [[path, part.judged] for path, part in parts if part.judged]
+    return Subject(
+        UNTRUSTED,
+        str(project),
+        digest(json.dumps(judged, default=str)),
+        {"content": "\n".join(lines), "ids": [], "label": f"configuration of {_folder(project, home)}"},
+    )
+
+
+def summary(wanted: Iterable[Keys]) -> str:
+    """The keys of what is not in effect, for a warning."""
+    names = list(dict.fromkeys(".".join(keys[:3]) for keys in wanted))
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more
+
+
+def _folder(project: Path, home: Path) -> str:
+    inside = project != home and project.is_relative_to(home)
+    return f"~/{project.relative_to(home)}" if inside else str(project)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def _rules(out: Restricted, keys: Keys, permission: Mapping[str, Any]) -> None:
+    kept: dict[str, Any] = {}
+    for name, value in permission.items():
+        if isinstance(value, Mapping):
+            patterns = {pattern: action for pattern, action in value.items() if action in STRICTER}
+            if patterns:
+                kept[name] = patterns
+            out.removed += [((*keys, name, one), action) for one, action in value.items() if one not in patterns]
+        elif value in STRICTER:
+            kept[name] = value
+        else:
+            out.removed.append(((*keys, name), value))
+    if kept:
+        out.rules[keys] = {**out.rules.get(keys, {}), **kept}
+
+
+def _switches(out: Restricted, tools: Mapping[str, Any]) -> None:
+    out.removed += [(("tools", name), on) for name, on in tools.items() if on]
+    off = tools_to_permission({name: False for name, on in tools.items() if not on})
+    if off:
+        out.rules[("permission",)] = {**off, **out.rules.get(("permission",), {})}
+
+
+def _agent(out: Restricted, keys: Keys, entry: Mapping[str, Any], agents: Iterable[str]) -> dict[str, Any]:
+    new = keys[1] not in NATIVE and keys[1] not in agents
+    rest = {key: value for key, value in entry.items() if key != "permission"}
+    _rules(out, ("agent", keys[1], "permission"), entry.get("permission") or {})
+    if keys[0] == "mode":
+        rest.pop("mode", None)
+    return _kept(out, keys, rest, AGENT | ({"mode", "hidden"} if new else set()))
+
+
+def _skills(out: Restricted, value: Mapping[str, Any]) -> dict[str, Any]:
+    paths = [path for path in value.get("paths") or () if _inside(path)]
+    outside = [path for path in value.get("paths") or () if not _inside(path)]
+    if outside:
+        out.removed.append((("skills", "paths"), outside))
+    if value.get("urls"):
+        out.removed.append((("skills", "urls"), value["urls"]))
+    return {"paths": paths} if paths else {}
+
+
+def _inside(path: str) -> bool:
+    pure = PurePath(path)
+    return not (pure.is_absolute() or ".." in pure.parts or path.startswith(("~", "$HOME")))
+
+
+def _kept(out: Restricted, keys: Keys, value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    out.removed += [((*keys, key), entry) for key, entry in value.items() if key not in names]
+    return {key: entry for key, entry in value.items() if key in names}
+
+
+def _without_references(out: Restricted, keys: Keys, value: Any) -> Any:
+    """Without the entries that hold a reference which reaches out of the project."""
+    if not isinstance(value, Mapping):
+        return value
+    from .references import REFERENCE  # here: few projects have a configuration
+
+    kept = {}
+    for key, entry in value.items():
+        here = (*keys, str(key))
+        if REFERENCE.search(str(key)) or (
+            not isinstance(entry, Mapping) and REFERENCE.search(json.dumps(entry, ensure_ascii=False, default=str))
+        ):
+            out.removed.append((here, entry))
+        else:
+            kept[key] = _without_references(out, here, entry)
+    return kept

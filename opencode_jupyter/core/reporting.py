@@ -1,0 +1,132 @@
+"""How a call's state is kept in the store and reported to whoever watches it, from its first update to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .endings import error_text, outcome_of, why_cancelled
+from .errors import QuestionRejectedError, ToolError
+from .scope import cancel_scope
+from .state import FOR_PERSON, Failed, Running, now_ms
+
+if TYPE_CHECKING:
+    from .call import Call
+    from .context import AbortSignal
+    from .state import State, ToolPart
+    from .workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+UPDATE_INTERVAL = 0.05
+"""Seconds between two updates of a running part: at most 20 a second."""
+
+
+class Reporting:
+    """The part of a `Call` that keeps and reports its state."""
+
+    if not TYPE_CHECKING:
+        __slots__ = ()  # a class can have only one base with slots of its own; these are `Call`'s
+    else:
+        _last_update: float
+        _loop: asyncio.AbstractEventLoop | None
+        _timer: asyncio.TimerHandle | None
+        _workspace: Workspace
+        dry_run: bool
+        error: BaseException | None
+        on_update: Callable[[ToolPart], None] | None
+        parent: Call | None
+        part: ToolPart
+        signal: AbortSignal
+
+    def _become(self, state: State) -> None:
+        """Take a state, secrets masked: nothing else of a call is kept, shown or sent."""
+        masker = self._workspace.masker()
+        self.part.state = state if masker is None else masker.value(state)
+
+    def report(self, title: str | None, metadata: dict[str, Any] | None) -> None:
+        """Show how far the call is (`ToolContext.metadata`); on its own loop only."""
+        state = self.part.state
+        if not isinstance(state, Running) or self._loop is None:
+            return
+        self._become(replace(state, title=title, metadata=metadata))
+        if self._timer is not None:
+            return
+        wait = self._last_update + UPDATE_INTERVAL - self._loop.time()
+        if wait <= 0:
+            self._send_update()
+        else:
+            self._timer = self._loop.call_later(wait, self._send_update)
+
+    def _send_update(self) -> None:
+        self._timer = None
+        if self._loop is not None:
+            self._last_update = self._loop.time()
+        self._changed()
+
+    async def _report_end(self, error: BaseException | None = None) -> None:
+        """Report the call's end once it is committed; a cancel does not cut the wait short."""
+        store = self._workspace.store
+        if self.dry_run:
+            return
+        try:
+            if store is not None:
+                store.put_part(self.part)
+                try:
+                    await store.committed()
+                except asyncio.CancelledError:
+                    with cancel_scope() as scope:
+                        scope.shield = True
+                        await store.committed()
+                    if not isinstance(error, asyncio.CancelledError):
+                        raise
+        finally:
+            self._announce()
+
+    def _fail(self, error: BaseException) -> None:
+        self.error = error
+        if isinstance(error, asyncio.CancelledError) and not self.signal.aborted:
+            self.signal.abort(why_cancelled(self.parent))
+        part, state = self.part, self.part.state
+        start = state.start if isinstance(state, Running) else now_ms()
+        metadata = state.metadata if isinstance(state, Running) else None
+        part.outcome = outcome_of(error, self.signal.reason)
+        decision = error.decision if isinstance(error, ToolError) else None
+        if part.outcome == "denied by you" and decision is not None and decision.by == "policy":
+            part.outcome = "denied by policy"
+        if isinstance(error, QuestionRejectedError) and error.answered and error.answered.by == "policy":
+            part.outcome = "unanswered"
+        text, for_person = error_text(error), error_text(error, for_person=True)
+        if for_person != text:
+            metadata = {**(metadata or {}), FOR_PERSON: for_person}
+        self._become(Failed(state.input, start, now_ms(), text, metadata))
+        masker = self._workspace.masker()
+        if masker is not None:
+            masker.mask_error(error)
+
+    def _tell(self) -> None:
+        """Tell whoever watches this call or one above it, inside which it is drawn."""
+        if self.on_update is not None:
+            try:
+                self.on_update(self.part)
+            except Exception:
+                log.exception("a subscriber of a call failed")
+        if self.parent is not None:
+            self.parent._tell()
+
+    def _changed(self) -> None:
+        if self.dry_run:
+            return
+        if self._workspace.store is not None:
+            self._workspace.store.put_part(self.part)
+        self._announce()
+
+    def _announce(self) -> None:
+        workspace, part = self._workspace, self.part
+        if workspace.bus.wanted("message.part.updated"):
+            workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
+        if self.on_update is not None or self.parent is not None:
+            self._tell()

@@ -1,0 +1,1 @@
+"""What tools are built on that belongs to no single tool."""

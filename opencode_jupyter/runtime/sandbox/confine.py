@@ -1,0 +1,70 @@
+"""Which sandbox this machine can make, and a command put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from . import bubblewrap, landlock, seatbelt
+from .policy import SandboxPolicy
+
+
+@dataclass(slots=True)
+class Confined:
+    """A command as it is started inside a sandbox.
+
+    Attributes:
+        argv: the program and its arguments.
+        env: its whole environment.
+        ruleset: a descriptor of Landlock rules that the process gives itself; the one who starts it closes it.
+        limits: resource limits, as `resource.setrlimit` takes them.
+    """
+
+    argv: list[str]
+    env: dict[str, str]
+    ruleset: int | None = None
+    limits: dict[int, int] = field(default_factory=dict)
+
+
+def backend(wanted: str = "auto") -> str | None:
+    """The sandbox that is used here: ``bubblewrap``, ``Landlock``, ``sandbox-exec``; None where there is none.
+
+    Args:
+        wanted: ``landlock`` or ``bubblewrap`` for that one alone, ``auto`` for the strongest.
+    """
+    if wanted != "landlock" and bubblewrap.program() is not None:
+        return "bubblewrap"
+    if wanted != "bubblewrap" and landlock.abi():
+        return "Landlock"
+    return "sandbox-exec" if seatbelt.available() else None
+
+
+def confine(policy: SandboxPolicy, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Confined:
+    """Put a command into a sandbox.
+
+    Raises:
+        OSError: the sandbox can't be made.
+    """
+    chosen = backend(policy.backend)
+    own = dict(env) | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), policy.temporary)
+    limits = policy.limits.rlimits()
+    if chosen == "bubblewrap":
+        return Confined(bubblewrap.command(policy, argv, cwd), own, limits=limits)
+    if chosen == "Landlock":
+        return Confined(list(argv), own, landlock.ruleset(policy), limits)
+    if chosen == "sandbox-exec":
+        return Confined(seatbelt.command(policy, argv), own)
+    raise OSError(0, "this machine has no sandbox")
+
+
+def describe() -> str:
+    """What this machine can do, for people."""
+    parts = []
+    if bubblewrap.program():
+        parts.append("bubblewrap")
+    if version := landlock.abi():
+        lacking = [what for since, what in ((4, "TCP"), (6, "signals")) if version < since]
+        parts.append(f"Landlock (ABI {version}{', without ' + ' and '.join(lacking) if lacking else ''})")
+    if seatbelt.available():
+        parts.append("sandbox-exec")
+    return ", ".join(parts) or "none"

@@ -1,0 +1,162 @@
+"""The sandbox of a workspace: which profile holds for whom, and the policy that it stands for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.permission import Rule, evaluate
+from ...core.permission.rules import NOT_ANALYSED
+from ...core.wildcard import match
+from .confine import backend
+from .policy import (
+    Profile,
+    SandboxPolicy,
+    is_within,
+    real_paths,
+    secrets,
+    startup_files,
+    stricter,
+    worktree_folders,
+)
+from .settings import SandboxSettings, read_settings
+
+if TYPE_CHECKING:
+    from ...core.workspace import Workspace
+
+UNAVAILABLE = "this machine has no sandbox"
+"""Origin of the rules that take the place of one."""
+_CACHES = ("~/.cache", "~/.npm", "~/.bun", "~/.local/share/uv", "~/Library/Caches")
+"""Where programs that are installed at their start (``uvx``, ``npx``) keep themselves."""
+
+
+class Sandbox:
+    """A service of the workspace.
+
+    Attributes:
+        chosen: the profile for what a model runs, set while the workspace is open; None for the configuration's.
+        user: the same for what a person types.
+        network: whether commands may use the network; None for the configuration's.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._config: object = None
+        self._settings = SandboxSettings()
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._restricted: object = None
+        self.chosen: Profile | None = None
+        self.user: Profile | None = None
+        self.network: bool | None = None
+
+    @property
+    def settings(self) -> SandboxSettings:
+        """The configuration's."""
+        if self._config is not self._workspace.config:
+            self._config = self._workspace.config
+            self._settings = read_settings(self._workspace)
+        return self._settings
+
+    @property
+    def backend(self) -> str | None:
+        """What makes the sandbox on this machine; None where nothing can."""
+        return backend(self.settings.backend)
+
+    def profile(self, by: str, agent: str, rules: Sequence[Rule] = (), commands: Sequence[str] = ()) -> Profile:
+        """The profile for a command.
+
+        Args:
+            by: who runs it, as `Workspace.call` has it.
+            agent: for whom.
+            rules: the rules of the call; an agent that must not edit anything must not change anything either.
+            commands: the sub-commands; the strictest of them decides.
+        """
+        settings = self.settings
+        if by != "model":
+            return self.user or settings.user
+        usual = self.chosen or settings.agents.get(agent) or settings.profile
+        profiles = [self._of_command(command, usual) for command in commands] or [usual]
+        strictest = profiles[0]
+        for profile in profiles:
+            strictest = stricter(strictest, profile)
+        if rules and evaluate("edit", "*", rules).action == "deny":
+            return stricter(strictest, "read-only")
+        return strictest
+
+    def policy(self, profile: Profile) -> SandboxPolicy | None:
+        """What a command may do under a profile; None for everything (`off`, or no sandbox on this machine)."""
+        return self._policy(profile, self.settings.network if self.network is None else self.network)
+
+    def program(self, kind: str, name: str = "") -> SandboxPolicy | None:
+        """The policy of a program that the configuration or the project names: not a command, but run for tools.
+
+        Args:
+            kind: ``formatter``, ``lsp``, ``tools`` or ``mcp``. They may write the caches of package managers, and all
+                but formatters may use the network: many of them could not start otherwise.
+            name: its name in the configuration.
+        """
+        network = self.settings.network or kind != "formatter"
+        return self._policy(self.settings.program(kind, name), network, _CACHES)
+
+    def restrict_rules(self) -> None:
+        """Where no sandbox holds a model's commands, have those ask that only a rule for everything allows.
+
+        A rule that names the command still allows it, and so does the profile ``off`` in the configuration.
+        """
+        agents = self._workspace.agents
+        if self._restricted is agents:
+            return
+        self._restricted = agents
+        if self.backend is not None or self.settings.profile == "off":
+            return
+        for agent in agents.values():
+            rules: list[Rule] = []
+            for rule in agent.model_permission:
+                rules.append(rule)
+                if (rule.pattern, rule.action) == ("*", "allow") and rule.permission in ("*", "bash"):
+                    rules.append(Rule("bash", "*", "ask", UNAVAILABLE, source="default"))
+            agent.model_permission = rules
+
+    @property
+    def temporary(self) -> str:
+        """The private temporary folder of sandboxed programs; removed with the workspace, or when Python ends."""
+        if self._temporary is None or not os.path.isdir(self._temporary.name):
+            parent = os.path.realpath(tempfile.gettempdir())
+            self._temporary = tempfile.TemporaryDirectory(prefix="opencode-", dir=parent, ignore_cleanup_errors=True)
+        return self._temporary.name
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _of_command(self, command: str, usual: Profile) -> Profile:
+        if command.startswith(NOT_ANALYSED):
+            return usual
+        return next((p for pattern, p in reversed(self.settings.rules.items()) if match(command, pattern)), usual)
+
+    def _policy(self, profile: Profile, network: bool, more: Sequence[str] = ()) -> SandboxPolicy | None:
+        if profile == "off" or self.backend is None:
+            return None
+        workspace, settings = self._workspace, self.settings
+        folders = [workspace.directory]
+        if str(workspace.worktree) != workspace.worktree.anchor:
+            folders += [workspace.worktree, *map(Path, worktree_folders(workspace.worktree))]
+        project = real_paths(folders)
+        writable = () if profile == "read-only" else real_paths([*folders, *settings.writable, *more])
+        hidden = real_paths([*secrets(str(Path.home())), workspace.data_dir, *settings.hidden])
+        protected = () if self.backend == "Landlock" else real_paths(startup_files(writable))
+        return SandboxPolicy(
+            profile,
+            self.temporary,
+            writable,
+            tuple(path for path in hidden if not any(is_within(own, path) for own in project)),
+            real_paths([workspace.truncation.directory]),
+            protected,
+            network,
+            settings.make_limits(),
+            settings.backend,
+        )

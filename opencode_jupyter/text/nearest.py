@@ -1,0 +1,72 @@
+"""Where a text that is not in a file would belong, so that a person can see what differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from difflib import get_close_matches
+
+LINES = 20_000
+"""In a longer file only equal lines are looked for, not similar ones."""
+SHOWN = 100
+"""Characters of a line that are shown."""
+SIMILAR = 0.6
+FREQUENT = 50
+"""A line that is there more often (a bracket, an empty one) does not tell where a text belongs."""
+
+
+def describe_nearest(content: str, wanted: str) -> str:
+    """A sentence on the place in `content` that is most like `wanted`; "" if nothing is.
+
+    It names the first line that differs, as the file has it and as `wanted` has it.
+    """
+    lines, asked = content.split("\n"), wanted.strip("\n").split("\n")
+    first = _aligned(lines, asked)
+    if first is None:
+        return ""
+    for offset, line in enumerate(asked):
+        number = first + offset
+        if number >= len(lines):
+            return f"The file ends at line {len(lines)}, where it would have to go on with {_quoted(line)}."
+        if number >= 0 and lines[number] != line:
+            blanks = " (only white space differs)" if lines[number].split() == line.split() else ""
+            return f"The nearest is at line {number + 1}: {_quoted(lines[number])} instead of {_quoted(line)}{blanks}."
+    return ""
+
+
+def line_numbers(content: str, wanted: str, most: int = 5) -> str:
+    """The lines at which `wanted` begins, as ``3, 10 and 22``; "" if it is nowhere."""
+    numbers: list[int] = []
+    line, done, at = 1, 0, content.find(wanted) if wanted else -1
+    while at >= 0 and len(numbers) <= most:
+        line += content.count("\n", done, at)
+        done = at
+        numbers.append(line)
+        at = content.find(wanted, at + 1)
+    if len(numbers) > most:
+        return ", ".join(map(str, numbers[:most])) + ", …"
+    return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), *map(str, numbers[-1:])]))
+
+
+def _aligned(lines: list[str], asked: list[str]) -> int | None:
+    """The index of the line where the most lines of `asked` are at their place; by resemblance if none is."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        if line.strip():
+            places.setdefault(line.strip(), []).append(number)
+    votes = Counter(
+        number - offset
+        for offset, line in enumerate(asked)
+        for number in places.get(line.strip(), ())
+        if len(places[line.strip()]) <= FREQUENT
+    )
+    if votes:
+        return max(votes, key=lambda first: (votes[first], -first))
+    longest = max(range(len(asked)), key=lambda index: len(asked[index].strip()))
+    if len(lines) > LINES or not asked[longest].strip():
+        return None
+    similar = get_close_matches(asked[longest].strip(), list(places), 1, SIMILAR)
+    return places[similar[0]][0] - longest if similar else None
+
+
+def _quoted(line: str) -> str:
+    return f"`{line if len(line) <= SHOWN else line[: SHOWN - 1] + '…'}`"

@@ -1,0 +1,44 @@
+"""Files that rules about ``read`` keep from a model, whichever tool would show them: ``.env``, keys, passwords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.context import ToolContext
+from ..core.permission.rules import Action
+from ..core.permission.sensitive_files import is_key_file
+from ..core.wildcard import compiled, match
+
+
+async def ask_for_secrets(ctx: ToolContext, paths: Sequence[str], metadata: dict[str, Any]) -> None:
+    """Go on only if the rules about ``read``, or a person, allow the files among `paths` that they speak of.
+
+    Raises:
+        PermissionDeniedError: and the other errors of `ToolContext.ask`.
+    """
+    action = read_actions(ctx)
+    names = [ctx.workspace.relative(path) for path in paths if action(path) != "allow"]
+    if names:
+        await ctx.ask("read", names, names, metadata)
+
+
+def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
+    """What the rules about ``read`` do with a file that another tool shows, given its absolute path.
+
+    A rule for everything counts only for keys and for files that another rule denies or asks for.
+    """
+    call = ctx.workspace.calls.get(ctx.call_id)
+    rules = call.ruleset if call is not None else []
+    strict = [rule.pattern for rule in rules if rule.action != "allow" and match("read", rule.permission)]
+    anywhere = [compiled(pattern) for pattern in strict if pattern.startswith("*") and pattern != "*"]
+    others = [pattern for pattern in strict if not pattern.startswith("*")]
+    permissions, relative = ctx.workspace.permissions, ctx.workspace.relative
+
+    def action(path: str) -> Action:  # called for each file of a search
+        named = is_key_file(path) or any(matches(path) for matches in anywhere)
+        if not named and not any(match(relative(path), other) or match(path, other) for other in others):
+            return "allow"
+        return permissions.check("read", [relative(path)], rules)[0].action
+
+    return action

@@ -1,0 +1,148 @@
+"""A page's HTML with only what becomes Markdown, as `html-to-markdown` needs it to write what Turndown writes.
+
+One pass over the tags: whatever the page holds, what comes out has well-formed tags and the attributes named here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import escape, unescape
+
+from ._tokens import REFERENCES, VOID, attributes, events
+
+ELEMENTS = 250_000
+"""Elements that become Markdown: the library takes some 500 bytes of memory for each."""
+_RENAMED = {
+    **dict.fromkeys(("noscript", "details", "summary", "dialog", "figcaption", "iframe"), "div"),
+    **dict.fromkeys(("svg", "math", "noembed", "noframes", "textarea"), "span"),
+    "image": "img",
+    "kbd": "span",
+    "samp": "span",
+    "title": "p",
+    "xmp": "pre",
+}
+"""Elements that the library leaves out, decorates, or writes as a picture."""
+_KEPT = {
+    "a": ("href", "title"),
+    "img": ("src", "alt", "title"),
+    "ol": ("start",),
+    "pre": ("class",),
+    "code": ("class",),
+    "td": ("colspan", "rowspan"),
+    "th": ("colspan", "rowspan"),
+    "input": ("type",),
+}
+_SPAN = 100
+"""Columns or rows that a cell may span."""
+_TABLE = frozenset("table caption tr td th thead tbody tfoot col colgroup".split())
+_NOT_IN_CELLS = frozenset("pre table ul ol dl h1 h2 h3 h4 h5 h6 blockquote hr".split())
+"""What makes the table around it a layout: a cell is one line."""
+_SPACE = re.compile(r"[ \t\r\n]+")
+ESCAPE = "\ufdd0"
+"""What stands for a backslash in the HTML, which the library would escape; no page holds it, as it is no character."""
+_ANYWHERE = re.compile(r"[*`\[\]_]")
+_FIRST = re.compile(r"-|\+ |=+|#{1,6} |~~~|>")
+_NUMBERED = re.compile(r"\A([0-9]+)\. ")
+_IGNORED_IN_URLS = re.compile(r"[\t\r\n]")
+_UNSAFE = ("javascript:", "vbscript:", "data:")
+_CONTROLS = "".join(map(chr, range(33)))
+
+
+@dataclass(slots=True)
+class _Table:
+    pieces: list[int] = field(default_factory=list)
+    layout: bool = False
+    cells: int = 0
+    columns: int = 0
+    """Those of the widest row; a heading counts twice, so that a headed column is a table."""
+
+
+def simplify(html: str) -> str | None:
+    """The page's HTML, reduced to what becomes Markdown; None if it has more than `ELEMENTS` elements."""
+    out: list[str] = []
+    tables: list[_Table] = []
+    elements = pre = code = drawing = 0
+    begins = True  # a text node: what an element or a comment ends
+    for kind, value, rest in events(html.replace("\0", "").replace(ESCAPE, "")):
+        if kind == "text":
+            text = value if pre else _SPACE.sub(" ", value)
+            out.append(escape(unescape(text) if pre or code else _escape_markdown(unescape(text), begins)))
+        elif kind == "raw" and rest not in ("script", "style"):
+            text = unescape(value) if rest in REFERENCES else value
+            out.append(escape(text if rest == "xmp" else _escape_markdown(_SPACE.sub(" ", text), True)))
+        elif kind == "open":
+            elements += 1
+            if elements > ELEMENTS:
+                return None
+            pre += value == "pre"
+            code += value == "code"
+            drawing += value == "svg"
+            if tables and value in _NOT_IN_CELLS:
+                tables[-1].layout = True
+            if value == "table":
+                tables.append(_Table())
+            if tables and value in _TABLE:
+                table = tables[-1]
+                table.pieces.append(len(out))
+                table.cells = 0 if value == "tr" else table.cells + {"td": 1, "th": 2}.get(value, 0)
+                table.columns = max(table.columns, table.cells)
+            out.append(_open("span" if value == "title" and drawing else value, rest))
+        elif kind == "close":
+            pre -= value == "pre" and pre > 0
+            code -= value == "code" and code > 0
+            drawing -= value == "svg" and drawing > 0
+            if tables and value in _TABLE:
+                tables[-1].pieces.append(len(out))
+            out.append(_close("span" if value == "title" and drawing else value))
+            if value == "table" and tables:
+                _end_table(tables.pop(), out)
+        begins = kind != "text"
+    while tables:
+        _end_table(tables.pop(), out)
+    return "".join(out)
+
+
+def _open(name: str, source: str) -> str:
+    if name in ("script", "style"):
+        return ""
+    name = _RENAMED.get(name, name)
+    kept = _KEPT.get(name, ())
+    values = dict(zip(kept, attributes(source, *kept), strict=True)) if kept and source else {}
+    if name == "img":
+        if not values.get("src"):
+            return ""
+        if _is_unsafe(values["src"]):
+            return escape(_escape_markdown(values["alt"], False))
+        values["alt"] = _escape_markdown(values["alt"], False)
+    elif name == "a" and _is_unsafe(values.get("href", "")):
+        values = {}
+    elif name in ("td", "th"):
+        values = {key: value for key, value in values.items() if value.isdecimal() and 1 < int(value[:9]) <= _SPAN}
+    return f"<{name}" + "".join(f' {key}="{escape(value)}"' for key, value in values.items() if value) + ">"
+
+
+def _close(name: str) -> str:
+    if name in ("script", "style") or (name in VOID and name != "br"):
+        return ""
+    return f"</{_RENAMED.get(name, name)}>"
+
+
+def _end_table(table: _Table, out: list[str]) -> None:
+    """Write a table that only lays out the page as paragraphs."""
+    if table.layout or table.columns < 2:
+        for at in table.pieces:
+            out[at] = "</div>" if out[at].startswith("</") else "<div>"
+
+
+def _escape_markdown(text: str, begins: bool) -> str:
+    """Escape what means something in Markdown where Turndown does, not wherever the library would."""
+    text = _ANYWHERE.sub(rf"{ESCAPE}\g<0>", text.replace("\\", ESCAPE * 2))
+    if not begins:
+        return text
+    return ESCAPE + text if _FIRST.match(text) else _NUMBERED.sub(rf"\1{ESCAPE}. ", text, count=1)
+
+
+def _is_unsafe(url: str) -> bool:
+    """Whether a URL is a script or data: browsers ignore controls before it and line ends in it."""
+    return _IGNORED_IN_URLS.sub("", url[:200].lstrip(_CONTROLS)).lstrip(_CONTROLS).lower().startswith(_UNSAFE)
