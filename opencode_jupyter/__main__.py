@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .mcp_server import options as mcp_options
+from .mcp_server import command as mcp_command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"opencode_jupyter {__version__}")
     commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    mcp_options.add_command(commands)
+    mcp_command.add_command(commands)
     return made
 
 

@@ -19,17 +19,15 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .. import __version__
+from ..core.config.load import GLOBAL_FILES, PROJECT_FILES, upwards
 from ..core.errors import PermissionRejectedError, QuestionRejectedError, ToolError
 from ..core.hooks import BEFORE
 from ..core.permission import PermissionRequest, Reply, Rule
 from ..core.repair import INVALID
-from . import asks
-from .changes import watch
-from .offer import Offer, described
-from .options import Options
-from .outputs import Outputs
-from .results import failed, result_of
-from .running import CantAskError, Parked, RunningCall
+from . import forms
+from .calls import CantAskError, RunningCall, SavedOutputs, error_result, result_of
+from .command import Options
+from .selection import ToolSelector
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -39,14 +37,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "opencode-jupyter"
-PARKED = 3600.0
+ANSWER_SECONDS = 3600.0
 """Seconds a call waits for its client to come back with a person's answer."""
+CONFIG_INTERVAL = 1.0
+"""Seconds between two looks at the configuration's files."""
+TOOLS_INTERVAL = 0.25
+"""Seconds between two looks at which tools there are: that reads no file, and a client should know at once."""
 
 Context = ServerRequestContext[Any, Any]
 
 
 class ToolServer:
-    """Serves a workspace's tools. The workspace's asks and questions go to the clients from now on.
+    """Serves a workspace's tools. The workspace's requests and questions go to the clients from now on.
 
     Args:
         workspace: open, on the running loop.
@@ -65,11 +67,12 @@ class ToolServer:
         self._options = options or Options()
         agent = workspace.agent(self._options.agent)
         self._agent_key = next(key for key, one in workspace.agents.items() if one is agent)
-        self._offer = Offer(workspace, agent, self._options.model, self._options.tools)
+        self._selector = ToolSelector(workspace, agent, self._options.model, self._options.tools)
         self._session = workspace.sessions.create("MCP client")
         self._running: dict[str, RunningCall] = {}
-        self._parked = Parked(PARKED)
-        self._outputs = Outputs()
+        self._unanswered: dict[str, RunningCall] = {}
+        """By the token with which their clients come back with answers."""
+        self._outputs = SavedOutputs()
         self._events = InMemorySubscriptionBus()
         self._listener: ServerSession | None = None
         workspace.permissions.approve = self._approve
@@ -77,7 +80,7 @@ class ToolServer:
         workspace.permissions.approved += allowed
         workspace.questions.answer = self._answer
         if self._options.tools:
-            workspace.hooks.add(BEFORE, self._only_offered)
+            workspace.hooks.add(BEFORE, self._only_selected)
         self.server: Server[dict[str, Any]] = Server(
             NAME,
             version=__version__,
@@ -102,27 +105,41 @@ class ToolServer:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Server[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
-        watching = asyncio.create_task(watch(self._workspace, self._offer, self._tools_changed))
-        watching.add_done_callback(_tell_trouble)
+        watching = asyncio.create_task(self._watch())
+        watching.add_done_callback(_log_failure)
         try:
             yield {}
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
 
+    async def _watch(self) -> None:
+        """Report changed tools; read a changed configuration: a rule that a person writes holds for the next call."""
+        workspace, registry = self._workspace, self._workspace.registry
+        files, tools = _config_state(workspace), self._selector.fingerprint()
+        while True:
+            if not registry.settled():
+                await registry.prepare()
+            for _ in range(max(1, round(CONFIG_INTERVAL / TOOLS_INTERVAL))):
+                if (now := self._selector.fingerprint()) != tools:
+                    tools = now
+                    await self._report_changed_tools()
+                await asyncio.sleep(min(TOOLS_INTERVAL, CONFIG_INTERVAL))
+            if (state := _config_state(workspace)) != files:
+                files = state
+                try:
+                    workspace.reload_config()
+                    log.info("the configuration was read again")
+                except ToolError as error:
+                    log.warning("the configuration stays as it was: %s", error)
+
     # ------------------------------------------------------------------ tools
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         self._listener = context.session
-        bound = await self._offer.tools(questions=self._can_ask(context))
-        registry = self._workspace.registry
-        listed = []
-        for one in bound:
-            tool = registry.get(one.id)
-            listed.append(described(one, builtin=tool is not None and tool.builtin))
-        return types.ListToolsResult(tools=listed)
+        return types.ListToolsResult(tools=await self._selector.tools(questions=self._can_ask(context)))
 
-    async def _tools_changed(self) -> None:
+    async def _report_changed_tools(self) -> None:
         await self._events.publish(ToolsListChanged())
         session = self._listener
         if session is not None and session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -134,21 +151,23 @@ class ToolServer:
     ) -> types.CallToolResult | types.InputRequiredResult:
         key = (params.name, params.arguments or {})
         if params.request_state is not None:
-            running = self._parked.take(params.request_state, key)
-            if running is None:
+            running = self._unanswered.get(params.request_state)
+            if running is None or running.key != key:
                 raise MCPError(
                     code=types.INVALID_PARAMS, message="No such call waits for answers (anymore); call the tool again"
                 )
+            del self._unanswered[params.request_state]
             running.answer(params.input_responses)
         else:
             try:
                 running = await self._begin(context, *key)
             except ToolError as error:
-                return failed(str(error))
-        needed = await running.attend(context)
-        if needed:
-            token = self._parked.put(running, lambda: secrets.token_urlsafe(24))
-            return types.InputRequiredResult(input_requests=needed, request_state=token)
+                return error_result(str(error))
+        if requests := await running.attend(context):
+            token = secrets.token_urlsafe(24)
+            self._unanswered[token] = running
+            running.expect_answers(ANSWER_SECONDS)
+            return types.InputRequiredResult(input_requests=requests, request_state=token)
         return result_of(running.call.part, self._outputs)
 
     async def _begin(self, context: Context, name: str, arguments: dict[str, Any]) -> RunningCall:
@@ -161,11 +180,11 @@ class ToolServer:
         registry = self._workspace.registry
         if not registry.settled(name):
             await registry.prepare(name)
-        if not self._offer.includes(name, questions=self._can_ask(context)):
+        if not self._selector.includes(name, questions=self._can_ask(context)):
             # One whose code nobody trusts yet is not listed, but may be called: the call asks for trust.
             reason = registry.why_not(name)
-            if not reason or not self._offer.allows(name):
-                known = [one.id for one in await self._offer.tools(questions=self._can_ask(context))]
+            if not reason or not self._selector.allows(name):
+                known = [one.name for one in await self._selector.tools(questions=self._can_ask(context))]
                 raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {name}. Tools: {', '.join(known)}")
         call = self._workspace.start(
             name,
@@ -175,19 +194,22 @@ class ToolServer:
             timeout=self._options.timeout,
             by="model",
         )
-        id = call.part.call_id
-        running = self._running[id] = RunningCall(call, (name, arguments), lambda: self._running.pop(id, None))
+        running = self._running[call.part.call_id] = RunningCall(call, (name, arguments), lambda: self._ended(call))
         return running
 
-    def _only_offered(self, call: dict[str, Any], _: dict[str, Any]) -> None:
+    def _ended(self, call: Call) -> None:
+        del self._running[call.part.call_id]
+        self._unanswered = {token: one for token, one in self._unanswered.items() if one.call is not call}
+
+    def _only_selected(self, call: dict[str, Any], _: dict[str, Any]) -> None:
         """Hold a call that another call makes (a batch) to the same choice of tools."""
-        if call["tool"] != INVALID and not self._offer.allows(call["tool"]):
+        if call["tool"] != INVALID and not self._selector.allows(call["tool"]):
             raise ToolError(f"The tool {call['tool']} is not served here: the server was started with --tools")
 
-    # ------------------------------------------------------------------ asks
+    # ------------------------------------------------------------------ permission requests and questions
 
     def _can_ask(self, context: Context) -> bool:
-        return self._options.ask == "elicit" and asks.can_ask(context.session.client_capabilities)
+        return self._options.ask == "elicit" and forms.supports_forms(context.session.client_capabilities)
 
     def _asking(self, tool: dict[str, str] | None) -> tuple[Call, RunningCall]:
         """The call that asks, and the client's call that it belongs to.
@@ -208,10 +230,10 @@ class ToolServer:
     async def _approve(self, request: PermissionRequest) -> Reply:
         try:
             asking, running = self._asking(request.tool)
-            form = asks.permission_form(request, asking.part.tool)
-            reply = asks.reply_of(await running.ask(form), request)
+            form = forms.permission_form(request, asking.part.tool)
+            reply = forms.read_reply(await running.ask(form), request)
         except CantAskError as error:
-            refusal = PermissionRejectedError(asks.nobody(request, str(error)))
+            refusal = PermissionRejectedError(forms.refusal_text(request, str(error)))
             self._workspace.permissions.reply(request.id, "reject", by="policy", error=refusal)
             return "reject"
         self._workspace.permissions.reply(request.id, reply, by="client")
@@ -220,7 +242,7 @@ class ToolServer:
     async def _answer(self, request: QuestionRequest) -> Answers | None:
         try:
             _, running = self._asking(request.tool)
-            return asks.answers_of(await running.ask(asks.question_form(request)), request)
+            return forms.read_answers(await running.ask(forms.question_form(request)), request)
         except CantAskError as error:
             refusal = QuestionRejectedError(f"Nobody could be asked: {error}.")
             self._workspace.questions.reject(request.id, by="policy", error=refusal)
@@ -245,6 +267,17 @@ class ToolServer:
         return await asyncio.to_thread(self._outputs.read, params.uri)
 
 
-def _tell_trouble(watching: asyncio.Task[None]) -> None:
+def _config_state(workspace: Workspace) -> list[tuple[str, int, int]]:
+    """Changes when a configuration file of this workspace does."""
+    folders = [*upwards(workspace.directory, workspace.worktree), *workspace.config.directories]
+    state = []
+    for path in dict.fromkeys(folder / name for folder in folders for name in (*PROJECT_FILES, *GLOBAL_FILES)):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            state.append((str(path), status.st_mtime_ns, status.st_size))
+    return state
+
+
+def _log_failure(watching: asyncio.Task[None]) -> None:
     if not watching.cancelled() and (error := watching.exception()) is not None:
         log.error("changes of the tools and of the configuration are no longer noticed", exc_info=error)

@@ -19,10 +19,9 @@ from opencode_jupyter.core.permission import PermissionRequest, Rule
 from opencode_jupyter.core.question_request import Option, Question, QuestionRequest
 from opencode_jupyter.core.state import Completed, Failed, ToolPart
 from opencode_jupyter.core.workspace import Workspace
-from opencode_jupyter.mcp_server import asks, changes, server
-from opencode_jupyter.mcp_server.options import Options
-from opencode_jupyter.mcp_server.outputs import LARGEST, Outputs
-from opencode_jupyter.mcp_server.results import METADATA, result_of
+from opencode_jupyter.mcp_server import forms, server
+from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, result_of
+from opencode_jupyter.mcp_server.command import Options
 from opencode_jupyter.mcp_server.server import ToolServer
 
 from ..support.mcp_process import GENERATIONS, Person
@@ -70,13 +69,13 @@ def request(**more: Any) -> PermissionRequest:
 
 def test_a_form_hides_nothing_and_ends() -> None:
     command = "echo \u202egnp.exe\n" + "\n".join(f"line {i}" for i in range(200))
-    form = asks.permission_form(request(patterns=["a\x1b[2Kb"], metadata={"command": command}), "bash")
+    form = forms.permission_form(request(patterns=["a\x1b[2Kb"], metadata={"command": command}), "bash")
     assert "\\u202e" in form.message and "\\x1b[2Kb" in form.message
-    assert f"… {201 - asks.SHOWN_LINES} more lines" in form.message
-    wide = asks.permission_form(request(metadata={"diff": "x" * 100_000}), "edit")
-    assert len(wide.message) < 2000 and f"… {100_000 - asks.SHOWN_WIDTH} more characters" in wide.message
+    assert f"… {201 - forms.SHOWN_LINES} more lines" in form.message
+    wide = forms.permission_form(request(metadata={"diff": "x" * 100_000}), "edit")
+    assert len(wide.message) < 2000 and f"… {100_000 - forms.SHOWN_WIDTH} more characters" in wide.message
     assert "rule bash *: ask from opencode.json" in form.message
-    once_only = asks.permission_form(request(always=[]), "bash")
+    once_only = forms.permission_form(request(always=[]), "bash")
     assert once_only.requested_schema["properties"]["answer"]["enum"] == ["once", "reject"]
 
 
@@ -96,7 +95,7 @@ def test_a_form_hides_nothing_and_ends() -> None:
 )
 def test_only_a_plain_yes_is_one(action: Any, content: Any, always: bool, reply: Any) -> None:
     result = types.ElicitResult(action=action, content=content)
-    assert asks.reply_of(result, request(always=["git status *"] if always else [])) == reply
+    assert forms.read_reply(result, request(always=["git status *"] if always else [])) == reply
 
 
 def test_who_can_ask() -> None:
@@ -104,14 +103,14 @@ def test_who_can_ask() -> None:
         return types.ClientCapabilities.model_validate({"elicitation": elicitation})
 
     assert (
-        asks.can_ask(client({}))
-        and asks.can_ask(client({"form": {}}))
-        and asks.can_ask(client({"form": {}, "url": {}}))
+        forms.supports_forms(client({}))
+        and forms.supports_forms(client({"form": {}}))
+        and forms.supports_forms(client({"form": {}, "url": {}}))
     )
     assert (
-        not asks.can_ask(None)
-        and not asks.can_ask(types.ClientCapabilities())
-        and not asks.can_ask(client({"url": {}}))
+        not forms.supports_forms(None)
+        and not forms.supports_forms(types.ClientCapabilities())
+        and not forms.supports_forms(client({"url": {}}))
     )
 
 
@@ -120,11 +119,11 @@ def test_the_forms_are_what_the_protocol_takes() -> None:
 
     options = (Option("red", "warm"), Option("blue"))
     questions = [Question("Which?", "One", options), Question("All?", "Many", options, multiple=True), Question("Why?")]
-    forms = [
-        asks.permission_form(request(), "bash"),
-        asks.question_form(QuestionRequest("que_1", "ses_1", [*questions, Question("?", "", options, custom=False)])),
+    made = [
+        forms.permission_form(request(), "bash"),
+        forms.question_form(QuestionRequest("que_1", "ses_1", [*questions, Question("?", "", options, custom=False)])),
     ]
-    for form in forms:
+    for form in made:
         Strict.model_validate(form.model_dump(by_alias=True, exclude_none=True))
 
 
@@ -137,8 +136,8 @@ def test_answers() -> None:
     ]
     content: dict[str, Any] = {"q1": "red", "q1_other": "green", "q2_2": True, "q3": "green", "q3_other": "green"}
     result = types.ElicitResult(action="accept", content=content)
-    assert asks.answers_of(result, QuestionRequest("que_1", "ses_1", asked)) == [["green"], ["blue"], []]
-    assert asks.answers_of(types.ElicitResult(action="cancel"), QuestionRequest("que_1", "ses_1", asked)) is None
+    assert forms.read_answers(result, QuestionRequest("que_1", "ses_1", asked)) == [["green"], ["blue"], []]
+    assert forms.read_answers(types.ElicitResult(action="cancel"), QuestionRequest("que_1", "ses_1", asked)) is None
 
 
 # ---------------------------------------------------------------------- results
@@ -157,7 +156,7 @@ def test_attachments() -> None:
         Attachment("image/png", "https://example.org/x.png"),
     ]
     state = Completed({}, 1, 2, "title", "text", {}, files)
-    _, png, wav, pdf, svg, link = result_of(ended(state), Outputs()).content
+    _, png, wav, pdf, svg, link = result_of(ended(state), SavedOutputs()).content
     assert isinstance(png, types.ImageContent) and base64.b64decode(png.data) == b"png"
     assert isinstance(wav, types.AudioContent) and wav.mime_type == "audio/wav"
     assert isinstance(pdf, types.EmbeddedResource) and pdf.resource.mime_type == "application/pdf"
@@ -167,19 +166,19 @@ def test_attachments() -> None:
 
 def test_metadata_that_is_not_json_or_large_is_left_out() -> None:
     metadata = {"exit": 0, "bad": object(), "nan": float("nan"), "output": "x" * 5000, "last": [1]}
-    result = result_of(ended(Completed({}, 1, 2, "t", "o", metadata)), Outputs())
+    result = result_of(ended(Completed({}, 1, 2, "t", "o", metadata)), SavedOutputs())
     assert result.meta is not None and result.meta[METADATA] == {"exit": 0, "last": [1]}
     assert result.structured_content is None and not result.is_error
 
 
 def test_errors_are_results() -> None:
-    failed = result_of(ended(Failed({}, 1, 2, "it broke")), Outputs())
+    failed = result_of(ended(Failed({}, 1, 2, "it broke")), SavedOutputs())
     assert failed.is_error and failed.content == [types.TextContent(text="it broke")]
-    assert result_of(ended(Completed({}, 1, 2, "", "wrong", {}), tool="invalid"), Outputs()).is_error
+    assert result_of(ended(Completed({}, 1, 2, "", "wrong", {}), tool="invalid"), SavedOutputs()).is_error
 
 
 def test_saved_outputs(tmp_path: Path) -> None:
-    outputs = Outputs()
+    outputs = SavedOutputs()
     small, large = tmp_path / "tool_1", tmp_path / "tool_2"
     small.write_text("whole")
     with large.open("wb") as file:
@@ -247,7 +246,7 @@ async def test_which_tools(workspace: Workspace) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", GENERATIONS)
 async def test_a_tool_of_ones_own(workspace: Workspace, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "INTERVAL", 0.02)
+    monkeypatch.setattr(server, "CONFIG_INTERVAL", 0.02)
 
     @tool(asks=True)
     async def greet(name: str, *, ctx: ToolContext) -> str:
@@ -282,7 +281,7 @@ async def test_a_tool_of_ones_own(workspace: Workspace, mode: str, monkeypatch: 
 @pytest.mark.parametrize("mode", GENERATIONS)
 async def test_a_client_that_cannot_ask(workspace: Workspace, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told which rule would allow the call; a rule that is written then holds, and the client hears of it."""
-    monkeypatch.setattr(changes, "INTERVAL", 0.02)
+    monkeypatch.setattr(server, "CONFIG_INTERVAL", 0.02)
     target, call = workspace.directory / "b.txt", {"filePath": "b.txt", "content": "x\n"}
     changed = asyncio.Event()
 
@@ -345,7 +344,7 @@ async def test_allowing_does_not_overrule_a_deny(workspace: Workspace) -> None:
 @pytest.mark.anyio
 async def test_a_parked_call(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that waits for answers is given back once, for the same request, and ends if nobody comes back."""
-    monkeypatch.setattr(server, "PARKED", 0.2)
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.2)
     served = ToolServer(workspace)
     call = {"filePath": "a.txt", "content": "x"}
     yes = {"ask1": types.ElicitResult(action="accept", content={"answer": "once"})}

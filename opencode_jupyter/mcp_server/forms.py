@@ -1,4 +1,4 @@
-"""What a person is asked through the client, as forms; and what an ask ends with where nobody can be asked."""
+"""Permission requests and questions as forms that a client shows, and the replies in what comes back."""
 
 from __future__ import annotations
 
@@ -22,31 +22,23 @@ ANSWER, FEEDBACK = "answer", "feedback"
 CUSTOM = "other"
 
 
-def can_ask(capabilities: types.ClientCapabilities | None) -> bool:
-    """Whether a client can show a form. One that names no mode knows forms only, from before there were others."""
+def supports_forms(capabilities: types.ClientCapabilities | None) -> bool:
+    """Return whether a client can show a form. One that names no mode is from before there were others."""
     if capabilities is None or capabilities.elicitation is None:
         return False
     return capabilities.elicitation.form is not None or capabilities.elicitation.url is None
 
 
-# ---------------------------------------------------------------------- permission
-
-
 def permission_form(request: PermissionRequest, tool: str) -> types.ElicitRequestFormParams:
-    """An ask as a form: what, in full up to `SHOWN_LINES` lines, and the three answers.
-
-    Args:
-        request: the ask.
-        tool: the tool whose call asks.
-    """
+    """A permission request of a tool's call as a form: what, up to `SHOWN_LINES` lines, and the three answers."""
     lines = [f"{visible(tool)} asks for permission: {request.permission}"]
     lines += [f"  {visible(pattern)}" for pattern in request.everything]
     for key in ("command", "diff", "content"):
         text = request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:
-            lines += _cut(text)
+            lines += _shorten(text)
         elif isinstance(text, list) and text and all(isinstance(word, str) for word in text):
-            lines += _cut(" ".join(text))
+            lines += _shorten(" ".join(text))
     if request.rule is not None:
         origin = f" from {request.rule.origin}" if request.rule.origin else ""
         lines.append(f"(rule {request.rule.permission} {request.rule.pattern}: {request.rule.action}{origin})")
@@ -71,8 +63,8 @@ def permission_form(request: PermissionRequest, tool: str) -> types.ElicitReques
     return types.ElicitRequestFormParams(message="\n".join(lines), requested_schema=schema)
 
 
-def reply_of(result: types.ElicitResult, request: PermissionRequest) -> Reply:
-    """The answer in a form that came back. Whatever is not plainly a yes is a no."""
+def read_reply(result: types.ElicitResult, request: PermissionRequest) -> Reply:
+    """The reply in a form that came back. Whatever is not plainly a yes is a no."""
     if result.action != "accept":
         return "reject"
     content = result.content or {}
@@ -82,15 +74,15 @@ def reply_of(result: types.ElicitResult, request: PermissionRequest) -> Reply:
     if answer == "always" and request.always:
         return "always"
     feedback = content.get(FEEDBACK)
-    word = feedback.strip() if isinstance(feedback, str) else ""
-    return ("reject", word) if word else "reject"
+    reason = feedback.strip() if isinstance(feedback, str) else ""
+    return ("reject", reason) if reason else "reject"
 
 
-def nobody(request: PermissionRequest, why: str) -> str:
-    """Why an ask was refused without a person, and the rule that would allow it.
+def refusal_text(request: PermissionRequest, why: str) -> str:
+    """The error of a request that no person could be asked about, with the rule that would allow it.
 
     Args:
-        request: the ask.
+        request: the request.
         why: why nobody could be asked, a clause.
     """
     what = f"{request.permission} of {', '.join(visible(p) for p in request.everything)} needs permission, and {why}. "
@@ -105,9 +97,6 @@ def nobody(request: PermissionRequest, why: str) -> str:
         f'{{"permission": {{"{request.permission}": {{{rules}}}}}}} into opencode.json '
         f"(a project's counts once a person trusts the project), or start this server with {allow}."
     )
-
-
-# ---------------------------------------------------------------------- questions
 
 
 def question_form(request: QuestionRequest) -> types.ElicitRequestFormParams:
@@ -131,15 +120,15 @@ def question_form(request: QuestionRequest) -> types.ElicitRequestFormParams:
     return types.ElicitRequestFormParams(message="\n".join(lines), requested_schema=schema)
 
 
-def answers_of(result: types.ElicitResult, request: QuestionRequest) -> Answers | None:
+def read_answers(result: types.ElicitResult, request: QuestionRequest) -> Answers | None:
     """The answers in a form that came back; None if the person dismissed it."""
     if result.action != "accept":
         return None
     content = result.content or {}
-    return [_answers(i, one, content) for i, one in enumerate(request.questions, 1)]
+    return [_answer(i, one, content) for i, one in enumerate(request.questions, 1)]
 
 
-def _answers(i: int, one: Question, content: dict[str, Any]) -> list[str]:
+def _answer(i: int, one: Question, content: dict[str, Any]) -> list[str]:
     labels = [option.label for option in one.options]
     if one.multiple:
         chosen = [label for n, label in enumerate(labels, 1) if content.get(f"q{i}_{n}") is True]
@@ -152,14 +141,11 @@ def _answers(i: int, one: Question, content: dict[str, Any]) -> list[str]:
     return chosen
 
 
-def _cut(text: str) -> list[str]:
-    lines = [_line(line) for line in text.splitlines()]
-    if len(lines) > SHOWN_LINES:
-        return [*lines[:SHOWN_LINES], f"… {len(lines) - SHOWN_LINES} more lines"]
-    return lines
-
-
-def _line(text: str) -> str:
-    if len(text) > SHOWN_WIDTH:
-        return f"{visible(text[:SHOWN_WIDTH])} … {len(text) - SHOWN_WIDTH} more characters"
-    return visible(text)
+def _shorten(text: str) -> list[str]:
+    lines = text.splitlines()
+    shown = [
+        visible(line[:SHOWN_WIDTH])
+        + (f" … {len(line) - SHOWN_WIDTH} more characters" if len(line) > SHOWN_WIDTH else "")
+        for line in lines[:SHOWN_LINES]
+    ]
+    return [*shown, f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else shown

@@ -1,4 +1,4 @@
-"""Which tools a client is offered, and how each is described to it."""
+"""Which tools a client sees, and how each is described to it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..core.wildcard import match
 
 if TYPE_CHECKING:
     from ..core.agents import Agent
-    from ..core.tool import Bound, Tool
+    from ..core.tool import Tool
     from ..core.workspace import Workspace
 
-SENSELESS = frozenset({INVALID, "plan_enter", "plan_exit"})
+OWN_LOOP = frozenset({INVALID, "plan_enter", "plan_exit"})
 """Tools for this package's own model loop: what a bad call becomes, and changes of its agent."""
 QUESTION = "question"
 
@@ -37,37 +37,37 @@ HINTS = {
 """What our built-in tools do, as the protocol hints at it. Of others nothing is known, so nothing is said."""
 
 
-class Offer:
-    """Chooses the tools of a workspace for one client.
+class ToolSelector:
+    """Selects the tools of a workspace for one client.
 
     Args:
         workspace: whose tools.
-        agent: for whom; a tool that all of its rules deny is not offered.
+        agent: for whom; a tool that all of its rules deny is not listed.
         model: ``provider/model``, for the tools that some models get in place of others.
-        wanted: names or patterns (``*``, ``?``). Plain ones are offered in place of the usual ones, those after a ``+``
-            beside them, and those after a ``-`` are not.
+        requested: names or patterns (``*``, ``?``). Plain ones are listed in place of the usual ones, those after a
+            ``+`` beside them, and those after a ``-`` are not.
     """
 
-    def __init__(self, workspace: Workspace, agent: Agent, model: str | None, wanted: tuple[str, ...]) -> None:
+    def __init__(self, workspace: Workspace, agent: Agent, model: str | None, requested: tuple[str, ...]) -> None:
         self._workspace = workspace
         self._agent = agent
         self._model = model
-        self._only = [name for name in wanted if name[0] not in "+-"]
-        self._more = [name[1:] for name in wanted if name[0] == "+"]
-        self._less = [name[1:] for name in wanted if name[0] == "-"]
+        self._only = [name for name in requested if name[0] not in "+-"]
+        self._more = [name[1:] for name in requested if name[0] == "+"]
+        self._less = [name[1:] for name in requested if name[0] == "-"]
 
     def allows(self, id: str) -> bool:
-        """Return whether the choice of names lets a tool of this id run at all, by itself or inside another call."""
-        if _any(id, self._less):
+        """Return whether the requested names let a tool of this id run at all, by itself or inside another call."""
+        if _matches(id, self._less):
             return False
-        return not self._only or _any(id, self._only) or _any(id, self._more)
+        return not self._only or _matches(id, self._only) or _matches(id, self._more)
 
     def includes(self, id: str, *, questions: bool) -> bool:
         """Return whether a client may call a tool of this id, as far as the registry knows it."""
-        return any(one.id == id for one in self._chosen(questions))
+        return any(one.id == id for one in self._selected(questions))
 
-    async def tools(self, *, questions: bool) -> list[Bound]:
-        """The tools to list, for this agent; the sources are brought up to date, without asking anybody.
+    async def tools(self, *, questions: bool) -> list[types.Tool]:
+        """The tools to list; the sources are brought up to date, without asking anybody.
 
         Args:
             questions: whether the client can put questions to its person.
@@ -75,46 +75,45 @@ class Offer:
         registry = self._workspace.registry
         await registry.prepare()
         while True:
+            selected = {one.id: one for one in self._selected(questions)}
             try:
-                return await registry.described([one.id for one in self._chosen(questions)], self._current)
-            except UnknownToolError:  # one went away in between
+                bound = await registry.described(list(selected), self._current_agent)
+            except UnknownToolError:  # one was removed in between
                 continue
+            return [
+                types.Tool(
+                    name=one.id,
+                    title=one.id.replace("_", " ").strip().capitalize() or one.id,
+                    description=one.description,
+                    input_schema=one.parameters,
+                    annotations=HINTS.get(one.id) if selected[one.id].builtin else None,
+                )
+                for one in bound
+            ]
 
     def fingerprint(self) -> tuple[tuple[str, int], ...]:
         """Changes when the list a client has may be out of date."""
-        return tuple((one.id, id(one)) for one in self._chosen(questions=True))
+        return tuple((one.id, id(one)) for one in self._selected(questions=True))
 
     @property
-    def _current(self) -> Agent:
+    def _current_agent(self) -> Agent:
         """The agent as the configuration has it now."""
         return next((one for one in self._workspace.agents.values() if one.name == self._agent.name), self._agent)
 
-    def _chosen(self, questions: bool) -> list[Tool]:
+    def _selected(self, questions: bool) -> list[Tool]:
         registry = self._workspace.registry
         usual = {one.id for one in registry.offered(self._model)}
         names = registry.names()
-        denied = disabled(names, self._current.model_permission)
-        chosen = []
+        denied = disabled(names, self._current_agent.model_permission)
+        selected = []
         for name in names:
-            if name in SENSELESS or name in denied or (name == QUESTION and not questions) or not self.allows(name):
+            if name in OWN_LOOP or name in denied or (name == QUESTION and not questions) or not self.allows(name):
                 continue
             one = registry.get(name)
-            if one is not None and (name in usual or _any(name, self._only) or _any(name, self._more)):
-                chosen.append(one)
-        return chosen
+            if one is not None and (name in usual or _matches(name, self._only) or _matches(name, self._more)):
+                selected.append(one)
+        return selected
 
 
-def described(bound: Bound, builtin: bool) -> types.Tool:
-    """A tool as the protocol lists it: our own name, description and schema."""
-    title = bound.id.replace("_", " ").strip().capitalize() or bound.id
-    return types.Tool(
-        name=bound.id,
-        title=title,
-        description=bound.description,
-        input_schema=bound.parameters,
-        annotations=HINTS.get(bound.id) if builtin else None,
-    )
-
-
-def _any(id: str, patterns: list[str]) -> bool:
+def _matches(id: str, patterns: list[str]) -> bool:
     return any(match(id, pattern) for pattern in patterns)
