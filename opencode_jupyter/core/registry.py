@@ -199,7 +199,7 @@ class Registry:
     def person_asks(self) -> None:
         """A person makes a call: sources must not go by what they saw a moment ago.
 
-        For other calls a source may, where looking costs (`core.plugins.seen`): code calls thousands of times a second.
+        For other calls a source may, where looking costs (`sources.plugins`): code calls thousands of times a second.
         """
         self.asked = time.monotonic()
         self._held_until = 0.0

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from ..core.discovery import FileTools
 from ..core.flags import describe
-from ..core.plugins import PluginTools
+from ..sources.file_tools import FileTools
+from ..sources.plugins import PluginTools
 from . import _kernel_compat
 from .card import widget_class
 from .live_widget import ESM

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.discovery.watch import label_of
 from ..core.errors import InvalidArgumentsError
 from ..core.trust import Subject, take_up, untrusted
+from ..sources.tool_files import label_of
 from ..text.visible import visible
 from . import preparing
 from .tables import Table, without_math

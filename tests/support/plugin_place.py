@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.core.plugins import PluginTools
+from opencode_jupyter.sources.plugins import PluginTools
 
 
 class PluginPlace:

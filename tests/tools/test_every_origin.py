@@ -26,7 +26,7 @@ async def say(text: str, times: int = 1, *, ctx: ToolContext) -> str:
 CELL = "from opencode_jupyter import ToolContext, tool\n\n@tool('cell_say')" + PYTHON
 FILE = "from opencode_jupyter import ToolContext, tool\n\n\n@tool" + PYTHON
 PLUGIN = (
-    "from opencode_jupyter import ToolContext\nfrom opencode_jupyter.core.plugins import PluginInput\n\n"
+    "from opencode_jupyter import ToolContext\nfrom opencode_jupyter.sources import PluginInput\n\n"
     + PYTHON
     + "\n\ndef house(given: PluginInput):\n    return {'tool': {'plugin_say': say}}\n"
 )

@@ -24,7 +24,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "javascript": ("javascript", "core", "tools", "runtime"),
     "mcp_server": ("mcp_server", "core", "text", "mcp.servers", "mcp.errors", "__version__"),
     "adapters": ("adapters", "core", "mcp"),
-    "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp", "runtime"),
+    "sources": ("sources", "core", "mcp", "javascript"),
+    "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp", "runtime", "sources"),
 }
 """What each layer may import of ours."""
 LAZY = {

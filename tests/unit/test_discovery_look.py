@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.discovery.content import ContentError, read_content
-from opencode_jupyter.core.discovery.glance import python_exports, script_exports
+from opencode_jupyter.sources.source_code import SourceCodeError, read_source_code
+from opencode_jupyter.sources.static_scan import python_exports, script_exports
 
 SCRIPT_PIECES = [
     *("export ", "default ", "const ", "{", "}", "a", "b: ", ",", "module.exports = ", "exports.x = ", "\n", " ", "'"),
@@ -109,7 +109,7 @@ def test_a_hostile_file_takes_no_more_time_than_a_long_one(piece: str, tmp_path:
     text = piece * (900_000 // len(piece))
     for name in ("a.py", "a.ts"):
         (tmp_path / name).write_text(text)
-        read_content(tmp_path / name)
+        read_source_code(tmp_path / name)
     script_exports(text)
     python_exports(text.encode())
 
@@ -119,13 +119,13 @@ def test_more_code_than_a_tool_has(tmp_path: Path) -> None:
     main.write_text("".join(f"from . import m{i}\n" for i in range(300)))
     for i in range(300):
         (tmp_path / f"m{i}.py").write_text("")
-    with pytest.raises(ContentError, match="imports more than 200 files"):
-        read_content(main)
+    with pytest.raises(SourceCodeError, match="imports more than 200 files"):
+        read_source_code(main)
     main.write_text("from . import m0, m1\n")
     for i in range(2):
         (tmp_path / f"m{i}.py").write_text("#" * 600_000)
-    with pytest.raises(ContentError, match="too much code"):
-        read_content(main)
+    with pytest.raises(SourceCodeError, match="too much code"):
+        read_source_code(main)
 
 
 def test_a_file_that_imports_itself_and_others_in_a_circle(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_file_that_imports_itself_and_others_in_a_circle(tmp_path: Path) -> No
     (tmp_path / "pack" / "inner.py").write_text("from . import c\nfrom .. import d\n")
     (tmp_path / "pack" / "c.py").write_text("")
     (tmp_path / "d.py").write_text("")
-    found = {str(path.relative_to(tmp_path)) for path in read_content(tmp_path / "a.py").files}
+    found = {str(path.relative_to(tmp_path)) for path in read_source_code(tmp_path / "a.py").files}
     assert found == {"a.py", "b.py", "pack/__init__.py", "pack/inner.py", "pack/c.py", "d.py"}
 
 
@@ -147,12 +147,12 @@ def test_the_digest_is_of_all_files_and_their_names(tmp_path: Path) -> None:
     main.write_text("from . import b, c\n")
     more.write_text("1")
     other.write_text("2")
-    first = read_content(main).digest
+    first = read_source_code(main).digest
     more.write_text("2")
     other.write_text("1")
-    second = read_content(main).digest
+    second = read_source_code(main).digest
     other.write_text("2")
     more.write_text("1")
-    assert read_content(main).digest == first != second
+    assert read_source_code(main).digest == first != second
     more.unlink()
-    assert read_content(main).digest not in (first, second)
+    assert read_source_code(main).digest not in (first, second)

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, Tool, UnknownToolError, Workspace
-from opencode_jupyter.core.discovery.content import read_content
 from opencode_jupyter.core.sources import Unavailable
 from opencode_jupyter.core.tool import Definition
+from opencode_jupyter.sources.source_code import read_source_code
 from tests.support.tool_files import Place, custom, files_of, said, write
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ async def test_another_content_asks_again(place: Place) -> None:
         path.write_text(plain("one"))
         assert await said(ws, "t_say") == "one"
         assert ws.trust.entries() == [("tool file", str(path))]
-        ws.trust.revoke(files_of(ws)._watch.entries[0].subject)  # each content of it
+        ws.trust.revoke(files_of(ws)._files[0].subject)  # each content of it
         for text in ("two", "one"):
             path.write_text(plain(text))
             assert await said(ws, "t_say") == text
@@ -192,7 +192,7 @@ async def test_a_helper_that_appears_heals_a_file(place: Place) -> None:
 async def test_imports_are_found_in_scripts_too(place: Place) -> None:
     path = place.own("tool/a.ts", "import { x } from './lib/b.js'\nexport * from \"../c\"\nconst d = require('./d')\n")
     files = [place.own(name, "") for name in ("tool/lib/b.ts", "c.ts", "tool/d.js")]
-    assert set(read_content(path).helpers) == set(files)
+    assert set(read_source_code(path).files) == {path, *files}
 
 
 async def test_files_come_and_go(place: Place) -> None:

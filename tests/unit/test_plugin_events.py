@@ -164,7 +164,7 @@ async def test_config_hooks_that_fail_or_hang_are_passed_over(plugin_place: Plug
         await ws.registry.prepare()
         assert ws.config.get("username") == "c"
         assert running(ws) == ["a", "b", "c"]
-        assert sum("its config hook failed" in said for said in plugins_of(ws).problems) == 2
+        assert sum("its config hook failed" in row["advice"] for row in plugins_of(ws).describe()) == 2
 
 
 def test_an_amended_config_keeps_the_first_and_says_who_changed_what() -> None:

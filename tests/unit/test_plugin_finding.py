@@ -10,10 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import Config
-from opencode_jupyter.core.plugins.found import Finder
-from opencode_jupyter.core.plugins.installed import canonical
-from opencode_jupyter.core.plugins.packages import locate
 from opencode_jupyter.core.trust import Trust
+from opencode_jupyter.sources.plugin_specs import PluginFinder, canonical, locate_module
 
 NAMES = st.sampled_from(
     ["json", "json-decoder", "acme", "acme@1.0", "@a/b@2", "-acme", "-*", "json.decoder", "email.mime"]
@@ -22,16 +20,16 @@ PATHS = st.sampled_from(["./x.py", "../x.py", "~/x.py", "file:///x.py", "file://
 ENTRIES = st.lists(st.one_of(NAMES, PATHS, st.text(max_size=12)), max_size=8)
 
 
-def finder(root: Path, entries: list[str], source: str = "in code", **more: Any) -> Finder:
+def finder(root: Path, entries: list[str], source: str = "in code", **more: Any) -> PluginFinder:
     config = Config(data={"plugin": entries}, sources=[(source, {"plugin": entries})], home=root / "home", **more)
-    return Finder(config, root, root, Trust(root / "trust.json"), defaults=True)
+    return PluginFinder(config, root, root, Trust(root / "trust.json"), defaults=True)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(entries=ENTRIES, own=st.booleans())
 def test_any_list_of_names_is_taken(tmp_path: Path, entries: list[str], own: bool) -> None:
     (tmp_path / "x.py").write_text("x = 1\n")
-    found = finder(tmp_path, entries, "in code" if own else str(tmp_path / "opencode.json")).look(()).plugins
+    found = finder(tmp_path, entries, "in code" if own else str(tmp_path / "opencode.json")).scan(()).plugins
     runs = [one.key for one in found if not one.reason]
     assert len(runs) == len(set(runs))
     for one in found:
@@ -45,7 +43,7 @@ def test_of_equal_names_the_last_one_stays_at_its_place(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "same.py").write_text(f"# {name}\n")
     (tmp_path / "other.py").write_text("")
-    found = finder(tmp_path, ["./a/same.py", "./other.py", "./b/same.py", "json"]).look(()).plugins
+    found = finder(tmp_path, ["./a/same.py", "./other.py", "./b/same.py", "json"]).scan(()).plugins
     assert [one.name for one in found] == ["other", "same", "json"]
     assert found[1].target == tmp_path / "b" / "same.py"
 
@@ -56,7 +54,7 @@ def test_of_equal_names_the_last_one_stays_at_its_place(tmp_path: Path) -> None:
 )
 def test_a_file_in_each_spelling(tmp_path: Path, text: str, name: str) -> None:
     (tmp_path / "my plugin.py").write_text("")
-    (found,) = finder(tmp_path, [text.format(tmp_path)]).look(()).plugins
+    (found,) = finder(tmp_path, [text.format(tmp_path)]).scan(()).plugins
     assert (found.name, found.kind, found.reason) == (name, "file", "")
     assert found.target == tmp_path / "my plugin.py"
 
@@ -65,7 +63,7 @@ def test_a_file_in_each_spelling(tmp_path: Path, text: str, name: str) -> None:
     "name", ["os", "sys", "builtins", "no_such_module_at_all", "json.nothing", "a b", "", "1", "email."]
 )
 def test_what_is_no_module_of_a_file_is_not_located(tmp_path: Path, name: str) -> None:
-    found = locate(name, tmp_path)
+    found = locate_module(name, tmp_path)
     assert found is None or (name == "os" and found.path.name == "os.py")
 
 
@@ -75,7 +73,7 @@ def test_locating_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for folder in (package.parent, package):
         (folder / "__init__.py").write_text("raise SystemExit('it was run')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    located = locate("never-run.inner", tmp_path / "elsewhere")
+    located = locate_module("never-run.inner", tmp_path / "elsewhere")
     assert located is not None
     assert (located.name, located.path) == ("never_run.inner", (package / "__init__.py").resolve())
 

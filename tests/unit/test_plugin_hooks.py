@@ -149,7 +149,7 @@ async def test_a_hook_that_never_ends_can_be_stopped(plugin_place: PluginPlace) 
         await ws.registry.prepare()
         with pytest.raises(ToolError, match="longer than its limit"):
             await ws.call("list", {}, timeout=0.3)
-        fn = plugins_of(ws)._plugins[0].offer.hooks[0][1]  # type: ignore[union-attr]
+        fn = plugins_of(ws)._plugins[0].exports.hooks[0][1]  # type: ignore[union-attr]
         fn.__globals__["release"].set()
 
 
@@ -191,7 +191,9 @@ def plugin(input):
         tools = {one.id: one for one in await ws.registry.tools("p:m", "build")}
         assert tools["read"].description.endswith(" (in this house)")
         assert not tools["glob"].description.endswith(" (in this house)")
-        assert any("its hook tool.definition failed: ValueError: no glob" in said for said in plugins_of(ws).problems)
+        assert any(
+            "its hook tool.definition failed: ValueError: no glob" in row["advice"] for row in plugins_of(ws).describe()
+        )
     assert [{"toolID": "read"}, ["description", "parameters"]] in kept(seen)
 
 

@@ -16,7 +16,7 @@ CALLER = """
 import sys
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import HookRefusedError
-from opencode_jupyter.core.plugins import PluginTools
+from opencode_jupyter.sources.plugins import PluginTools
 
 with Workspace(sys.argv[1], data_dir=sys.argv[2]) as ws:
     print(ws.call_sync("shout", {"text": "hi"}).output)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 TOOLS = """
 from pydantic import BaseModel, Field
 from opencode_jupyter import Tool, tool
-from opencode_jupyter.core.plugins import PluginInput
+from opencode_jupyter.sources import PluginInput
 
 @tool
 async def original(n: int) -> str:

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.core import schema
-from opencode_jupyter.core.discovery.service import FileTools
 from opencode_jupyter.core.tool import Definition, tool
+from opencode_jupyter.sources.file_tools import FileTools
 from tests.support.many_tools import COUNT, make_tools, source_of
 
 MODEL, AGENT = "anthropic:claude-sonnet-4-5", "build"
@@ -135,6 +135,6 @@ def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, mo
     assert not files.settled(None)
     assert len([path for path in asked if "many_" in path]) == COUNT
     assert len(asked) < COUNT + 150, "folders are looked at once, however many files stand in them"
-    labels = {entry.label for entry in files._watch.entries}
+    labels = {entry.label for entry in files._files}
     assert labels == {f".opencode/tool/many_{number}.py" for number in range(COUNT)}
     workspace.close()

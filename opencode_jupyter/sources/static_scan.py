@@ -1,7 +1,17 @@
-"""Which ids a tool file may give, by the look of its text: nothing of it runs.
+"""Which tools a file seems to export, read from its text without running it; and the ids of exports.
 
-It serves to find the file that a call wants and to show a person what a file that is not trusted would bring. What the
-file really gives is known when it was loaded.
+The scan finds the file that a call needs, and shows a person what an untrusted file would bring. What the file really
+exports is known once it is loaded.
+
+| in the file ``weather.py`` | id |
+|---|---|
+| the export ``default``; in Python also the one named like the file, ``weather`` | ``weather`` |
+| another export, ``forecast`` | ``weather_forecast`` |
+| in the single file ``tools.py``: ``forecast`` | ``forecast`` |
+| in the single file ``tools.py``: ``default`` | ``tools`` |
+
+As in OpenCode, only the names of file and export make the id: that of ``@tool("id")`` does not count. Characters that
+providers do not accept in an id become ``_``.
 """
 
 from __future__ import annotations
@@ -9,12 +19,12 @@ from __future__ import annotations
 import ast
 import re
 
-from .find import ToolFile
-from .names import DEFAULT, tool_id
+from .tool_files import clean
 
+DEFAULT = "default"
 _MAKERS = frozenset({"tool", "Tool"})
-_MOST = 200_000
-"""Characters of a script that are looked at; the patterns below take time in proportion to them at most."""
+_MAX_SCRIPT = 200_000
+"""Characters of a script that are scanned; the patterns below take linear time."""
 _SCRIPT_DEFAULT = re.compile(r"^[ \t]*export[ \t]+default\b|\bmodule\.exports[ \t]*=", re.MULTILINE)
 _SCRIPT_NAMED = re.compile(
     r"^[ \t]*export[ \t]+(?:declare[ \t]+)?(?:const|let|var|class|async[ \t]+function|function)\b[ \t*]*"
@@ -25,23 +35,35 @@ _SCRIPT_NAMED = re.compile(
 _SCRIPT_LIST = re.compile(r"^[ \t]*export[ \t]*\{([^{}]{0,5000})\}", re.MULTILINE)
 _SCRIPT_OBJECT = re.compile(r"\bmodule\.exports[ \t]*=[ \t\n]{0,50}\{")
 _KEY = re.compile(r"\s*(?:async\s+)?([A-Za-z_$][\w$]*)\s*(?=[:,(}])")
-_NO_TEXT = re.compile(
+_COMMENT_OR_STRING = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL
 )
 
 
-def glance(file: ToolFile, text: bytes) -> list[str]:
-    """The ids that a file seems to give, in its order; empty if its text does not say."""
-    if file.python:
-        exports = python_exports(text)
-        own_name = True
-    else:
-        exports = script_exports(text.decode("utf-8", "replace"))
-        own_name = False
+def tool_id(namespace: str, stem: str, export: str, *, python: bool, has_default: bool) -> str:
+    """The id of an export.
+
+    Args:
+        namespace: the cleaned name of the file; "" for a single file.
+        stem: the file's name without its ending.
+        export: the export's name.
+        python: an export named like the file counts as the default one.
+        has_default: there is an export ``default``, so that no other gets the file's name.
+    """
+    if export == DEFAULT:
+        return namespace or clean(stem)
+    if not namespace:
+        return clean(export)
+    if python and not has_default and export == re.sub(r"\W", "_", stem):
+        return namespace
+    return f"{namespace}_{clean(export)}"
+
+
+def scan_ids(namespace: str, stem: str, text: bytes, *, python: bool) -> list[str]:
+    """The ids of the tools that a file seems to export, in its order; empty if its text does not show any."""
+    exports = python_exports(text) if python else script_exports(text.decode("utf-8", "replace"))
     has_default = DEFAULT in exports
-    ids = [
-        tool_id(file.namespace, file.path.stem, name, own_name=own_name, has_default=has_default) for name in exports
-    ]
+    ids = [tool_id(namespace, stem, export, python=python, has_default=has_default) for export in exports]
     return list(dict.fromkeys(ids))
 
 
@@ -52,30 +74,34 @@ def python_exports(source: bytes) -> list[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     makers = set(_MAKERS)
-    found: dict[str, bool] = {}
-    """Name to whether it is a tool for sure."""
+    exports: dict[str, bool] = {}
+    """Name to whether it certainly is a tool."""
     listed: list[str] | None = None
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             makers |= {alias.asname for alias in node.names if alias.asname and alias.name in _MAKERS}
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if any(_makes(one, makers) for one in node.decorator_list):
-                found[node.name] = True
+            if any(_makes(decorator, makers) for decorator in node.decorator_list):
+                exports[node.name] = True
             elif ast.get_docstring(node, clean=False) or node.name == DEFAULT:
-                found[node.name] = False
+                exports[node.name] = False
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [target.id for target in targets if isinstance(target, ast.Name)]
             if names == ["__all__"]:
                 listed = _texts(node.value)
             elif isinstance(node.value, ast.Call) and _makes(node.value, makers):
-                found.update(dict.fromkeys(names, True))
+                exports.update(dict.fromkeys(names, True))
             elif DEFAULT in names:
-                found[DEFAULT] = False
+                exports[DEFAULT] = False
     if listed is not None:
         return listed
-    some = any(found.values())
-    return [name for name, sure in found.items() if (sure or not some or name == DEFAULT) and not name.startswith("_")]
+    has_tools = any(exports.values())
+    return [
+        name
+        for name, certain in exports.items()
+        if (certain or not has_tools or name == DEFAULT) and not name.startswith("_")
+    ]
 
 
 def _makes(node: ast.expr, makers: set[str]) -> bool:
@@ -91,28 +117,28 @@ def _makes(node: ast.expr, makers: set[str]) -> bool:
 
 def _texts(node: ast.expr) -> list[str] | None:
     try:
-        found = ast.literal_eval(node)
+        names = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    return [name for name in found if isinstance(name, str)] if isinstance(found, (list, tuple)) else None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else None
 
 
 def script_exports(text: str) -> list[str]:
     """The names that a JavaScript or TypeScript module seems to export."""
-    plain = _NO_TEXT.sub(lambda found: " " if found.group()[0] == "/" else "''", text[:_MOST])
-    found: list[str] = []
+    plain = _COMMENT_OR_STRING.sub(lambda match: " " if match.group()[0] == "/" else "''", text[:_MAX_SCRIPT])
+    exports: list[str] = []
     whole = _SCRIPT_OBJECT.search(plain)
     if whole is not None:  # CommonJS: the object's keys are the exports
-        found += _keys(plain[whole.end() :])
+        exports += _keys(plain[whole.end() :])
     elif _SCRIPT_DEFAULT.search(plain):
-        found.append(DEFAULT)
-    found += [first or second for first, second in _SCRIPT_NAMED.findall(plain)]
+        exports.append(DEFAULT)
+    exports += [first or second for first, second in _SCRIPT_NAMED.findall(plain)]
     for names in _SCRIPT_LIST.findall(plain):
         for name in names.split(","):
             words = name.split()
             if words and words[0] != "type":
-                found.append(words[-1])
-    return list(dict.fromkeys(found))
+                exports.append(words[-1])
+    return list(dict.fromkeys(exports))
 
 
 def _keys(text: str) -> list[str]:

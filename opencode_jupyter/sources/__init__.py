@@ -1,0 +1,40 @@
+"""Where a workspace's tools come from besides this package: tool files, plugins and MCP servers.
+
+`attach` adds these sources to a workspace's registry. A source does nothing before one of its tools is requested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..core.tool_files import Loader
+    from ..core.workspace import Workspace
+    from .plugin_input import PluginClient, PluginError, PluginInput
+
+__all__ = ["PluginClient", "PluginError", "PluginInput", "attach"]
+
+
+def attach(workspace: Workspace) -> None:
+    """Add every source to a workspace's registry."""
+    from ..mcp.source import McpTools
+    from .file_tools import FileTools
+    from .plugins import PluginTools
+
+    workspace.registry.add_source(FileTools(workspace, lambda: _script_loader(workspace)))
+    workspace.registry.add_source(workspace.service(PluginTools))
+    workspace.registry.add_source(McpTools(workspace))
+
+
+def _script_loader(workspace: Workspace) -> Loader:
+    from ..javascript import JavaScriptTools
+
+    return workspace.service(JavaScriptTools)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import plugin_input
+
+    return getattr(plugin_input, name)

@@ -1,0 +1,419 @@
+"""Find plugins: where they are, in which order, and which of those with equal names is used (reference: core.md 20).
+
+Plugins of installed packages come first, in the place of OpenCode's internal ones; then the ``plugin`` lists of the
+config files in load order; then the files of the config folders. Of equal names the last one is used, at its position.
+
+A plugin is switched off by ``"-name"`` in a ``plugin`` list: one that comes before it in this order, or a file of a
+config folder. The name may be an installed package's, for all its plugins; ``"-*"`` stands for all before.
+``OPENCODE_DISABLE_DEFAULT_PLUGINS`` switches off all installed ones that no config names.
+
+A project must not take a guard of the user's away. So its ``"-name"`` reaches its own plugins only, and its plugin
+hides one of the user's with the same name only once it is trusted.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import urlparse
+
+from ..core.config import Config
+from ..core.config.reading import display
+from ..core.fingerprint import Fingerprint
+from ..core.permission import expand
+from ..core.trust import Subject, Trust, digest
+
+if TYPE_CHECKING:
+    from .source_code import SourceCode
+
+log = logging.getLogger(__name__)
+
+ENTRY_POINTS = "opencode_jupyter.plugins"
+FOLDERS = ("plugin", "plugins")
+SCRIPTS = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx")
+NOT_TRUSTED = "not trusted yet; run %tools trust"
+JAVASCRIPT = (
+    "it is a JavaScript plugin, and plugins run in the kernel's Python; write it as a .py file "
+    "(tools in JavaScript can stay: .opencode/tool/)"
+)
+NOT_INSTALLED = (
+    "no Python package of that name is installed here (packages of npm can't run in the kernel's Python); "
+    "take it out of the config or pip install the Python package"
+)
+KIND = "plugin"
+"""`Subject.kind`."""
+MAX_FILES = 2000
+"""Files of a project's package that its digest covers; one with more cannot be trusted."""
+
+
+def canonical(name: str) -> str:
+    """A package's or plugin's name in the form in which names are compared."""
+    return re.sub(r"[-_.]+", "-", name).strip("-").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSpec:
+    """A plugin that was found or named, not loaded.
+
+    Attributes:
+        name: as a person reads it.
+        kind: what `target` is.
+        target: an entry point, a module's name, a file.
+        source: where it comes from, in words.
+        digest: of the file and what it imports from beside it.
+        code: the same as it was read; this is what runs.
+        subject: what a person has to trust first; None if it needs no trust.
+        reason: why it cannot run; "" if it can.
+    """
+
+    name: str
+    kind: Literal["entry point", "module", "file", "none"]
+    target: Any
+    source: str
+    digest: str = ""
+    code: SourceCode | None = field(default=None, repr=False, compare=False)
+    subject: Subject | None = None
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name by which it is compared with others."""
+        return canonical(self.name)
+
+
+class _Candidate(NamedTuple):
+    spec: PluginSpec
+    own: bool
+    """It is the user's, and not the project's."""
+
+
+class PluginScan:
+    """The result of looking for plugins.
+
+    Attributes:
+        plugins: in order; each key once, and those that cannot run.
+        off: name and source of those that are switched off.
+        files: what the plugins were made of.
+        folders: where plugins may appear.
+        problems: lines of configs that have no effect, with the reason.
+    """
+
+    def __init__(self) -> None:
+        self.plugins: list[PluginSpec] = []
+        self.off: list[tuple[str, str]] = []
+        self.files = Fingerprint()
+        self.folders = Fingerprint()
+        self.problems: list[str] = []
+
+
+class PluginFinder:
+    """Looks for the plugins of one workspace. It reads files: not for the event loop.
+
+    Args:
+        config: the merged configuration, without the changes of plugins.
+        directory: where the workspace runs.
+        worktree: top of the project.
+        trust: what a person trusted.
+        defaults: whether installed packages' plugins run without being named.
+        folders: the config folders, also those that do not exist; those of `config` if left out.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        directory: Path,
+        worktree: Path,
+        trust: Trust,
+        *,
+        defaults: bool,
+        folders: Sequence[Path] | None = None,
+    ) -> None:
+        self._config = config
+        self._folders = config.directories if folders is None else folders
+        self._directory = directory
+        self._project = Path(os.path.realpath(directory if worktree == Path(worktree.anchor) else worktree))
+        self._trust = trust
+        self._defaults = defaults
+        self._own_folders = {config.home / ".opencode", *config.directories[:1]}
+
+    def scan(self, installed: Sequence[InstalledPlugin]) -> PluginScan:
+        """Find all plugins there are now."""
+        scan = PluginScan()
+        candidates = [_Candidate(plugin.spec, True) for plugin in installed] if self._defaults else []
+        switched_off: dict[str, tuple[str, bool]] = {}
+        for text, source, base, own in self._config_entries():
+            if text.startswith("-"):
+                name = text[1:].strip()
+                switched_off[canonical(name)] = (source, own)
+                candidates = self._switch_off(name, source, own, candidates, scan, installed)
+                continue
+            for spec in self._resolve(text, source, base, own, installed, scan):
+                candidates.append(_Candidate(spec, own))
+                switched_off.pop(spec.key, None)
+        for spec, own in self._folder_files(scan):
+            source, by_user = switched_off.get(spec.key, ("", False))
+            if source and (by_user or not own):
+                scan.off.append((spec.name, source))
+                continue
+            if source:
+                scan.problems.append(_no_effect(spec.name, source, spec.name))
+            candidates.append(_Candidate(spec, own))
+        scan.plugins = _last_of_each([candidate.spec for candidate in candidates])
+        return scan
+
+    # ------------------------------------------------------------------ config lists
+
+    def _config_entries(self) -> Iterator[tuple[str, str, Path, bool]]:
+        """Entries of the ``plugin`` lists: text, source, base of relative paths, and whether the user wrote it."""
+        for source, data in self._config.sources:
+            for text in data.get("plugin") or ():
+                path = Path(source)
+                if not path.is_absolute():  # from code or the environment
+                    yield text, source, self._directory, True
+                else:
+                    yield text, source, path.parent, self._is_own(path)
+
+    def _is_own(self, path: Path) -> bool:
+        """Return whether a config file or folder is the user's, and did not come with a project."""
+        if any(path.is_relative_to(folder) for folder in self._own_folders):
+            return True
+        here = Path(os.path.realpath(self._directory))
+        for form in (path, Path(os.path.realpath(path))):
+            folder = form if form.is_dir() else form.parent
+            folder = folder.parent if folder.name == ".opencode" else folder
+            if folder.is_relative_to(self._project) or here.is_relative_to(folder):
+                return False
+        return True
+
+    def _switch_off(
+        self,
+        name: str,
+        source: str,
+        by_user: bool,
+        candidates: list[_Candidate],
+        scan: PluginScan,
+        installed: Sequence[InstalledPlugin],
+    ) -> list[_Candidate]:
+        """The candidates that remain."""
+        key = canonical(name)
+        keys = {key, *(plugin.spec.key for plugin in installed if canonical(plugin.package) == key)}
+        remaining = []
+        for candidate in candidates:
+            named = name == "*" or candidate.spec.key in keys
+            if named and (by_user or not candidate.own):
+                scan.off.append((candidate.spec.name, source))
+                continue
+            if named:
+                scan.problems.append(_no_effect(name, source, candidate.spec.name))
+            remaining.append(candidate)
+        return remaining
+
+    def _resolve(
+        self, text: str, source: str, base: Path, own: bool, installed: Sequence[InstalledPlugin], scan: PluginScan
+    ) -> list[PluginSpec]:
+        if text.startswith(("file://", "./", "../", "/", "~", ".\\", "..\\")) or text.endswith((".py", *SCRIPTS)):
+            return [self._file(_path(text, base, self._config.home), source, own, scan)]
+        package = text.removeprefix("npm:")
+        name = (package[:1] + package[1:].partition("@")[0]).strip()  # without its version
+        key = canonical(name)
+        named = [plugin.spec for plugin in installed if key in (plugin.spec.key, canonical(plugin.package))]
+        if named:
+            return [replace(spec, source=f"{spec.source}, named in {source}") for spec in named]
+        return [self._module(name, f'plugin "{text}" in {source}', own)]
+
+    def _module(self, name: str, source: str, own: bool) -> PluginSpec:
+        module = locate_module(name, self._project)
+        if module is None:
+            return PluginSpec(name, "none", None, source, reason=NOT_INSTALLED)
+        if own:
+            return PluginSpec(name, "module", module.name, source)
+        subject = Subject(KIND, f"package {module.name} ({module.path})", module.digest, {"content": module.text})
+        return self._checked(PluginSpec(name, "module", module.name, source, subject=subject))
+
+    # ------------------------------------------------------------------ files
+
+    def _folder_files(self, scan: PluginScan) -> Iterator[_Candidate]:
+        for config_folder in self._folders:
+            own = self._is_own(config_folder)
+            for name in FOLDERS:
+                folder = config_folder / name
+                scan.folders.add(folder)
+                try:
+                    files = sorted(folder.iterdir())
+                except OSError:
+                    continue
+                for path in files:
+                    if path.suffix in (".py", *SCRIPTS) and path.name[0] not in "._" and path.is_file():
+                        yield _Candidate(self._file(path, str(path), own, scan), own)
+
+    def _file(self, path: Path, source: str, own: bool, scan: PluginScan) -> PluginSpec:
+        name = path.name[: -len(path.suffix)] if path.suffix else path.name
+        if path.suffix in SCRIPTS:
+            return PluginSpec(name, "none", path, source, reason=JAVASCRIPT)
+        if path.suffix != ".py":
+            return PluginSpec(name, "none", path, source, reason=f"{path} is no Python file (.py)")
+        from .source_code import SourceCodeError, read_source_code
+
+        scan.files.add(path)
+        try:
+            code = read_source_code(path)
+        except SourceCodeError as error:
+            return PluginSpec(name, "none", path, source, reason=f"{error.path} {error}")
+        scan.files.merge(code.fingerprint)
+        spec = PluginSpec(name, "file", path, source, code.digest, code)
+        if own:
+            return spec
+        shown = {"content": code.text, "label": display(path, self._project, self._config.home)}
+        return self._checked(replace(spec, subject=Subject(KIND, os.path.realpath(path), code.digest, shown)))
+
+    def _checked(self, spec: PluginSpec) -> PluginSpec:
+        trusted = spec.subject is None or self._trust.known(spec.subject)
+        return spec if trusted else replace(spec, reason=NOT_TRUSTED)
+
+
+def _no_effect(text: str, source: str, name: str) -> str:
+    return f'"-{text}" in {source} has no effect on {name}: a project cannot switch your plugins off'
+
+
+def _path(text: str, base: Path, home: Path) -> Path:
+    if text.startswith("file://"):
+        from urllib.request import url2pathname  # here: few plugins are named by a URL
+
+        url = urlparse(text)
+        text = url2pathname(url.path if url.netloc in ("", "localhost") else f"//{url.netloc}{url.path}")
+    return Path(os.path.abspath(os.path.join(base, expand(text, home))))
+
+
+def _last_of_each(specs: Sequence[PluginSpec]) -> list[PluginSpec]:
+    """Of equal keys the last one that can run; one that cannot run hides no other."""
+    out: list[PluginSpec] = []
+    seen: set[tuple[str, str]] = set()
+    running: set[str] = set()
+    for spec in reversed(specs):
+        if spec.key in running or (spec.key, spec.reason) in seen:
+            continue
+        seen.add((spec.key, spec.reason))
+        if not spec.reason:
+            running.add(spec.key)
+        out.append(spec)
+    return out[::-1]
+
+
+# ---------------------------------------------------------------------- installed packages
+
+
+class InstalledPlugin(NamedTuple):
+    """A plugin of an installed package's entry points."""
+
+    package: str
+    spec: PluginSpec
+
+
+_lock = threading.Lock()
+_import_path: list[str] = []
+_installed: Future[tuple[InstalledPlugin, ...]] | None = None
+
+
+def installed_plugins() -> Future[tuple[InstalledPlugin, ...]]:
+    """The plugins of installed packages, by package and name. Any thread may call it.
+
+    They are read once for each ``sys.path``, on a thread of their own, since that takes long.
+    """
+    global _installed, _import_path
+    with _lock:
+        if _installed is None or _import_path != sys.path:
+            _installed, _import_path = Future(), list(sys.path)
+            threading.Thread(
+                target=_read_entry_points, args=(_installed,), name="opencode-plugins", daemon=True
+            ).start()
+        return _installed
+
+
+def _read_entry_points(future: Future[tuple[InstalledPlugin, ...]]) -> None:
+    plugins: list[InstalledPlugin] = []
+    try:
+        texts = (dist.read_text("entry_points.txt") for dist in importlib.metadata.distributions())
+        # Parsing the files of all packages takes three times as long as reading them, and few have plugins.
+        has_plugins = any(ENTRY_POINTS in text for text in texts if text)
+        for entry in importlib.metadata.entry_points(group=ENTRY_POINTS) if has_plugins else ():
+            package, version = (entry.dist.name, entry.dist.version) if entry.dist is not None else ("", "")
+            source = f"{package} {version} (installed)".strip()
+            plugins.append(InstalledPlugin(package, PluginSpec(entry.name, "entry point", entry, source)))
+    except Exception:  # one broken package must not break every call
+        log.exception("the entry points of installed packages can't be read")
+    plugins.sort(key=lambda plugin: (canonical(plugin.package), plugin.spec.name))
+    future.set_result(tuple(plugins))
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedModule:
+    """A Python module that a config names.
+
+    Attributes:
+        name: to import it by.
+        path: its file.
+        digest: of its code: every file of a package that lies in the project, else the module's own file.
+        text: of its own file, for a person who is asked to trust it.
+    """
+
+    name: str
+    path: Path
+    digest: str
+    text: str
+
+
+def locate_module(name: str, project: Path) -> LocatedModule | None:
+    """Find a module on ``sys.path`` without running anything of it; None if there is none.
+
+    Args:
+        name: dotted, or a package's name with hyphens.
+        project: what lies below it is the project's own code.
+    """
+    dotted = name.replace("-", "_")
+    parts = dotted.split(".")
+    if not all(part.isidentifier() for part in parts):
+        return None
+    try:  # importlib's own finder also knows packages that are installed for editing
+        top = spec = importlib.util.find_spec(parts[0])
+    except (ImportError, ValueError, AttributeError):
+        return None
+    for i in range(1, len(parts)):
+        if spec is None:
+            return None
+        # `find_spec` would import the parents of a dotted name
+        folders = list(spec.submodule_search_locations or ())
+        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[: i + 1]), folders)
+    if spec is None or spec.origin is None or not spec.has_location:
+        return None
+    path = Path(os.path.realpath(spec.origin))
+    # an environment often is a folder of the project
+    in_environment = path.is_relative_to(os.path.realpath(sys.prefix)) and "site-packages" in path.parts
+    try:
+        own = path.read_bytes()
+        content = own
+        if path.is_relative_to(project) and not in_environment and top is not None and top.origin:
+            content = _package_code(Path(os.path.realpath(top.origin)), own)
+    except OSError:
+        return None
+    return LocatedModule(dotted, path, digest(content), own.decode("utf-8", "replace"))
+
+
+def _package_code(top: Path, own: bytes) -> bytes:
+    """The code of every file of a package, so that a change of any asks again."""
+    if top.name != "__init__.py":
+        return own
+    files = sorted(top.parent.rglob("*.py"))
+    if len(files) > MAX_FILES:
+        raise OSError(f"{top.parent} has more than {MAX_FILES} files")
+    return b"".join(os.fsencode(f.relative_to(top.parent)) + b"\0" + f.read_bytes() + b"\0" for f in files)
