@@ -117,7 +117,7 @@ async def _model(run: Run) -> Model:
 
 
 def _recorded(run: Run, model: Model) -> Model:
-    from .scripted.recording import Recorder
+    from .scripted import Recorder
     from .scripted.scrub import secrets_of
 
     keys = secrets_of(run.workspace.config.data)

@@ -25,22 +25,21 @@ from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError, ToolT
 pytestmark = pytest.mark.anyio
 
 SCRIPT = r"""
-speed: 0
-prompts:
-  - match: 'write (?P<n>\d+)'
-    turns:
-      - calls:
-          - tool: write
-            arguments: {filePath: 'out/{{n}}.txt', content: 'number {{n}}'}
-      - text: 'wrote {{n}}'
-  - match: 'count (?P<n>\d+)'
-    turns:
-      - calls:
-          - tool: StructuredOutput
-            arguments: {n: '{{n|number}}'}
-  - match: 'fail'
-    turns:
-      - error: {kind: bad_request, message: 'no such thing', times: 9}
+import re
+from opencode_jupyter.agent.scripted import call, failure, say
+
+speed = 0
+
+
+def script(prompt):
+    n = re.search(r"\d+", prompt.text)
+    if prompt.text.startswith("write"):
+        yield call("write", filePath=f"out/{n[0]}.txt", content=f"number {n[0]}")
+        yield f"wrote {n[0]}"
+    elif prompt.text.startswith("count"):
+        yield call("StructuredOutput", n=int(n[0]))
+    else:
+        yield say(error=failure("bad_request", message="no such thing", times=9))
 """
 KEY = "sk-test-0123456789abcdef"
 
@@ -76,7 +75,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def script(tmp_path: Path) -> str:
-    path = tmp_path / "script.yaml"
+    path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     return f"scripted:{path}"
 

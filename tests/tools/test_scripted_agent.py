@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.scripted import ScriptedModel, call, load, say, script_of
-from opencode_jupyter.agent.scripted.reading import script_of_text
+from opencode_jupyter.agent.scripted.script import script_of_text
 
 pytestmark = pytest.mark.anyio
 
-EXAMPLE = Path(__file__).parents[2] / "notebooks" / "scripts" / "first-agent.yaml"
+EXAMPLE = Path(__file__).parents[2] / "notebooks" / "scripts" / "first-agent.py"
 SHAPES = "def area(r):\n    return 3.14 * r * r\n"
 
 
@@ -44,9 +44,9 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
 
 
 async def test_the_example_edits_and_checks(workspace: Workspace) -> None:
-    path = workspace.directory / "lesson.yaml"
+    path = workspace.directory / "lesson.py"
     path.write_text(EXAMPLE.read_text())
-    answer = await workspace.sessions.prompt("Make the area exact", model="scripted:lesson.yaml")
+    answer = await workspace.sessions.prompt("Make the area exact", model="scripted:lesson.py")
     assert answer.text == "Done. The area of a circle with radius 2 is now 12.566370614359172."
     assert "math.pi * r ** 2" in (workspace.directory / "shapes.py").read_text()
     assert answer.cost is not None and answer.cost > 0
@@ -105,22 +105,13 @@ async def test_failures_are_tried_again(workspace: Workspace) -> None:
 
 
 async def test_bad_calls_are_told_to_the_model(workspace: Workspace) -> None:
-    model = ScriptedModel(
-        [
-            say(call("read", '{"filePath": 5'), call("nosuchtool", a=1), call("Read", filePath="shapes.py")),
-            {
-                "cases": [
-                    {
-                        "when": {"outcome": "invalid", "contains": "JSON parsing failed", "result": "nosuchtool"},
-                        "text": "{{result.2.output | last_line}}",
-                    },
-                    {"text": "not told"},
-                ]
-            },
-        ]
-    )
-    answer = await workspace.sessions.prompt("Go", model=model)
-    assert "not told" not in answer.text
+    def script(prompt: Any) -> Any:
+        results = yield say(call("read", '{"filePath": 5'), call("nosuchtool", a=1), call("Read", filePath="shapes.py"))
+        told = [result.output for result in results if result.outcome == "invalid"]
+        yield " / ".join(told)
+
+    answer = await workspace.sessions.prompt("Go", model=ScriptedModel(script))
+    assert "JSON parsing failed" in answer.text and "nosuchtool" in answer.text
     assert [part.tool for part in answer.calls] == ["invalid", "invalid", "read"]
 
 
@@ -130,7 +121,7 @@ async def test_sub_agents_find_their_turns(workspace: Workspace) -> None:
             {"calls": [{"task": {"description": "look", "prompt": "Look around", "subagent_type": "explore"}}]},
             "It says: {{result}}",
         ],
-        agents={"explore": [{"calls": [{"glob": {"pattern": "*.py"}}]}, "Found {{result | trim | last_line}}"]},
+        agents={"explore": [{"calls": [{"glob": {"pattern": "*.py"}}]}, "Found {{result}}"]},
     )
     record = workspace.directory.parent / "lesson.yaml"
     answer = await workspace.sessions.prompt("Go", model=model, record=record)

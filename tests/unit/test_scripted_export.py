@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.agent.scripted import ScriptedModel, script_of
-from opencode_jupyter.agent.scripted.nodes import parse
-from opencode_jupyter.agent.scripted.reading import script_of_text
+from opencode_jupyter.agent.scripted.documents import parse
+from opencode_jupyter.agent.scripted.script import script_of_text
 from opencode_jupyter.core.messages import Message, part_from_wire
 from opencode_jupyter.core.sessions import Session
 from tests.support.script_player import Talk
@@ -87,7 +87,7 @@ LESSON = session(
 
 def test_what_a_session_looks_like_as_a_script() -> None:
     text = script_of(LESSON)
-    data = parse(text, "x").plain
+    data = parse(text, "x").value
     assert data["about"] == "My lesson"
     assert data["recording"] == {
         "version": 1,
@@ -139,7 +139,7 @@ async def test_sub_agents_and_summaries() -> None:
         message("m5", {"role": "user", "agent": "plan"}, {"type": "text", "text": "And now?"}),
         answer("m6", {"type": "text", "text": "A plan."}),
     )
-    data = parse(script_of(parent, [child]), "x").plain
+    data = parse(script_of(parent, [child]), "x").value
     assert [(block["prompt"], block.get("agent")) for block in data["prompts"]] == [("Go", None), ("And now?", "plan")]
     assert data["agents"]["explore"]["prompts"][0]["turns"] == [{"text": "seen"}]
     assert data["agents"]["compaction"]["prompts"][0]["turns"] == [{"text": "We did it."}]
@@ -149,4 +149,5 @@ async def test_sub_agents_and_summaries() -> None:
 
 
 def test_an_empty_session() -> None:
-    assert script_of_text(script_of(session()), "x").main.blocks == ()
+    assert parse(script_of(session()), "x").value["prompts"] == []
+    script_of_text(script_of(session()), "x")

@@ -103,7 +103,7 @@ def test_mistakes_in_the_file(tmp_path: Path, text: str, words: str) -> None:
         ("def script(p):\n    return 'a'", "script must be a generator (it must yield turns); it returned str"),
         ("def script(p):\n    yield 1 / 0", "line 2: ZeroDivisionError: division by zero"),
         ("def script(p):\n    yield 5", "line 2: a turn is made of texts"),
-        ("def script(p):\n    if False: yield", "turn 1 of prompt 1 ('Go') was requested, but it yields only 0"),
+        ("def script(p):\n    if False: yield", "turn 1 of prompt 1 ('Go') was requested, but it has only 0"),
     ],
 )
 async def test_mistakes_while_it_plays(tmp_path: Path, text: str, words: str) -> None:

@@ -15,8 +15,7 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import Event, Finish, TextDelta, TextStart
 from opencode_jupyter.agent.model import ModelInfo, Request
 from opencode_jupyter.agent.scripted import Recorder, ScriptedModel, call, failure, load, say, thought
-from opencode_jupyter.agent.scripted.nodes import parse
-from opencode_jupyter.agent.scripted.writing import dump
+from opencode_jupyter.agent.scripted.documents import dump, parse
 from tests.support.script_player import Talk, said
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +98,7 @@ async def test_a_recording_plays_again_the_same(tmp_path: Path) -> None:
 async def test_what_a_recording_looks_like(tmp_path: Path) -> None:
     path = tmp_path / "lesson.yaml"
     await play(Recorder(original(), path), tmp_path)
-    data = parse(path.read_text(), "lesson").plain
+    data = parse(path.read_text(), "lesson").value
     assert data["recording"]["model"] == "scripted:original"
     assert data["recording"]["session"] == "ses_main"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", data["recording"]["date"])
@@ -187,7 +186,7 @@ async def test_every_answer_is_kept_at_once(tmp_path: Path) -> None:
         stream = recorder.stream(talk.request())
         async for event in stream:
             if isinstance(event, Finish):  # the file is written before the answer's end is told
-                assert len(parse(path.read_text(), "x").plain["prompts"][0]["turns"]) == count
+                assert len(parse(path.read_text(), "x").value["prompts"][0]["turns"]) == count
         await talk.step()
 
 
@@ -199,11 +198,11 @@ async def test_an_answer_that_is_asked_for_again_takes_the_place_of_the_first(tm
     await talk.prompt("two")
     del talk.turns[4:]
     await talk.prompt("other")
-    blocks = parse(path.read_text(), "x").plain["prompts"]
+    blocks = parse(path.read_text(), "x").value["prompts"]
     assert [block["prompt"] for block in blocks] == ["one", "other"]
     del talk.turns[:]
     await talk.prompt("one")
-    blocks = parse(path.read_text(), "x").plain["prompts"]
+    blocks = parse(path.read_text(), "x").value["prompts"]
     assert [(block["prompt"], len(block["turns"])) for block in blocks] == [("one", 2)]
 
 
@@ -214,11 +213,11 @@ async def test_a_recording_is_gone_on_with_and_nothing_else_is_overwritten(tmp_p
     second = Talk(Recorder(ScriptedModel(["b"]), path))
     second.turns = list(first.turns)
     await second.prompt("two")
-    assert [block["prompt"] for block in parse(path.read_text(), "x").plain["prompts"]] == ["one", "two"]
+    assert [block["prompt"] for block in parse(path.read_text(), "x").value["prompts"]] == ["one", "two"]
     path.write_text(path.read_text().replace("text: a", "text: edited by hand"))
     second.model = Recorder(ScriptedModel(["c"]), path)
     await second.prompt("three")
-    turns = [block["turns"][0]["text"] for block in parse(path.read_text(), "x").plain["prompts"]]
+    turns = [block["turns"][0]["text"] for block in parse(path.read_text(), "x").value["prompts"]]
     assert turns == ["edited by hand", "b", "c"]
     before = path.read_text()
     with pytest.raises(ModelError, match=r"is a recording of another session \(ses_1\)") as error:
@@ -226,7 +225,7 @@ async def test_a_recording_is_gone_on_with_and_nothing_else_is_overwritten(tmp_p
     assert error.value.kind == "setup"
     assert path.read_text() == before
     await Talk(Recorder(ScriptedModel(["c"]), path, overwrite=True), session="ses_9").prompt("three")
-    assert [block["prompt"] for block in parse(path.read_text(), "x").plain["prompts"]] == ["three"]
+    assert [block["prompt"] for block in parse(path.read_text(), "x").value["prompts"]] == ["three"]
     for text in ("turns: [by hand]", "no: [yaml", "just text", "recording: {version: 99}\nprompts: []"):
         path = tmp_path / f"other{len(text)}.yaml"
         path.write_text(text)
@@ -244,7 +243,7 @@ async def test_keys_that_come_later_are_hidden_too(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LATE_API_KEY", "late-key-form")
     first.model = Recorder(ScriptedModel([words]), path, secrets=["given-key-form"])
     await first.prompt(words)
-    one, two = parse(path.read_text(), "x").plain["prompts"]
+    one, two = parse(path.read_text(), "x").value["prompts"]
     assert (one["prompt"], two["prompt"]) == ("[secret-1]", "[secret-1] [secret-2] [secret-3]")
     assert two["turns"][0]["text"] == two["prompt"]
 
@@ -265,7 +264,7 @@ async def test_a_file_that_cant_be_written_costs_no_answer(tmp_path: Path) -> No
     path.rmdir()
     await talk.step()
     assert talk.finishes[2].metadata is None
-    assert len(parse(path.read_text(), "x").plain["prompts"][0]["turns"]) == 3
+    assert len(parse(path.read_text(), "x").value["prompts"][0]["turns"]) == 3
 
 
 async def test_what_broke_off_is_kept_as_far_as_it_came(tmp_path: Path) -> None:
@@ -278,7 +277,7 @@ async def test_what_broke_off_is_kept_as_far_as_it_came(tmp_path: Path) -> None:
             await talk.ask()
         assert error.value.kind == kind
     await talk.step()
-    turns = parse(path.read_text(), "x").plain["prompts"][0]["turns"]
+    turns = parse(path.read_text(), "x").value["prompts"][0]["turns"]
     assert turns[0]["text"] == "one two " and turns[0]["cut"] == "end" and turns[0]["error"]["kind"] == "cut"
     replay = Talk(load(path))
     replay.say("Go")
@@ -331,7 +330,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_what_is_written_is_read_as_it_was(value: Any) -> None:
-    assert parse(dump([value]), "x").plain == [value]
+    assert parse(dump([value]), "x").value == [value]
 
 
 @given(
@@ -340,7 +339,7 @@ def test_what_is_written_is_read_as_it_was(value: Any) -> None:
     )
 )
 def test_texts_that_look_like_something_else_stay_texts(text: str) -> None:
-    assert parse(dump([text, {"k": text}]), "x").plain == [text, {"k": text}]
+    assert parse(dump([text, {"k": text}]), "x").value == [text, {"k": text}]
 
 
 async def test_thoughts_and_empty_answers(tmp_path: Path) -> None:

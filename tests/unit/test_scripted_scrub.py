@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.scripted import Recorder, ScriptedModel, call, load, say
-from opencode_jupyter.agent.scripted.nodes import parse
+from opencode_jupyter.agent.scripted.documents import parse
 from opencode_jupyter.agent.scripted.replay import fingerprint, stable
 from opencode_jupyter.agent.scripted.scrub import Scrubber, Secrets, secrets_of
 from tests.support.script_player import Talk

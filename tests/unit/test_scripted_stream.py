@@ -12,18 +12,11 @@ from hypothesis import strategies as st
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextStart
 from opencode_jupyter.agent.scripted import ScriptedModel, call, say, thought
-from opencode_jupyter.agent.scripted.parts import Call
-from opencode_jupyter.agent.scripted.seen import Prompt, Result
-from opencode_jupyter.agent.scripted.streaming import MOST_PIECES, VARIABLE, events, ids_for, json_pieces, words
-from opencode_jupyter.agent.scripted.templates import (
-    Scope,
-    TemplateError,
-    check,
-    escape,
-    expand,
-    expand_json,
-    expand_value,
-)
+from opencode_jupyter.agent.scripted.answers import Call
+from opencode_jupyter.agent.scripted.conversation import Result
+from opencode_jupyter.agent.scripted.scrub import escape
+from opencode_jupyter.agent.scripted.streaming import MOST_PIECES, VARIABLE, call_ids, events, json_pieces, words
+from opencode_jupyter.agent.scripted.templates import check_templates, fill, result_values
 from tests.support.script_player import Talk
 
 
@@ -63,7 +56,7 @@ def test_events_of_a_turn() -> None:
     st.sets(st.sampled_from(["x", "call_1_1"])),
 )
 def test_ids_are_never_given_twice(wanted: list[str], used: set[str]) -> None:
-    given_ids = ids_for(tuple(Call("t", {}, id) for id in wanted), used, 1)
+    given_ids = call_ids(tuple(Call("t", {}, id) for id in wanted), used, 1)
     assert len(set(given_ids)) == len(wanted) and not set(given_ids) & used
 
 
@@ -125,19 +118,8 @@ async def test_it_stops_at_once_and_leaves_the_loop_its_turns(monkeypatch: pytes
 
 # ------------------------------------------------------------------ templates
 
-SCOPE = Scope(
-    Prompt(2, ("Make it",)),
-    "build",
-    "ses_1",
-    "/work",
-    "/home/jo",
-    "jo",
-    ("read", "bash"),
-    [Result("read", "one\ntwo\n", "completed", "c1", {"filePath": "a"}), Result("bash", "12", "failed")],
-    {"look": [Result("grep", "hit", "completed")]},
-    {"name": "x", "data": {"list": [1, {"k": "v"}]}},
-    3,
-)
+RESULTS = [Result("read", "one\ntwo\n", "completed", "c1", {"filePath": "a"}), Result("bash", "12", "failed")]
+VALUES = {"prompt": "Make it", "prompt.number": "2", "agent": "build", **result_values(RESULTS)}
 
 
 @pytest.mark.parametrize(
@@ -146,55 +128,28 @@ SCOPE = Scope(
         ("plain { text }", "plain { text }"),
         ("{{result}}", "one\ntwo\n"),
         ("a {{ result.1 }} b", "a 12 b"),
-        ("{{result.1.outcome}} {{result.tool}}", "failed read"),
-        ("{{result.0.arguments.filePath}}", "a"),
-        ("{{results.look}} {{results.look.0.tool}}", "hit grep"),
-        ("{{prompt}} {{prompt.number}}", "Make it 2"),
-        ("{{agent}} {{session}} {{directory}} {{home}} {{user}} {{round}}", "build ses_1 /work /home/jo jo 3"),
-        ("{{tools}}", "read, bash"),
-        ("{{name}}{{data.list.1.k}}", "xv"),
-        ("{{result | trim | upper}}", "ONE\nTWO"),
-        ("{{result | first_line}} {{result | last_line}} {{result | count_lines}}", "one two 2"),
-        ("\\{{result}} and {{name}}", "{{result}} and x"),
+        ("{{result.1.outcome}} {{result.tool}} {{result.0.output}}", "failed read one\ntwo\n"),
+        ("{{prompt}} {{prompt.number}} {{agent}}", "Make it 2 build"),
+        ("\\{{result}} and {{agent}}", "{{result}} and build"),
         ("\\\\{{x", "\\{{x"),
-        ("{{data}}", '{"list": [1, {"k": "v"}]}'),
     ],
 )
 def test_templates(text: str, value: str) -> None:
-    assert expand(text, SCOPE) == value
+    check_templates(text)
+    assert fill(text, VALUES) == value
+    assert fill({"a": [text, 5, None]}, VALUES) == {"a": [value, 5, None]}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{{result.7}}", "the last turn's calls gave 2 results"),
-        ("{{results.other}}", "no turn with the label other"),
-        ("{{data.nothing}}", "there is no nothing in it"),
-        ("{{unknown}}", "no value of that name was captured yet"),
-        ("{{result | number}}", "could not convert"),
-        ("{{result | json}}", "Expecting value"),
-    ],
-)
-def test_templates_without_a_value(text: str, words: str) -> None:
-    with pytest.raises(TemplateError, match=words):
-        expand(text, SCOPE)
-
-
-def test_templates_in_arguments_keep_types() -> None:
-    given_value = {
-        "n": "{{result.1 | number}}",
-        "l": ["{{data.list}}", 5, None],
-        "t": "{{name}} {{name}}",
-        "u": "{{name}}",
-    }
-    assert expand_value(given_value, SCOPE) == {"n": 12, "l": [[1, {"k": "v"}], 5, None], "t": "x x", "u": "x"}
-    assert json.loads(expand_json('{"a": "{{result}}"}', SCOPE)) == {"a": "one\ntwo\n"}
+def test_templates_without_a_value() -> None:
+    with pytest.raises(ValueError, match=r"\{\{result\.7\}\}: the last turn's calls gave no such result"):
+        fill("{{result.7}}", VALUES)
+    assert json.loads(fill('{"a": "{{result}}"}', VALUES, json_string=True)) == {"a": "one\ntwo\n"}
 
 
 @given(st.text(alphabet="{}\\ax \n"))
 def test_what_is_escaped_comes_out_as_it_was(text: str) -> None:
     escaped = escape(text)
-    assert expand(escaped, SCOPE) == text
-    assert expand_json(escaped, SCOPE) == text
-    assert expand_value([escaped], SCOPE) == [text]
-    assert check(escaped, [], []) == []
+    check_templates([escaped])
+    assert fill(escaped, VALUES) == text
+    assert fill(escaped, VALUES, json_string=True) == text
+    assert fill([escaped], VALUES) == [text]

@@ -1,14 +1,14 @@
 """Models without a provider, for lessons, notebooks and tests: scripts of turns, recordings, replays.
 
-`ScriptedModel` and `load` play a script; `say`, `call` and `thought` make turns in Python; `Recorder` keeps a real
-conversation as a script; `script_of` makes one of a stored session.
+`ScriptedModel` and `load` play a script; `say`, `call` and `thought` make turns in Python; `Recorder` records a real
+conversation as a script; `script_of` makes one from a stored session.
 """
 
-from .export import script_of
+from .answers import Call, Failure, Say, call, failure, say, thought
 from .model import ScriptedModel, load
-from .parts import Call, Failure, Say, call, failure, say, thought
 from .recording import Recorder
 from .replay import Difference
+from .session_script import script_of
 
 __all__ = [
     "Call",

@@ -1,4 +1,4 @@
-"""The model that a script plays."""
+"""The model that plays a script, in YAML or Python."""
 
 from __future__ import annotations
 
@@ -10,51 +10,48 @@ from typing import Any
 
 from ..errors import ModelError
 from ..events import Event, Usage
-from ..model import Cost, ModelInfo, Request
+from ..model import ModelInfo, Request
 from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
-from . import hidden, nodes
-from .parts import Say, Thought, Words
+from .answers import Say, Text, Thought, script_error
+from .conversation import SUMMARIES, TITLE, Conversation
+from .documents import Document
 from .python_script import PythonScript, ScriptFunction, python_script
-from .reading import MODEL, script_of_file, script_of_node
 from .replay import Difference, differences
-from .script import Chosen, Script, choose
-from .scrub import Scrubber, Secrets, home_folder, user_name
-from .seen import Seen
-from .streaming import ids_for, speed_of, stream, written
-from .templates import Scope
+from .script import Chosen, Script, model_properties, script_of_file, shown
+from .scrub import Scrubber, Secrets
+from .streaming import argument_text, call_ids, speed_of, stream
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
-"""Files that can be a script."""
-PER_TOKEN = 4
-"""Characters of a token, for estimates."""
-_TOOL_TOKENS = 50
-"""Tokens that a tool's schema is taken to have, beside its description."""
+"""Suffixes of files that can be a script."""
+CHARS_PER_TOKEN = 4
+TOOL_TOKENS = 50
+"""Estimated tokens of a tool's schema, beside its description."""
+LONGEST_TITLE = 50
 
 AnyScript = Script | PythonScript
 
 
 class ScriptedModel:
-    """A model without a provider: it says what a script says.
+    """A model without a provider: a script contains its answers.
 
-    What it says next is told by the conversation in the request alone (see `seen`), but for failures that go away: they
-    are counted for as long as the same request comes again.
+    The conversation in the request alone determines the next turn (see `conversation`), except for failures that go
+    away: they are counted for as long as the same request comes again.
 
     Args:
         turns: a list of turns for any prompt, each as in a YAML script (a dict, or a text) or made by `say`; or a
-            generator function as in a Python script; or a `Script` that was read.
-        prompts: in place of `turns`, entries as under ``prompts:``.
-        agents: turns of agents of their own, as under ``agents:``.
+            generator function as in a Python script; or a script that was read.
+        prompts: instead of `turns`, entries as under ``prompts:``.
+        agents: turns for other agents, as under ``agents:``.
         name: the model's id.
-        speed: milliseconds between two pieces of a stream; 0 for no waiting.
+        speed: milliseconds between two pieces of a stream; 0 for no delay.
         strict: a replay that differs from its recording is an error.
-        info: what `ModelInfo` is to say, as under ``model:``.
-        variables: for templates.
+        info: properties of the model, as under ``model:``.
 
     Attributes:
-        differences: what a replay found other than it was recorded, oldest first.
+        differences: between a replay and its recording, oldest first.
 
     Raises:
-        ModelError: kind ``script``: there is a mistake in what was given.
+        ModelError: kind ``script``: there is a mistake in the script.
     """
 
     def __init__(
@@ -67,149 +64,119 @@ class ScriptedModel:
         speed: float | None = None,
         strict: bool = False,
         info: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(turns, (Script, PythonScript)):
             self._script: AnyScript = turns
         elif callable(turns):
-            functions = dict(agents or {})
-            self._script = PythonScript(name, turns, functions, dict(info or {}), speed, strict=strict)
+            self._script = PythonScript(name, turns, dict(agents or {}), dict(info or {}), speed, strict=strict)
         else:
-            top = {"turns": turns, "prompts": prompts, "agents": agents, "speed": speed, "strict": strict}
-            top |= {"model": info, "variables": variables}
-            given = {key: value for key, value in top.items() if value is not None}
-            self._script = script_of_node(nodes.of(given, name), name)
+            keys = {"turns": turns, "prompts": prompts, "agents": agents, "speed": speed, "model": info}
+            value = {key: value for key, value in keys.items() if value is not None}
+            self._script = Script(Document(name, value | {"strict": strict}))
         self._name = name
         self._stamp: tuple[int, int] | None = None
         self._info = _info(self._script, name)
         self._failures: weakref.WeakKeyDictionary[Turn, int] = weakref.WeakKeyDictionary()
-        self._told: set[tuple[Any, ...]] = set()
-        self._plains: tuple[str, Callable[[str], str]] | None = None
+        self._reported: set[tuple[Any, ...]] = set()
         self.differences: list[Difference] = []
 
     @property
     def info(self) -> ModelInfo:
-        """Information about the model."""
+        """Properties of the model."""
         return self._info
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Say the next turn.
+        """Stream the next turn.
 
         Raises:
-            ModelError: kind ``script``: the script has no turn for this, or a mistake since it was edited; or what the
-                script wants to fail with.
+            ModelError: kind ``script``: the script has no turn for this, or a mistake since it was edited; or the
+                failure that the script contains.
         """
         script = self._current()
-        seen = Seen(request)
-        chosen = self._next(script, seen)
-        found = self._compare(script, chosen, seen)
+        conversation = Conversation(request)
+        chosen = self._next(script, conversation)
+        found = self._compare(script, chosen, conversation)
         metadata: dict[str, Any] | None = {"replay": {"differences": [str(one) for one in found]}} if found else None
         said = chosen.said
         usage = said.usage if said.usage is not None else _estimate(request, said)
-        ids = ids_for(said.calls, seen.call_ids, seen.turns + 1)
+        ids = call_ids(said.calls, conversation.call_ids, conversation.turns + 1)
         seconds = speed_of(script.speed)
+        key = conversation.key
         try:
             async for event in stream(said, ids=ids, seconds=seconds, usage=usage, metadata=metadata):
                 yield event
         except ModelError:
-            if seen.key is not None:
-                self._failures[seen.key] = self._failures.get(seen.key, 0) + 1
+            if key is not None:
+                self._failures[key] = self._failures.get(key, 0) + 1
             raise
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a script holds nothing open."""
 
-    def _next(self, script: AnyScript, seen: Seen) -> Chosen:
-        failures = self._failures.get(seen.key, 0) if seen.key is not None else 0
-        said = hidden.answer(seen)
-        if said is not None and not (script.speaks_for(seen.agent) and self._has_words(script, seen)):
-            return Chosen(said, None)
-        prompt = seen.prompt
-        if prompt is None:
-            text = f"The script {script.name}: the request holds no prompt to answer."
-            raise ModelError(text, "script", provider="scripted")
-        if isinstance(script, PythonScript):
-            return script.next(seen, prompt, failures)
-        directory = str(seen.directory)
-        scope = Scope(prompt, seen.agent, seen.session, directory, home_folder(), user_name(), seen.tools)
-        scope.variables.update(script.variables)
-        plain = self._plain(directory) if script.recording is not None else str
-        return script.body(seen.agent).next(script.name, seen, scope, failures, plain)
+    def _next(self, script: AnyScript, conversation: Conversation) -> Chosen:
+        plain = _plain(str(conversation.directory))
+        answer = _answer_without_script(conversation)
+        if answer is not None and not (
+            script.has_agent(conversation.agent)
+            and (isinstance(script, PythonScript) or script.choose(conversation, plain))
+        ):
+            return Chosen(answer)
+        if conversation.prompt is None:
+            raise script_error(script.name, "the request holds no prompt to answer.")
+        failures = self._failures.get(conversation.key, 0) if conversation.key is not None else 0
+        return script.next(conversation, conversation.prompt, failures, str if script.recording is None else plain)
 
-    def _has_words(self, script: AnyScript, seen: Seen) -> bool:
-        """Return whether a script has something of its own for such a request."""
-        if isinstance(script, PythonScript):
-            return True
-        blocks = script.agents[seen.agent].blocks
-        return choose(blocks, seen, plain=self._plain(str(seen.directory))) is not None
-
-    # ------------------------------------------------------------------ replays
-
-    def _plain(self, directory: str) -> Callable[[str], str]:
-        """Takes out of a text what a recorder takes out; prompts are looked at again and again."""
-        if self._plains is None or self._plains[0] != directory:
-            self._plains = directory, functools.lru_cache(256)(Scrubber(Secrets(), directory).text)
-        return self._plains[1]
-
-    def _compare(self, script: AnyScript, chosen: Chosen, seen: Seen) -> list[Difference]:
-        """What of the conversation's end is not as it was recorded; each is told once.
+    def _compare(self, script: AnyScript, chosen: Chosen, conversation: Conversation) -> list[Difference]:
+        """The differences from the recording at the conversation's end; each is reported once.
 
         Raises:
             ModelError: kind ``script``, where the script is strict.
         """
         found: list[Difference] = []
-        prompt = seen.prompt
+        prompt = conversation.prompt
         if prompt is None:
             return found
         if chosen.prompt_differs and not prompt.steps:
             found.append(Difference("prompt", chosen.place))
         if chosen.before is not None and chosen.before.results is not None:
-            plain = self._plain(str(seen.directory))
-            found += differences(chosen.before, prompt.steps[-1].results, plain)
+            found += differences(chosen.before, prompt.steps[-1].results, _plain(str(conversation.directory)))
         if found and script.strict:
-            told = "\n".join(map(str, found))
-            raise ModelError(f"The replay of {script.name} does not fit: {told}", "script", provider="scripted")
-        for one in found:
-            key = (seen.session, prompt.number, len(prompt.steps), one)
-            if key not in self._told:
-                self._told.add(key)
-                self.differences.append(one)
+            raise script_error(script.name, "the replay does not fit: " + "\n".join(map(str, found)))
+        for difference in found:
+            key = (conversation.session, prompt.number, len(prompt.steps), difference)
+            if key not in self._reported:
+                self._reported.add(key)
+                self.differences.append(difference)
         return found
-
-    # ------------------------------------------------------------------ the file
 
     def _current(self) -> AnyScript:
         """The script, read again if its file has changed."""
         path = self._script.path
-        if path is None:
-            return self._script
-        stamp = _stamp(path)
-        if stamp != self._stamp or stamp is None:
+        if path is not None and ((stamp := _stamp(path)) is None or stamp != self._stamp):
             self._script = _read(path)
             self._info = _info(self._script, self._name)
             self._stamp = stamp
         return self._script
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to another process: all but what only means something here."""
-        return {**self.__dict__, "_failures": None, "_plains": None, "_told": None, "differences": None}
+        """The state for another process, without what only means something here."""
+        return {**self.__dict__, "_failures": None, "_reported": None, "differences": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._failures, self._plains, self._told = weakref.WeakKeyDictionary(), None, set()
-        self.differences = []
+        self._failures, self._reported, self.differences = weakref.WeakKeyDictionary(), set(), []
 
     def __repr__(self) -> str:
         return f"<scripted model {self._name}>"
 
 
 def load(path: Path | str, *, name: str | None = None) -> ScriptedModel:
-    """The model that a script plays.
+    """The model that plays the script in a file.
 
     Args:
         path: a YAML (``.yaml``, ``.yml``, ``.json``) or Python (``.py``) file; it is read again when it has changed.
-            The ending optional.
-        name: the model's id; the file's name without its ending if left out.
+            The suffix can be left out.
+        name: the model's id; default: the file's name without its suffix.
 
     Raises:
         ModelError: kind ``script``: there is no such file, or it has a mistake; the message names line and column.
@@ -217,7 +184,7 @@ def load(path: Path | str, *, name: str | None = None) -> ScriptedModel:
     path = Path(path)
     if not path.suffix or not path.exists():
         with_suffix = (path.with_name(path.name + suffix) for suffix in SUFFIXES)
-        path = next((one for one in with_suffix if one.is_file()), path)
+        path = next((file for file in with_suffix if file.is_file()), path)
     if path.suffix not in SUFFIXES and path.exists():
         text = f"A script is a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, not {path.name}"
         raise ModelError(text, "script", provider="scripted")
@@ -233,19 +200,35 @@ def _read(path: Path) -> AnyScript:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _info(script: AnyScript, name: str) -> ModelInfo:
-    given = {key: value for key, value in script.model.items() if key in MODEL}
-    cost = given.pop("cost", None)
-    given.setdefault("reasons", True)
-    given.setdefault("documents", True)
-    given.setdefault("name", name)
-    return ModelInfo("scripted", name, media_in_results=True, cost=None if cost is None else Cost(**cost), **given)
+    properties = {"name": name, "reasons": True, "documents": True, **model_properties(script.model, script.name)}
+    return ModelInfo("scripted", name, media_in_results=True, **properties)
+
+
+@functools.lru_cache(8)
+def _plain(directory: str) -> Callable[[str], str]:
+    """Removes from a text what a recorder removes; cached, since every request compares all prompts again."""
+    return functools.lru_cache(256)(Scrubber(Secrets(), directory).text)
+
+
+def _answer_without_script(conversation: Conversation) -> Say | None:
+    """A session's title or a summary, made from the conversation; None for other agents."""
+    if conversation.agent == TITLE:
+        lines = conversation.prompts[0].text.strip().splitlines() if conversation.prompts else []
+        return Say((Text(shown(lines[0].strip(), LONGEST_TITLE) if lines else "Conversation"),))
+    if conversation.agent not in SUMMARIES:
+        return None
+    lines = ["The conversation so far, listed by the scripted model:"]
+    for prompt in conversation.prompts[:-1] or conversation.prompts:
+        lines.append(f"- asked: {shown(' '.join(prompt.text.split()), 200)}")
+        lines += [f"  - {result.tool}: {result.outcome}" for step in prompt.steps for result in step.results]
+    return Say((Text("\n".join(lines)),))
 
 
 def _estimate(request: Request, said: Say) -> Usage:
@@ -256,12 +239,12 @@ def _estimate(request: Request, said: Say) -> Usage:
             if isinstance(piece, CallPiece):
                 sent += len(piece.name) + sum(len(str(value)) for value in piece.arguments.values())
             elif isinstance(piece, MediaPiece):
-                sent += 1000 * PER_TOKEN
+                sent += 1000 * CHARS_PER_TOKEN
             else:
                 sent += len(piece.text)
-                sent += 1000 * PER_TOKEN * len(piece.media) if isinstance(piece, ResultPiece) else 0
+                sent += 1000 * CHARS_PER_TOKEN * len(piece.media) if isinstance(piece, ResultPiece) else 0
     thought = sum(len(part.text) for part in said.parts if isinstance(part, Thought))
-    words = sum(len(part.text) for part in said.parts if isinstance(part, Words))
-    words += sum(len(call.tool) + len(written(call)) for call in said.calls)
-    tools = _TOOL_TOKENS * len(request.tools)
-    return Usage(sent // PER_TOKEN + tools, -(-words // PER_TOKEN), -(-thought // PER_TOKEN))
+    text = sum(len(part.text) for part in said.parts if isinstance(part, Text))
+    text += sum(len(call.tool) + len(argument_text(call)) for call in said.calls)
+    tools = TOOL_TOKENS * len(request.tools)
+    return Usage(sent // CHARS_PER_TOKEN + tools, -(-text // CHARS_PER_TOKEN), -(-thought // CHARS_PER_TOKEN))

@@ -1,4 +1,4 @@
-"""Scripts in Python: a generator function that yields what is said and is sent what came of it.
+"""Scripts in Python: a generator function that yields answers and receives the results of their calls.
 
     from opencode_jupyter.agent.scripted import call, say
 
@@ -8,13 +8,12 @@
             yield call("edit", filePath="shapes.py", oldString="3.14", newString="math.pi")
         yield "Done."
 
-It runs from its beginning at every request, with the results that the conversation holds, up to the turn that is
-wanted. So it must not count, wait or write: the same results must lead it the same way.
+It runs from its beginning at every request, with the results in the conversation, up to the turn that is needed. So it
+must not count, wait or write: the same results must lead it the same way.
 """
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import sys
 import traceback
@@ -22,28 +21,28 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from ..errors import ModelError
 from ..model import Request
-from .parts import Say, as_say
-from .script import Chosen, shown
-from .seen import Prompt, Result, Seen
+from .answers import Say, as_say, script_error
+from .conversation import Conversation, Prompt, Result
+from .script import Chosen, next_turn
 
 Turns = Generator[Any, list[Result], Any]
-ScriptFunction = Callable[["Asked"], Generator[Any, list[Result], Any]]
+ScriptFunction = Callable[["ScriptPrompt"], Turns]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a Python script is told of the prompt.
+class ScriptPrompt:
+    """The prompt, as a Python script receives it.
 
     Attributes:
-        text: the user's words.
-        number: which prompt of the conversation it is, from 1.
-        agent: who is to answer.
-        tools: names of the tools that can be called.
-        request: all that a model is sent.
+        text: the user's text.
+        number: of the prompt in the conversation, from 1.
+        agent: the agent that answers.
+        tools: names of the available tools.
+        request: all that a model receives.
     """
 
     text: str
@@ -55,12 +54,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class PythonScript:
-    """A script whose turns a generator function gives.
+    """A script whose turns come from a generator function.
 
     Attributes:
-        agents: functions for agents of their own.
-        model: what `ModelInfo` is to say.
-        speed: milliseconds between two pieces; None for the default.
+        name: for messages.
+        main: for every agent that is not in `agents`.
+        model, speed, strict: as in a YAML script.
+        path: its file, if it has one.
     """
 
     name: str
@@ -70,89 +70,64 @@ class PythonScript:
     speed: float | None = None
     path: Path | None = None
     strict: bool = False
-    recording: dict[str, Any] | None = None
+    recording: None = None
 
-    def speaks_for(self, agent: str) -> bool:
-        """Return whether it has turns for this agent alone."""
+    def has_agent(self, agent: str) -> bool:
+        """Whether it has turns for this agent alone."""
         return agent in self.agents
 
-    def next(self, seen: Seen, prompt: Prompt, failures: int) -> Chosen:
-        """The turn that comes after those the conversation holds.
+    def next(self, conversation: Conversation, prompt: Prompt, failures: int, plain: object = None) -> Chosen:
+        """The turn that comes next.
 
         Raises:
-            ModelError: kind ``script``: the function failed, yielded something else, or has no turn left.
+            ModelError: kind ``script``: it is no generator, fails, yields something else, or yields too little.
         """
-        function = self.agents.get(seen.agent, self.main)
-        asked = Asked(prompt.text, prompt.number, seen.agent, seen.tools, seen.request)
-        turns = self._begin(function, asked)
+        function = self.agents.get(conversation.agent, self.main)
+        value = ScriptPrompt(prompt.text, prompt.number, conversation.agent, conversation.tools, conversation.request)
+        turns: Any = function(value)
+        if not isinstance(turns, Generator):
+            problem = f"must be a generator (it must yield turns); it returned {type(turns).__name__}"
+            raise script_error(self.name, f"{function.__name__} {problem}")
+        return next_turn(self.name, self._says(turns), prompt, failures)
+
+    def _says(self, turns: Turns) -> Generator[Say, list[Result]]:
+        results: list[Result] | None = None
         try:
-            passed, sent, before = 0, None, None
             while True:
-                said = self._yielded(turns, sent, prompt, passed)
-                last = passed >= len(prompt.steps)
-                if said.fails and said.failure is not None:
-                    times = said.failure.times
-                    if last and (times is None or failures < times):
-                        break
-                    failures -= times or 0
-                    sent = []
-                    continue
-                if last:
-                    break
-                sent, before = list(prompt.steps[passed].results), said
-                passed += 1
-            return Chosen(said, before)
+                try:
+                    value = next(turns) if results is None else turns.send(results)
+                except StopIteration:
+                    return
+                except Exception as error:
+                    raise script_error(
+                        self.name, f"{_line(error, self.path)}{type(error).__name__}: {error}"
+                    ) from error
+                frame = getattr(turns, "gi_frame", None)
+                place = f"line {frame.f_lineno}" if frame is not None else "its end"
+                try:
+                    said = replace(as_say(value), place=place)
+                except (TypeError, ValueError) as error:
+                    raise script_error(self.name, f"{place}: {error}") from error
+                results = yield said
         finally:
             turns.close()
-
-    def _begin(self, function: ScriptFunction, asked: Asked) -> Turns:
-        made: Any = function(asked)
-        if inspect.isgenerator(made):
-            return cast("Turns", made)
-        kind = type(made).__name__
-        raise self._error(f"{function.__name__} must be a generator (it must yield turns); it returned {kind}")
-
-    def _yielded(self, turns: Turns, sent: list[Result] | None, prompt: Prompt, passed: int) -> Say:
-        try:
-            given = next(turns) if sent is None else turns.send(sent)
-            frame = getattr(turns, "gi_frame", None)
-            place = f"line {frame.f_lineno}" if frame is not None else "its end"
-        except StopIteration:
-            raise self._error(
-                f"turn {passed + 1} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was requested, but "
-                f"it yields only {passed}. Yield one more; one without calls ends the answer."
-            ) from None
-        except Exception as error:
-            raise self._error(f"{_where(error, self.path)}{type(error).__name__}: {error}") from error
-        try:
-            return replace(as_say(given), place=place)
-        except (TypeError, ValueError) as error:
-            raise self._error(f"{place}: {error}") from error
-
-    def _error(self, message: str) -> ModelError:
-        return ModelError(f"The script {self.name}: {message}", "script", provider="scripted")
 
 
 def python_script(path: Path) -> PythonScript:
     """The script in a Python file: its function ``script``; ``agents``, ``model`` and ``speed`` if it has them.
 
     Raises:
-        ModelError: kind ``script``: it can't be read or run, or has no such function; the message names the line.
+        ModelError: kind ``script``: it cannot be read or run, or has no such function; the message names the line.
     """
-
-    def wrong(message: str) -> ModelError:
-        return ModelError(f"The script {path.name}: {message}", "script", provider="scripted")
-
     try:
-        source = path.read_bytes()
-        code = compile(source, str(path), "exec")
+        code = compile(path.read_bytes(), str(path), "exec")
     except FileNotFoundError:
         raise ModelError(f"There is no script {path}", "script", provider="scripted") from None
     except OSError as error:
-        raise wrong(f"it can't be read: {error.strerror or error}") from None
+        raise script_error(path.name, f"it cannot be read: {error.strerror or error}") from None
     except (SyntaxError, ValueError) as error:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
-        raise wrong(f"{line}{error.msg if isinstance(error, SyntaxError) else error}") from None
+        raise script_error(path.name, f"{line}{error.msg if isinstance(error, SyntaxError) else error}") from None
     module = ModuleType(f"opencode_jupyter_script_{path.stem}")
     module.__file__ = str(path)
     linecache.checkcache(str(path))
@@ -161,28 +136,29 @@ def python_script(path: Path) -> PythonScript:
     try:
         exec(code, module.__dict__)  # noqa: S102  the user named this file to be run
     except Exception as error:
-        raise wrong(f"{_where(error, path)}{type(error).__name__}: {error}") from error
+        raise script_error(path.name, f"{_line(error, path)}{type(error).__name__}: {error}") from error
     finally:
         sys.modules.pop(module.__name__)
         if before is not None:
             sys.modules[module.__name__] = before
-    main = getattr(module, "script", None)
+    return _checked(path, vars(module))
+
+
+def _checked(path: Path, names: dict[str, Any]) -> PythonScript:
+    main, speed = names.get("script"), names.get("speed")
+    agents, model = names.get("agents", {}), names.get("model", {})
     if not callable(main):
-        raise wrong("it needs a generator function `def script(prompt):` that yields what the model says")
-    agents = getattr(module, "agents", {})
-    if not isinstance(agents, dict) or not all(callable(function) for function in agents.values()):
-        raise wrong("`agents` must be a dict of an agent's name and its generator function")
-    speed = getattr(module, "speed", None)
+        raise script_error(path.name, "it needs a generator function `def script(prompt):` that yields turns")
+    if not isinstance(agents, dict) or not all(map(callable, agents.values())):
+        raise script_error(path.name, "`agents` must be a dict of an agent's name and its generator function")
     if speed is not None and not (isinstance(speed, (int, float)) and speed >= 0):
-        raise wrong("`speed` must be milliseconds between two pieces, 0 or more")
-    model = getattr(module, "model", {})
+        raise script_error(path.name, "`speed` must be milliseconds between two pieces, 0 or more")
     if not isinstance(model, dict):
-        raise wrong("`model` must be a dict, as model: of a YAML script")
+        raise script_error(path.name, "`model` must be a dict, as model: of a YAML script")
     return PythonScript(path.name, main, agents, model, speed, path)
 
 
-def _where(error: BaseException, path: Path | None) -> str:
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if path and frame.filename == str(path)
-    ]
+def _line(error: BaseException, path: Path | None) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if path and frame.filename == str(path)]
     return f"line {lines[-1]}: " if lines else ""

@@ -1,246 +1,127 @@
-"""A recording as it grows: which prompt of which session an answer belongs to, and the file that holds it all."""
+"""Answers and results as the data of a recording, without secrets; and the text of a recording."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-import weakref
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from pathlib import Path
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...core import atomic
-from ...core.errors import ToolError
 from ..errors import ModelError
-from ..model import ModelInfo
-from . import nodes
-from .hidden import SUMMARIES, TITLE
-from .reading import script_of_node
-from .scrub import Scrubber, Secrets
-from .seen import Prompt, Seen
-from .turn_data import results_of
-from .writing import VERSION, WrittenBlock, WrittenTurn, script_text
+from ..events import FinishReason, Usage
+from .answers import Call, Part, Text, Thought, failure
+from .conversation import Result
+from .documents import dump
+from .replay import fingerprint
+from .scrub import Scrubber
+from .streaming import argument_text
 
-_open: weakref.WeakValueDictionary[str, Recording] = weakref.WeakValueDictionary()
-_secrets: dict[str, Secrets] = {}
-"""By file, for as long as this process lives: the same secret keeps its placeholder from one prompt to the next."""
+VERSION = 1
+"""The version of the format of recordings."""
+KEPT = 6000
+"""Characters of a result that a recording keeps; its hash is of the whole."""
+HEAD = """\
+# A recorded conversation. It is played again without a key by: %%agent -m scripted:THIS-FILE
+# Secrets, the home folder and the user's name were taken out. Docs: scripted-models.md
+"""
+Data = dict[str, Any]
 
 
-class Recording:
-    """What one file is to hold.
+def turn_data(
+    parts: Sequence[Part],
+    scrubber: Scrubber,
+    *,
+    usage: Usage | None = None,
+    finish: FinishReason | None = None,
+    error: ModelError | None = None,
+    broken: bool = False,
+) -> Data:
+    """An entry of ``turns:``.
 
-    Attributes:
-        session: the session it is a recording of; "" before the first request.
-        agent: who answered its first prompt.
-        prompts: of that session and that agent.
-        agents: of other agents (those of the tool ``task``, and those that sum up).
+    Args:
+        parts: of the answer, arguments as JSON text.
+        scrubber: removes secrets.
+        usage: tokens, if they are known.
+        finish: why the answer stopped; None if it broke off.
+        error: with which the answer ended.
+        broken: whether the last part was incomplete.
     """
-
-    def __init__(self, path: Path, secrets: Secrets) -> None:
-        self.path = path
-        self.secrets = secrets
-        self.session = ""
-        self.agent = ""
-        self.model: dict[str, Any] = {}
-        self.date = ""
-        self.prompts: list[WrittenBlock] = []
-        self.agents: dict[str, list[WrittenBlock]] = {}
-        self._scrubber: Scrubber | None = None
-        self._stamp: tuple[int, int] | None = None
-
-    # ------------------------------------------------------------------ opening
-
-    @classmethod
-    def open(cls, path: Path, session: str, *, overwrite: bool = False, secrets: Iterable[str] = ()) -> Recording:
-        """The recording in a file, begun anew if there is none.
-
-        Args:
-            path: the file.
-            session: the session that is to be recorded.
-            overwrite: begin anew, whatever is there.
-            secrets: texts that must not be kept, beside those that look like secrets.
-
-        Raises:
-            ModelError: kind ``setup``: the file holds something else.
-        """
-        key = str(path)
-        known = _secrets.setdefault(key, Secrets())
-        known.learn(secrets)
-        made = _open.get(key)
-        if made is None or overwrite or made._stamp != _stamp(path):  # else it was edited, or is gone
-            made = cls(path, known)
-            if path.exists() and not overwrite:
-                made._load()
-            _open[key] = made
-        if made.session and session != made.session and session not in made._sessions():
-            raise ModelError(
-                f"{path} is a recording of another session ({made.session}). "
-                "Record into another file, continue that session, or overwrite.",
-                "setup",
-            )
-        return made
-
-    def _load(self) -> None:
-        words = f"{self.path} exists and is not a recording that can be continued. Use another file, or overwrite."
-        try:
-            root = nodes.read(self.path)
-            script = script_of_node(root, self.path.name)
-        except ModelError as error:
-            raise ModelError(f"{words} ({error})", "setup") from error
-        data = root.plain
-        head = script.recording
-        if not head or head.get("version") != VERSION:
-            raise ModelError(words, "setup")
-        self.session, self.agent = str(head.get("session") or ""), str(head.get("agent") or "")
-        self.date, self.model = str(head.get("date") or ""), {"recorded": head.get("model"), **script.model}
-        self.prompts = [_block(entry) for entry in data.get("prompts") or ()]
-        self.agents = {
-            name: [_block(entry) for entry in body.get("prompts") or ()]
-            for name, body in (data.get("agents") or {}).items()
-        }
-        self.secrets.skip(self.path.read_text("utf-8"))
-        self._stamp = _stamp(self.path)
-
-    def _sessions(self) -> set[str]:
-        return {str(block.recorded.get("session")) for block in self._blocks()}
-
-    def _blocks(self) -> Iterator[WrittenBlock]:
-        yield from self.prompts
-        for blocks in self.agents.values():
-            yield from blocks
-
-    # ------------------------------------------------------------------ requests and answers
-
-    def scrubber(self, seen: Seen) -> Scrubber:
-        """What takes out of this session's texts what is not to be kept."""
-        directory = str(seen.directory)
-        if self._scrubber is None or self._scrubber.directory != directory:
-            self._scrubber = Scrubber(self.secrets, directory)
-        return self._scrubber
-
-    def block_for(self, seen: Seen, info: ModelInfo) -> WrittenBlock | None:
-        """Where the answer to a request belongs; what came back from the calls before it is noted on the way.
-
-        An answer that was recorded already and is asked for again (after a revert) is dropped, with all behind it.
-        """
-        prompt = seen.prompt
-        if prompt is None:
-            return None
-        if not self.session:
-            self.session, self.agent = seen.session, seen.agent
-            self.date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self.model = _model(info)
-        blocks = self._section(seen)
-        for earlier in seen.prompts[-2:]:
-            self._note_results(blocks, earlier, seen)
-        found = self._find(blocks, prompt, seen)
-        if found is not None:
-            if found.cut(len(prompt.steps)):
-                self._drop(blocks, seen, prompt.number + 1)
-            return found
-        self._drop(blocks, seen, prompt.number)
-        where = {"session": seen.session, "number": prompt.number, "start": _start(seen)}
-        made = WrittenBlock(self.scrubber(seen).text(prompt.text), where)
-        if blocks is self.prompts and seen.agent != self.agent:
-            made.agent = seen.agent
-        if seen.agent in SUMMARIES:  # they are all asked in the same words
-            made.number = prompt.number
-        blocks.append(made)
-        return made
-
-    def _section(self, seen: Seen) -> list[WrittenBlock]:
-        hidden = seen.agent == TITLE or seen.agent in SUMMARIES
-        if not hidden and (seen.session == self.session or seen.agent == self.agent):
-            return self.prompts
-        return self.agents.setdefault(seen.agent, [])
-
-    def _find(self, blocks: list[WrittenBlock], prompt: Prompt, seen: Seen) -> WrittenBlock | None:
-        where = {"session": seen.session, "number": prompt.number, "start": _start(seen)}
-        text = self.scrubber(seen).text(prompt.text)
-        return next((block for block in blocks if block.recorded == where and block.prompt == text), None)
-
-    def _drop(self, blocks: list[WrittenBlock], seen: Seen, number: int) -> None:
-        """Drop the prompts from this one on: they were taken back."""
-        start = _start(seen)
-        blocks[:] = [
-            block
-            for block in blocks
-            if block.recorded.get("session") != seen.session
-            or block.recorded.get("start") != start
-            or int(block.recorded.get("number") or 0) < number
-        ]
-
-    def _note_results(self, blocks: list[WrittenBlock], prompt: Prompt, seen: Seen) -> None:
-        block = self._find(blocks, prompt, seen)
-        if block is None:
-            return
-        for turn, step in zip(block.answered(), prompt.steps, strict=False):
-            if step.results and "results" not in turn.data:
-                turn.set_results(results_of(step.results, self.scrubber(seen)))
-
-    # ------------------------------------------------------------------ the file
-
-    def save(self) -> None:
-        """Write the file, whole or not at all.
-
-        Raises:
-            ToolError: it can't be written.
-        """
-        recorded = self.model.get("recorded") or ""
-        head = {"version": VERSION, "model": recorded, "date": self.date, "session": self.session, "agent": self.agent}
-        model = {key: value for key, value in self.model.items() if key != "recorded"}
-        agents = {name: blocks for name, blocks in self.agents.items() if any(block.turns for block in blocks)}
-        text = script_text({"recording": head, "model": model}, self.prompts, agents)
-        atomic.write(self.path, text.encode())
-        self._stamp = _stamp(self.path)
-
-    def save_or_say(self) -> str | None:
-        """Write the file; what went wrong instead of an error, since an answer must not be lost for it."""
-        try:
-            self.save()
-        except ToolError as error:
-            return str(error)
-        return None
+    data: Data = {}
+    made = [_part(part, scrubber) for part in parts]
+    kinds = [(Thought, Text, Call).index(type(part)) for part in parts]
+    if kinds == sorted(kinds):
+        for kind, key in enumerate(("reasoning", "text")):
+            texts = [part[key] for part, other in zip(made, kinds, strict=True) if other == kind]
+            data |= {key: texts if len(texts) > 1 else texts[0]} if texts else {}
+        data |= {"calls": made[kinds.index(2) :]} if 2 in kinds else {}
+    else:
+        data["parts"] = made
+    if not made and error is None:
+        data["text"] = ""
+    if usage is not None:
+        names = ("input", "output", "reasoning", "cache_read", "cache_write", "total")
+        data["usage"] = {name: value for name in names if (value := getattr(usage, name))}
+    if finish is not None and finish != ("tool-calls" if 2 in kinds else "stop"):
+        data["finish"] = finish
+    if error is not None:
+        data["error"] = _error(error, scrubber)
+        data |= {"cut": "end"} if broken else {}
+    return data
 
 
-def _block(entry: dict[str, Any]) -> WrittenBlock:
-    turns = [WrittenTurn(turn, _answered(turn)) for turn in entry.get("turns") or () if isinstance(turn, dict)]
-    recorded = dict(entry.get("recorded") or {})
-    agent, number = str(entry.get("agent") or ""), entry.get("number")
-    prompt = entry.get("prompt")
-    text = None if prompt is None else str(prompt)
-    return WrittenBlock(text, recorded, turns, agent, number if isinstance(number, int) else 0)
-
-
-def _answered(turn: dict[str, Any]) -> bool:
-    if "error" not in turn and not turn.get("cut"):
+def leaves_answer(turn: Data) -> bool:
+    """Whether a turn of a recording leaves an answer in the conversation, as `Say.fails`."""
+    if "error" not in turn:
         return True
-    calls = [part for part in turn.get("parts") or turn.get("calls") or () if isinstance(part, dict)]
-    return len(calls) > bool(turn.get("cut")) and (turn.get("error") or {}).get("times") == 1
+    calls = sum(isinstance(part, dict) and "tool" in part for part in turn.get("parts") or turn.get("calls") or ())
+    retryable = failure(turn["error"]["kind"]).times is not None or turn["error"].get("times") == 1
+    return retryable and calls > ("cut" in turn)
 
 
-def _model(info: ModelInfo) -> dict[str, Any]:
-    """What is kept of a model, so that its window and prices are the same when it is replayed."""
-    made: dict[str, Any] = {"recorded": info.full, "name": info.name or info.full}
-    for key in ("context", "output"):
-        if getattr(info, key):
-            made[key] = getattr(info, key)
-    if info.cost is not None:
-        cost = info.cost
-        made["cost"] = {name: getattr(cost, name) for name in ("input", "output", "cache_read", "cache_write")}
-    return made
+def results_data(results: Iterable[Result], scrubber: Scrubber) -> list[Data]:
+    """Entries of ``results:``: the text, shortened, and a hash of the whole."""
+    entries = []
+    for result in results:
+        text = scrubber.text(result.output)
+        data = {"tool": result.tool, "output": text[:KEPT], "hash": fingerprint(text)}
+        entries.append(data | ({"failed": True} if result.failed else {}) | ({"cut": True} if len(text) > KEPT else {}))
+    return entries
 
 
-def _start(seen: Seen) -> str:
-    first = re.sub(r"\s+", " ", seen.prompts[0].text)
-    return hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+def script_text(head: Mapping[str, Any], prompts: Sequence[Data], agents: Mapping[str, Sequence[Data]]) -> str:
+    """The text of a recording.
+
+    Args:
+        head: keys beside prompts: and agents:.
+        prompts: the entries of ``prompts:``; those without turns are left out.
+        agents: the same for each agent.
+    """
+    bodies = {name: {"prompts": [entry for entry in entries if entry["turns"]]} for name, entries in agents.items()}
+    data = {**head, "prompts": [entry for entry in prompts if entry["turns"]], "agents": bodies}
+    return HEAD + dump(data if bodies else {key: value for key, value in data.items() if key != "agents"})
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What tells that a file is as it was left; None if there is none."""
+def _part(part: Part, scrubber: Scrubber) -> Data:
+    if isinstance(part, Text):
+        return {"text": scrubber.words(part.text)}
+    if isinstance(part, Thought):
+        return {"reasoning": scrubber.words(part.text)}
+    text = scrubber.arguments(argument_text(part))
+    arguments: Any = text
     try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
+        value = json.loads(text)
+        if isinstance(value, dict) and json.dumps(value, ensure_ascii=False) == text:
+            arguments = value  # readable, and sent as it was
+    except ValueError:
+        pass
+    return {"tool": part.tool, **({"id": part.id} if part.id else {}), "arguments": arguments}
+
+
+def _error(error: ModelError, scrubber: Scrubber) -> Data:
+    data: Data = {"kind": error.kind, "message": scrubber.text(str(error))}
+    if error.status is not None:
+        data["status"] = error.status
+    if error.retry_after is not None:
+        data["retry_after"] = error.retry_after
+    if error.retryable and failure(error.kind).times is None:
+        data["times"] = 1
+    return data

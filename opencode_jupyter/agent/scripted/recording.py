@@ -1,14 +1,18 @@
-"""A model that keeps what another one says, as a script that plays it again without a key."""
+"""A model that records another model's answers as a script, which replays them without a key."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib
-from collections.abc import AsyncGenerator, Iterable
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from ...core import atomic
 from ...core.errors import ToolError
 from ..errors import ModelError
 from ..events import (
@@ -25,29 +29,33 @@ from ..events import (
     TextStart,
 )
 from ..model import Model, ModelInfo, Request
-from .parts import Call, Part, Thought, Words
-from .recorded import Recording
-from .seen import Seen
-from .turn_data import turn_of
-from .writing import WrittenBlock
+from .answers import Call, Part, Text, Thought
+from .conversation import SUMMARIES, TITLE, Conversation, Prompt
+from .documents import read_document
+from .recorded import VERSION, Data, leaves_answer, results_data, script_text, turn_data
+from .script import Script
+from .scrub import Scrubber, Secrets
+
+_secrets: dict[Path, Secrets] = {}
+"""By file, while this process lives: the same secret keeps its placeholder from one prompt to the next."""
 
 
 class Recorder:
-    """Passes requests on to a model and keeps its answers in a file.
+    """Passes requests on to a model and records its answers in a file.
 
     The file is written before the first request and after every answer, so nothing is lost when the kernel dies. An
-    answer is never lost for the file: if it can't be written any more, the end of the answer says so
-    (``Finish.metadata["recording"]["error"]``), and it is tried again with the next one.
+    answer is never lost because of the file: if it cannot be written any more, the answer's last event says so
+    (``Finish.metadata["recording"]["error"]``), and the next answer tries again.
 
     Sessions that other agents open with the same recorder (the tool ``task``) go into the same file.
 
     Args:
         model: the model that answers.
         path: the file (``.yaml``).
-        overwrite: begin the file anew. Else an existing one must be a recording of the same session, which is gone on
-            with.
-        secrets: texts that must not be kept (`scrub.secrets_of` finds a configuration's), beside the environment's keys
-            and what looks like a secret.
+        overwrite: start the file anew. Otherwise an existing one must be a recording of the same session, which is
+            continued.
+        secrets: texts to remove (`scrub.secrets_of` finds a configuration's), beside the environment's keys and what
+            looks like a secret.
     """
 
     def __init__(self, model: Model, path: Path, *, overwrite: bool = False, secrets: Iterable[str] = ()) -> None:
@@ -59,114 +67,261 @@ class Recorder:
 
     @property
     def info(self) -> ModelInfo:
-        """Of the model that answers."""
+        """Properties of the model that answers."""
         return self._model.info
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Ask the model, and keep its answer.
+        """Send a request to the model, and record its answer.
 
         Raises:
-            ModelError: the model's; or kind ``setup``: the file can't be written, or holds something else.
+            ModelError: the model's; or kind ``setup``: the file cannot be written, or holds something else.
         """
-        seen = Seen(request)
-        recording = await self._opened(seen)
-        block = recording.block_for(seen, self.info)
-        said = _Said()
+        conversation = Conversation(request)
+        recording = await self._open(conversation)
+        entry = recording.entry_for(conversation, self.info)
+        scrubber = recording.scrubber(conversation)
+        answer = _Answer()
         try:
             async with aclosing(self._model.stream(request)) as stream:
                 async for event in stream:
-                    said.take(event)
-                    if isinstance(event, Finish):
-                        trouble = self._keep(recording, block, seen, said, event)
-                        yield event if trouble is None else _with(event, trouble)
+                    answer.add(event)
+                    if isinstance(event, Finish) and entry is not None:
+                        entry["turns"].append(
+                            turn_data(answer.parts(), scrubber, usage=event.usage, finish=event.reason)
+                        )
+                        problem = recording.save_or_report()
+                        metadata = {**(event.metadata or {}), "recording": {"error": problem}}
+                        yield event if problem is None else replace(event, metadata=metadata)
                     else:
                         yield event
         except ModelError as error:
-            if error.kind != "script":
-                self._keep(recording, block, seen, said, error)
+            if error.kind != "script" and entry is not None:
+                entry["turns"].append(turn_data(answer.parts(), scrubber, error=error, broken=answer.broken))
+                recording.save_or_report()
             raise
 
     async def aclose(self) -> None:
-        """Let go of the model."""
+        """Close the model."""
         await self._model.aclose()
 
-    async def _opened(self, seen: Seen) -> Recording:
-        if self._recording is not None:
-            return self._recording
-        await asyncio.to_thread(importlib.import_module, "yaml")
-        recording = Recording.open(self.path, seen.session, overwrite=self._overwrite, secrets=self._known)
+    async def _open(self, conversation: Conversation) -> Recording:
+        if self._recording is None:
+            await asyncio.to_thread(importlib.import_module, "yaml")
+            recording = Recording(self.path, conversation.session, overwrite=self._overwrite, secrets=self._known)
+            try:
+                recording.entry_for(conversation, self.info)
+                recording.save()
+            except ToolError as error:
+                raise ModelError(f"The conversation can't be recorded: {error}", "setup") from error
+            self._recording = recording
+        return self._recording
+
+
+class Recording:
+    """The contents of a recording's file.
+
+    Args:
+        path: the file; an existing one is continued.
+        session: the session to record.
+        overwrite: start anew.
+        secrets: texts to remove.
+
+    Attributes:
+        head: ``recording:`` of the script. Its session and agent are those of the first request.
+        prompts: entries of that session or that agent.
+        agents: entries of other agents (those of the tool ``task``, and those that summarise).
+
+    Raises:
+        ModelError: kind ``setup``: the file holds something else.
+    """
+
+    def __init__(self, path: Path, session: str, *, overwrite: bool = False, secrets: Iterable[str] = ()) -> None:
+        self.path = path
+        self.secrets = _secrets.setdefault(path, Secrets())
+        self.secrets.learn(secrets)
+        self.head: Data = {}
+        self.model: Data = {}
+        self.prompts: list[Data] = []
+        self.agents: dict[str, list[Data]] = {}
+        self._scrubber: Scrubber | None = None
+        if path.exists() and not overwrite:
+            self._load()
+        recorded = {entry["recorded"].get("session") for entry in self._entries()} | {self.head.get("session")}
+        if self.head and session not in recorded:
+            raise ModelError(
+                f"{path} is a recording of another session ({self.head.get('session')}). "
+                "Record into another file, continue that session, or overwrite.",
+                "setup",
+            )
+
+    def _load(self) -> None:
+        problem = f"{self.path} exists and is not a recording that can be continued. Use another file, or overwrite."
         try:
-            recording.block_for(seen, self.info)
-            recording.save()
-        except ToolError as error:
-            raise ModelError(f"The conversation can't be recorded: {error}", "setup") from error
-        self._recording = recording
-        return recording
+            document = read_document(self.path)
+            script = Script(document, self.path)
+        except ModelError as error:
+            raise ModelError(f"{problem} ({error})", "setup") from error
+        data = document.value
+        if not script.recording or script.recording.get("version") != VERSION:
+            raise ModelError(problem, "setup")
+        self.head, self.model = data["recording"], data.get("model") or {}
+        self.prompts = data.get("prompts") or []
+        self.agents = {agent: body.get("prompts") or [] for agent, body in (data.get("agents") or {}).items()}
+        for entry in self._entries():
+            entry.setdefault("recorded", {})
+        self.secrets.skip(self.path.read_text("utf-8"))
 
-    def _keep(
-        self, recording: Recording, block: WrittenBlock | None, seen: Seen, said: _Said, end: Finish | ModelError
-    ) -> str | None:
-        if block is None:
+    def _entries(self) -> Iterator[Data]:
+        yield from self.prompts
+        for entries in self.agents.values():
+            yield from entries
+
+    def scrubber(self, conversation: Conversation) -> Scrubber:
+        """Removes secrets and folders from this session's texts."""
+        directory = str(conversation.directory)
+        if self._scrubber is None or self._scrubber.directory != directory:
+            self._scrubber = Scrubber(self.secrets, directory)
+        return self._scrubber
+
+    def entry_for(self, conversation: Conversation, info: ModelInfo) -> Data | None:
+        """The entry that the answer to a request belongs to; it also notes the results of the calls before.
+
+        A recorded answer that is requested again (after a revert) is dropped, with all that follow.
+        """
+        prompt = conversation.prompt
+        if prompt is None:
             return None
-        scrubber, parts = recording.scrubber(seen), said.parts()
-        if isinstance(end, Finish):
-            turn = turn_of(parts, scrubber, usage=end.usage, finish=end.reason)
+        if not self.head:
+            date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            first = {"session": conversation.session, "agent": conversation.agent}
+            self.head = {"version": VERSION, "model": info.full, "date": date, **first}
+            self.model = _model_data(info)
+        main = conversation.session == self.head["session"] or conversation.agent == self.head["agent"]
+        if conversation.agent in (TITLE, *SUMMARIES) or not main:
+            entries = self.agents.setdefault(conversation.agent, [])
         else:
-            turn = turn_of(parts, scrubber, error=end, broken=said.broken)
-        block.turns.append(turn)
-        return recording.save_or_say()
+            entries = self.prompts
+        for earlier in conversation.prompts[-2:]:
+            self._note_results(entries, earlier, conversation)
+        entry = self._find(entries, prompt, conversation)
+        if entry is None:
+            self._drop(entries, conversation, prompt.number)
+            entry = {"prompt": self.scrubber(conversation).text(prompt.text)}
+            if entries is self.prompts and conversation.agent != self.head["agent"]:
+                entry["agent"] = conversation.agent
+            if conversation.agent in SUMMARIES:  # their prompts are all the same
+                entry["number"] = prompt.number
+            entries.append(entry | {"recorded": _source(conversation, prompt), "turns": []})
+            return entries[-1]
+        answers = [index for index, turn in enumerate(entry["turns"]) if leaves_answer(turn)]
+        if len(prompt.steps) < len(answers):
+            del entry["turns"][answers[len(prompt.steps)] :]
+            self._drop(entries, conversation, prompt.number + 1)
+        return entry
+
+    def _find(self, entries: list[Data], prompt: Prompt, conversation: Conversation) -> Data | None:
+        source, text = _source(conversation, prompt), self.scrubber(conversation).text(prompt.text)
+        same = (entry for entry in entries if entry["recorded"] == source and entry.get("prompt") == text)
+        return next(same, None)
+
+    def _drop(self, entries: list[Data], conversation: Conversation, number: int) -> None:
+        """Drop the prompts from this number on: they were reverted."""
+        start = {"session": conversation.session, "start": _start(conversation)}
+        entries[:] = [
+            entry
+            for entry in entries
+            if {key: entry["recorded"].get(key) for key in start} != start
+            or entry["recorded"].get("number", 0) < number
+        ]
+
+    def _note_results(self, entries: list[Data], prompt: Prompt, conversation: Conversation) -> None:
+        entry = self._find(entries, prompt, conversation)
+        turns = filter(leaves_answer, entry["turns"]) if entry is not None else ()
+        for turn, step in zip(turns, prompt.steps, strict=False):
+            if step.results and "results" not in turn:
+                turn["results"] = results_data(step.results, self.scrubber(conversation))
+
+    def save(self) -> None:
+        """Write the file, completely or not at all.
+
+        Raises:
+            ToolError: it cannot be written.
+        """
+        agents = {name: entries for name, entries in self.agents.items() if any(entry["turns"] for entry in entries)}
+        text = script_text({"recording": self.head, "model": self.model}, self.prompts, agents)
+        atomic.write(self.path, text.encode())
+
+    def save_or_report(self) -> str | None:
+        """Write the file; the problem instead of an error, since no answer must be lost because of it."""
+        try:
+            self.save()
+        except ToolError as error:
+            return str(error)
+        return None
 
 
-class _Said:
-    """An answer, gathered from its events."""
+def _model_data(info: ModelInfo) -> Data:
+    """The window and prices of a model, which a replay needs."""
+    data: Data = {"name": info.name or info.full}
+    data |= {key: value for key in ("context", "output") if (value := getattr(info, key))}
+    if info.cost is not None:
+        cost = info.cost
+        data["cost"] = {name: getattr(cost, name) for name in ("input", "output", "cache_read", "cache_write")}
+    return data
+
+
+def _source(conversation: Conversation, prompt: Prompt) -> Data:
+    """Where a prompt was recorded. A conversation that is summarised starts anew, so the number alone is ambiguous."""
+    return {"session": conversation.session, "number": prompt.number, "start": _start(conversation)}
+
+
+def _start(conversation: Conversation) -> str:
+    first = re.sub(r"\s+", " ", conversation.prompts[0].text)
+    return hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+class _Answer:
+    """The parts of an answer, collected from its events."""
 
     def __init__(self) -> None:
-        self._order: list[int] = []
+        self._parts: dict[int, Part] = {}
         self._texts: dict[int, list[str]] = {}
-        self._kinds: dict[int, type[Words | Thought] | Call] = {}
         self._open: set[int] = set()
 
     @property
     def broken(self) -> bool:
-        """True if the last part was not whole."""
-        return bool(self._order) and self._order[-1] in self._open
+        """Whether the last part is incomplete."""
+        return bool(self._parts) and list(self._parts)[-1] in self._open
 
-    def take(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
+        """Add an event."""
         match event:
             case TextStart(index) | TextDelta(index):
-                self._begin(index, Words)
+                self._begin(index, Text(""))
             case ReasoningStart(index) | ReasoningDelta(index):
-                self._begin(index, Thought)
-            case CallStart(index, id, name):
+                self._begin(index, Thought(""))
+            case CallStart(index, id, name) | CallEnd(index, id, name):
                 self._begin(index, Call(name, "", id))
+        match event:
             case CallEnd(index, id, name, arguments):
-                self._begin(index, Call(name, "", id))
-                self._kinds[index], self._texts[index] = Call(name, "", id), [arguments]
-                self._open.discard(index)
-            case TextEnd(index) | ReasoningEnd(index):
-                self._open.discard(index)
-            case _:
-                pass
-        if isinstance(event, (TextDelta, ReasoningDelta, CallDelta)) and event.index in self._texts:
-            self._texts[event.index].append(event.text)
+                self._parts[index], self._texts[index] = Call(name, "", id), [arguments]
+            case TextDelta(index, text) | ReasoningDelta(index, text) | CallDelta(index, text) if index in self._texts:
+                self._texts[index].append(text)
+        if isinstance(event, (TextEnd, ReasoningEnd, CallEnd)):
+            self._open.discard(event.index)
 
-    def _begin(self, index: int, kind: type[Words | Thought] | Call) -> None:
-        if index not in self._kinds:
-            self._kinds[index], self._texts[index] = kind, []
-            self._order.append(index)
+    def _begin(self, index: int, part: Part) -> None:
+        if index not in self._parts:
+            self._parts[index], self._texts[index] = part, []
             self._open.add(index)
 
     def parts(self) -> list[Part]:
-        """What was said, in the order it began; empty texts left out."""
-        made: list[Part] = []
-        for index in self._order:
-            kind, text = self._kinds[index], "".join(self._texts[index])
-            if isinstance(kind, Call):
-                made.append(Call(kind.tool, text, kind.id))
+        """The parts in the order of their beginnings; empty texts left out."""
+        parts: list[Part] = []
+        for index, part in self._parts.items():
+            text = "".join(self._texts[index])
+            if isinstance(part, Call):
+                parts.append(replace(part, arguments=text))
             elif text:
-                made.append(kind(text))
-        return made
-
-
-def _with(finish: Finish, trouble: str) -> Finish:
-    return replace(finish, metadata={**(finish.metadata or {}), "recording": {"error": trouble}})
+                parts.append(type(part)(text))
+        return parts

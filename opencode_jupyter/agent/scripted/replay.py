@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...text.diff import diff
-from .parts import Recorded, Say
-from .seen import Result
+from .answers import RecordedResult, Say
+from .conversation import Result
 
 DIFF_LINES = 20
 """Lines of a difference that are shown."""
@@ -107,14 +107,14 @@ def differences(said: Say, results: Sequence[Result], plain: Callable[[str], str
     return found
 
 
-def _same(then: Recorded, text: str) -> bool:
+def _same(then: RecordedResult, text: str) -> bool:
     if then.hash:
         # The hash is of the whole; a recording edited by hand is judged by its text.
         return fingerprint(text) == then.hash or (not then.cut and stable(then.output) == stable(text))
     return stable(then.output) == stable(text)
 
 
-def _diff(then: Recorded, now: Result, text: str) -> str:
+def _diff(then: RecordedResult, now: Result, text: str) -> str:
     lead = []
     if then.tool != now.tool:
         lead.append(f"- tool {then.tool}\n+ tool {now.tool}")

@@ -1,66 +1,256 @@
-"""A script as data, and the walk through it: which turn of it comes next in a conversation."""
+"""Scripts in YAML: lists of turns for prompts and agents, checked by pydantic models, and the next turn of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from ..errors import ModelError
-from .conditions import Moment, When, catch
-from .parts import Call, Say, Thought, Words
-from .seen import Prompt, Seen
-from .templates import Scope, TemplateError, expand, expand_json, expand_value
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator, model_validator
 
-MOST_JUMPS = 1000
-"""Jumps without a turn after which a script is taken to go in circles."""
-SHOWN = 300
-"""Characters of a text that a message shows."""
+from ..errors import RETRYABLE, ModelError
+from ..events import FinishReason, Usage
+from ..model import Cost
+from ..structured import NAME as STRUCTURED
+from .answers import (
+    STRICT_KEYS,
+    Call,
+    Cut,
+    Failure,
+    Part,
+    RecordedResult,
+    Say,
+    Text,
+    Thought,
+    as_say,
+    failure,
+    script_error,
+)
+from .conversation import Conversation, Prompt, Result
+from .documents import Document, parse, read_document
+from .templates import check_templates, fill_say, result_values, template_values
+
+REMOVED = frozenset("when cases capture label goto repeat turns variables".split())
+"""Keys of earlier versions, whose job Python does."""
+MOST_PROBLEMS = 10
+_TOOL = re.compile(r"[^\s{}:,]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Cases:
-    """Turns of which the first that fits is said."""
-
-    of: tuple[Say, ...]
-    place: str = ""
+def tuple_of(value: Any) -> Any:
+    """A list, or one value that stands for a list of it."""
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
-Item = Say | Cases
+Texts = Annotated[tuple[str, ...], BeforeValidator(tuple_of)]
+Tokens = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The turns that answer one prompt.
+class _Form(BaseModel):
+    model_config = ConfigDict(**STRICT_KEYS, arbitrary_types_allowed=True)
 
-    Attributes:
-        prompt: the prompt's text; None if any will do.
-        when: what else must hold of the prompt.
-        labels: where in `items` each label stands.
-        info: what a recorder keeps with the block.
-    """
 
-    items: tuple[Item, ...]
+class _CallForm(_Form):
+    tool: str
+    arguments: Any = None
+    id: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        example = "a call is written `- read: {filePath: a.txt}`, or with tool:, arguments: and id:"
+        if isinstance(value, str):
+            value = {"tool": value}
+        if not isinstance(value, dict) or ("tool" not in value and len(value) != 1):
+            raise ValueError(example)
+        if "tool" not in value:
+            ((tool, arguments),) = value.items()
+            value = {"tool": tool, "arguments": arguments}
+        if not _TOOL.fullmatch(str(value["tool"])):
+            raise ValueError(f"{value['tool']!r} is no tool's name; {example}")
+        return value
+
+    def call(self) -> Call:
+        return Call(self.tool, {} if self.arguments is None else self.arguments, self.id)
+
+
+def _call(value: Any, handler: Callable[[Any], _CallForm]) -> Call:
+    return value if isinstance(value, Call) else handler(value).call()
+
+
+def _part(value: Any, handler: Callable[[Any], _CallForm]) -> Part:
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, text),) = value.items()
+        if kind in ("text", "reasoning"):
+            return Text(str(text)) if kind == "text" else Thought(str(text))
+    return _call(value, handler)
+
+
+def _failure(value: Any, handler: Callable[[Any], Failure]) -> Failure:
+    value = {"kind": value} if isinstance(value, str) else value
+    if isinstance(value, dict) and str(value.get("kind")) in RETRYABLE:
+        value = {"times": 1, **value}
+    return handler(value)
+
+
+class _UsageForm(_Form):
+    input: Tokens = 0
+    output: Tokens = 0
+    reasoning: Tokens = 0
+    cache_read: Tokens = 0
+    cache_write: Tokens = 0
+    total: Tokens | None = None
+
+
+class _TurnForm(_Form):
+    text: Texts = ()
+    reasoning: Texts = ()
+    calls: list[Annotated[_CallForm, WrapValidator(_call)]] = []
+    parts: list[Annotated[_CallForm, WrapValidator(_part)]] = []
+    usage: _UsageForm | None = None
+    finish: FinishReason | None = None
+    delay: Amount = 0
+    error: Annotated[Failure, WrapValidator(_failure)] | None = None
+    cut: Literal["end", True, False] = False
+    results: tuple[RecordedResult, ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> _TurnForm:
+        keys = self.model_fields_set
+        if "parts" in keys and keys & {"text", "reasoning", "calls"}:
+            raise ValueError("parts: holds everything in order; text:, reasoning: and calls: cannot stand beside it")
+        if not keys - {"delay"}:
+            raise ValueError("the turn is empty; it needs text:, calls: or error:")
+        for part in self.say().parts:
+            check_templates(part.arguments if isinstance(part, Call) else part.text)
+        return self
+
+    def say(self) -> Say:
+        """The answer that it describes."""
+        parts: list[Any] = [
+            *map(Thought, filter(None, self.reasoning)), *map(Text, filter(None, self.text)), *self.calls, *self.parts
+        ]  # fmt: skip
+        usage = None if self.usage is None else Usage(**self.usage.model_dump())
+        cut: Cut = "end" if self.cut == "end" else "half" if self.cut else ""
+        error = self.error or (failure("cut") if cut else None)
+        return Say(tuple(parts), usage, self.finish, error, cut, self.delay, self.results)
+
+
+def _turn(value: Any, handler: Callable[[Any], _TurnForm]) -> Say:
+    if isinstance(value, (Say, Call)):
+        made = as_say(value)
+        for part in made.parts:
+            check_templates(part.arguments if isinstance(part, Call) else part.text)
+        return made
+    return handler({"text": value} if isinstance(value, str) else value).say()
+
+
+Turns = list[Annotated[_TurnForm, WrapValidator(_turn)]]
+
+
+class PromptEntry(_Form):
+    """The turns that answer certain prompts: an entry of ``prompts:``."""
+
     prompt: str | None = None
-    when: When | None = None
-    labels: dict[str, int] = field(default_factory=dict)
-    place: str = ""
-    info: dict[str, Any] = field(default_factory=dict)
-
-    def fits(self, prompt: Prompt, seen: Seen, *, plain: Any = str) -> dict[str, str] | None:
-        """What its condition has caught of the prompt; None if it is not meant for it."""
-        if self.prompt is not None:
-            wanted = _folded(plain(self.prompt))
-            if wanted not in {_folded(plain(text)) for text in (*prompt.texts, prompt.whole)}:
-                return None
-        return {} if self.when is None else self.when.holds(Moment(prompt, (), seen.agent, seen.tools))
+    match: re.Pattern[str] | None = None
+    number: Annotated[tuple[int, ...], BeforeValidator(tuple_of)] = ()
+    agent: Texts = ()
+    turns: Turns
+    recorded: dict[str, Any] = {}
 
     @property
-    def conditional(self) -> bool:
-        """True if it is meant for some prompts only."""
-        return self.prompt is not None or self.when is not None
+    def says(self) -> list[Say]:
+        """Its turns, as they are after validation."""
+        says: list[Any] = self.turns
+        return says
+
+    def fits(self, prompt: Prompt, agent: str, plain: Callable[[str], str]) -> bool:
+        """Whether it is meant for a prompt."""
+        if self.prompt is not None:
+            texts = {_folded(plain(text)) for text in (*prompt.texts, prompt.whole)}
+            if _folded(plain(self.prompt)) not in texts:
+                return False
+        if self.match is not None and not self.match.search(prompt.whole):
+            return False
+        return (not self.number or prompt.number in self.number) and (not self.agent or agent in self.agent)
+
+    def __str__(self) -> str:
+        conditions = [f"prompt {shown(_folded(self.prompt), 80)!r}"] if self.prompt is not None else []
+        conditions += [f"match {self.match.pattern!r}"] if self.match is not None else []
+        conditions += [f"number {', '.join(map(str, self.number))}"] if self.number else []
+        conditions += [f"agent {', '.join(self.agent)}"] if self.agent else []
+        return ", ".join(conditions) or "any prompt"
+
+
+class Body(_Form):
+    """The turns of a script, or of one of its agents."""
+
+    turns: Annotated[Turns, Field(min_length=1)] | None = None
+    prompts: list[PromptEntry] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        return {"turns": value} if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Body:
+        if (self.turns is None) == (self.prompts is None) and getattr(self, "recording", None) is None:
+            raise ValueError("it needs either turns: (for any prompt) or prompts: (turns for each)")
+        return self
+
+    @property
+    def entries(self) -> list[PromptEntry]:
+        """Its entries; turns for any prompt are one entry."""
+        if self.turns is None:
+            return self.prompts or []
+        return [PromptEntry.model_construct(turns=self.turns)]
+
+
+class _ModelForm(_Form):
+    name: str | None = None
+    context: Tokens | None = None
+    output: Tokens | None = None
+    images: bool | None = None
+    documents: bool | None = None
+    reasons: bool | None = None
+    cost: _CostForm | None = None
+
+
+class _CostForm(_Form):
+    input: Amount = 0
+    output: Amount = 0
+    cache_read: Amount = 0
+    cache_write: Amount = 0
+
+
+def model_properties(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The arguments of `ModelInfo` in ``model:`` of a script.
+
+    Raises:
+        ModelError: kind ``script``: the mistakes in it; `name` is the script's.
+    """
+    try:
+        made = _ModelForm.model_validate(value).model_dump(exclude_none=True)
+    except ValidationError as error:
+        raise _mistakes(error, Document(name, value)) from None
+    return made | ({"cost": Cost(**made["cost"])} if "cost" in made else {})
+
+
+class _ScriptForm(Body):
+    about: str = ""
+    model: _ModelForm = _ModelForm()
+    speed: Amount | None = None
+    strict: bool = False
+    agents: dict[str, Body] = {}
+    recording: dict[str, Any] | None = None
+
+
+# ---------------------------------------------------------------------- playing
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,272 +258,221 @@ class Chosen:
     """The turn that comes next.
 
     Attributes:
-        said: it, its templates filled in.
-        before: the turn before it in this prompt, as the script has it; None for the first.
-        place: of the block they stand in.
-        prompt_differs: in a recording: the prompt was another then.
+        said: with its templates filled in.
+        before: the turn before it in this prompt; None for the first.
+        place: of the script's entry for the prompt.
+        prompt_differs: in a recording: the prompt was another.
     """
 
     said: Say
-    before: Say | None
+    before: Say | None = None
     place: str = ""
     prompt_differs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A block for a prompt, and what its condition caught."""
-
-    block: Block
-    caught: dict[str, str]
-    differs: bool = False
-
-
-def choose(blocks: Sequence[Block], seen: Seen, *, recorded: bool = False, plain: Any = str) -> Choice | None:
-    """The block for the last prompt of a conversation.
-
-    Blocks with a condition go before those without. Of several that fit, each serves one prompt after the other, and
-    the last one all that follow: so the same words can be said twice, and a cell can run again.
+def next_turn(name: str, turns: Generator[Say, list[Result]], prompt: Prompt, failures: int) -> Chosen:
+    """The turn that follows those in the conversation; turns that fail leave none there.
 
     Args:
-        blocks: in the script's order.
-        seen: the conversation.
-        recorded: where none fits, the one with the prompt's number does.
-        plain: what makes two prompts comparable.
+        name: of the script.
+        turns: yields each turn and is sent the results of its calls; closed at the end.
+        prompt: with the steps so far.
+        failures: how often this request has failed already.
+
+    Raises:
+        ModelError: kind ``script``: no turn is left.
     """
-    used: set[int] = set()
-    chosen: Choice | None = None
-    for prompt in seen.prompts:
-        fitting = [
-            (index, caught)
-            for index, block in enumerate(blocks)
-            if (caught := block.fits(prompt, seen, plain=plain)) is not None
-        ]
-        fitting = [one for one in fitting if blocks[one[0]].conditional] or fitting
-        chosen = None
-        if fitting:
-            index, caught = next((one for one in fitting if one[0] not in used), fitting[-1])
-            used.add(index)
-            chosen = Choice(blocks[index], caught)
-        elif recorded and prompt.number <= len(blocks):
-            chosen = Choice(blocks[prompt.number - 1], {}, differs=True)
-    return chosen
-
-
-class Walk:
-    """One way through a block's turns, along what the conversation holds."""
-
-    def __init__(self, name: str, choice: Choice, seen: Seen, scope: Scope) -> None:
-        self._name = name
-        self._block = choice.block
-        self._seen = seen
-        self._scope = scope
-        scope.variables.update(choice.caught)
-        self._differs = choice.differs
-        self._at = 0
-
-    def next(self, failures: int = 0) -> Chosen:
-        """The turn that comes after those the conversation holds.
-
-        Args:
-            failures: how often the request has failed already as the script wanted.
-
-        Raises:
-            ModelError: kind ``script``: no turn is left, none fits, or a template has no value.
-        """
-        prompt = self._scope.prompt
-        before: Say | None = None
-        for step in prompt.steps:
-            before = self._turn(passed=True)
-            self._scope.results = step.results
-            if before.label:
-                self._scope.labelled[before.label] = step.results
-        said = self._turn(failures=failures)
-        self._scope.round = said.round
-        return Chosen(self._filled(said), before, self._block.place, self._differs)
-
-    def _turn(self, *, passed: bool = False, failures: int = 0) -> Say:
-        """The next turn, and the place moved behind it; failures leave none, so those passed are not looked for."""
-        for _ in range(MOST_JUMPS + len(self._block.items)):
-            if self._at >= len(self._block.items):
-                raise self._over()
-            item = self._block.items[self._at]
-            fitting = self._fitting(item)
-            self._at += 1
-            if fitting is None:
-                continue
-            if fitting.fails:
-                times = fitting.failure.times if fitting.failure is not None else None
-                if passed or (times is not None and failures >= times):
-                    failures -= times or 0
-                    continue
-                return fitting
-            if fitting.goto:
-                self._at = self._block.labels[fitting.goto]
-            if not fitting.jumps:
-                return fitting
-        raise self._error(f"goto leads in a circle without a turn at {self._block.items[self._at].place}")
-
-    def _fitting(self, item: Item) -> Say | None:
-        if isinstance(item, Say):
-            return item if self._holds(item) else None
-        for one in item.of:
-            if self._holds(one):
-                return one
-        results = self._results()
-        raise self._error(f"none of the cases ({item.place}) fits. {results} Add a case without when: for all others.")
-
-    def _holds(self, said: Say) -> bool:
-        moment = Moment(self._scope.prompt, self._scope.results, self._seen.agent, self._seen.tools)
-        caught = {} if said.when is None else said.when.holds(moment)
-        if caught is None:
-            return False
-        texts = [result.output for result in moment.results]
-        for pattern in said.capture:
-            if not catch([pattern], texts, caught):
-                raise self._error(f"capture: {pattern!r} ({said.place}) is not found. {self._results()}")
-        self._scope.variables.update(caught)
-        return True
-
-    def _filled(self, said: Say) -> Say:
-        try:
-            parts = tuple(self._filled_part(part) for part in said.parts)
-        except TemplateError as error:
-            raise self._error(f"{error} ({said.place})") from error
-        return replace(said, parts=parts)
-
-    def _filled_part(self, part: Any) -> Any:
-        if isinstance(part, (Words, Thought)):
-            return type(part)(expand(part.text, self._scope))
-        if isinstance(part.arguments, str):
-            return Call(part.tool, expand_json(part.arguments, self._scope), part.id)
-        return Call(part.tool, expand_value(part.arguments, self._scope), part.id)
-
-    # ------------------------------------------------------------------ what went wrong
-
-    def _error(self, message: str) -> ModelError:
-        return ModelError(f"The script {self._name}: {message}", "script", provider="scripted")
-
-    def _over(self) -> ModelError:
-        prompt, items = self._scope.prompt, self._block.items
-        wanted = len(prompt.steps) + 1
-        where = f" (the last is at {items[-1].place})" if items and items[-1].place else ""
-        plural = "s" * (len(items) != 1)
-        return self._error(
-            f"turn {wanted} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was wanted, but only "
-            f"{len(items)} turn{plural} stand{'' if plural else 's'} there{where}. {self._results()} "
-            "Add a turn; one without calls ends the answer."
+    before: Say | None = None
+    passed = 0
+    results: list[Result] | None = None
+    try:
+        while True:
+            said = next(turns) if results is None else turns.send(results)
+            last = passed == len(prompt.steps)
+            if said.fails and said.failure is not None:
+                times = said.failure.times
+                if last and (times is None or failures < times):
+                    return Chosen(said, before)
+                failures -= (times or 0) if last else 0
+                results = []
+            elif last:
+                return Chosen(said, before)
+            else:
+                results, before = prompt.steps[passed].results, said
+                passed += 1
+    except StopIteration:
+        where = f" (the last is at {before.place})" if before is not None and before.place else ""
+        problem = (
+            f"turn {passed + 1} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was requested, but it has only "
+            f"{passed}{where}. {_results(prompt)} Add a turn; one without calls ends the answer."
         )
-
-    def _results(self) -> str:
-        results = self._scope.results
-        if not results:
-            return "There are no results yet."
-        told = "; ".join(f"{result.tool} {result.outcome}: {shown(result.output)!r}" for result in results[:5])
-        return f"The last results: {told}."
+        raise script_error(name, problem) from None
+    finally:
+        turns.close()
 
 
-def labels_of(items: Iterable[Item]) -> dict[str, int]:
-    """Where each label stands first; those within cases are places of the cases."""
-    found: dict[str, int] = {}
-    for index, item in enumerate(items):
-        for one in (item,) if isinstance(item, Say) else item.of:
-            if one.label:
-                found.setdefault(one.label, index)
-    return found
+def _results(prompt: Prompt) -> str:
+    results = prompt.steps[-1].results if prompt.steps else []
+    listed = "; ".join(f"{result.tool} {result.outcome}: {shown(result.output)!r}" for result in results[:5])
+    return f"The last results: {listed}." if results else "There are no results yet."
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The turns of a script, or of one of its agents."""
+class Script:
+    """A script in YAML.
 
-    blocks: tuple[Block, ...]
-    flat: bool = False
-    """True if it is one list of turns for any prompt."""
-    recorded: bool = False
+    Args:
+        document: its values.
+        path: its file.
 
-    def next(self, name: str, seen: Seen, scope: Scope, failures: int, plain: Any = str) -> Chosen:
+    Raises:
+        ModelError: kind ``script``: the mistakes in it, each with its place.
+    """
+
+    def __init__(self, document: Document, path: Path | None = None) -> None:
+        self.name = document.name
+        self.path = path
+        try:
+            self._form = _ScriptForm.model_validate(document.value)
+        except ValidationError as error:
+            raise _mistakes(error, document) from None
+        self.speed, self.strict, self.recording = self._form.speed, self._form.strict, self._form.recording
+        self.model = self._form.model.model_dump(exclude_none=True)
+        self._add_places(self._form, (), document)
+        for agent, body in self._form.agents.items():
+            self._add_places(body, ("agents", agent), document)
+        calls = [call for entry in self._form.entries for said in entry.says for call in said.calls]
+        agents = {call.arguments.get("subagent_type") for call in calls if isinstance(call.arguments, dict)}
+        self._called_agents = agents - {None, *self._form.agents}
+
+    def _add_places(self, body: Body, path: tuple[Any, ...], document: Document) -> None:
+        lists = [((*path, "turns"), body.turns)] if body.turns is not None else []
+        lists += [((*path, "prompts", index, "turns"), entry.turns) for index, entry in enumerate(body.prompts or ())]
+        for where, turns in lists:
+            says: list[Any] = turns
+            says[:] = [replace(said, place=document.place((*where, index))) for index, said in enumerate(says)]
+            if self.recording is None:
+                self._check_reachable(says)
+
+    def _check_reachable(self, says: list[Say]) -> None:
+        # An answer with a required form is requested again until this call gives it.
+        if any(call.tool == STRUCTURED for said in says for call in said.calls):
+            return
+        for said, after in pairwise(says):
+            if said.parts and not said.calls and not said.fails:
+                problem = (
+                    f"{after.place}: it can't be reached: the turn before it ({said.place}) makes no calls, so the "
+                    "answer ends there. For several prompts, write prompts: with turns: for each"
+                )
+                raise script_error(self.name, problem)
+
+    def has_agent(self, agent: str) -> bool:
+        """Whether it has turns for this agent alone."""
+        return agent in self._form.agents
+
+    def choose(self, conversation: Conversation, plain: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:
+        """The entry for the last prompt, and whether it is only the recorded one of that number.
+
+        Entries with conditions come before those without. If several fit, each serves one prompt in turn, and the last
+        serves all that follow: so the same prompt can be sent twice, and a cell can run again.
+        """
+        entries = self._form.agents.get(conversation.agent, self._form).entries
+        used: set[int] = set()
+        chosen: tuple[PromptEntry, bool] | None = None
+        for prompt in conversation.prompts:
+            fitting = [index for index, entry in enumerate(entries) if entry.fits(prompt, conversation.agent, plain)]
+            fitting = [index for index in fitting if str(entries[index]) != "any prompt"] or fitting
+            chosen = None
+            if fitting:
+                index = next((index for index in fitting if index not in used), fitting[-1])
+                used.add(index)
+                chosen = entries[index], False
+            elif self.recording is not None and prompt.number <= len(entries):
+                chosen = entries[prompt.number - 1], True
+        return chosen
+
+    def next(self, conversation: Conversation, prompt: Prompt, failures: int, plain: Callable[[str], str]) -> Chosen:
         """The turn that comes next.
 
         Raises:
-            ModelError: kind ``script``: no block is meant for the prompt, or what `Walk.next` says.
+            ModelError: kind ``script``: nothing in it is meant for the prompt or the agent, no turn is left, or a
+                template has no value.
         """
-        choice = choose(self.blocks, seen, recorded=self.recorded, plain=plain)
-        if choice is None:
-            raise ModelError(self._nothing(name, scope.prompt), "script", provider="scripted")
-        return Walk(name, choice, seen, scope).next(failures)
+        if self._form.turns is not None and conversation.agent in self._called_agents:
+            agent = conversation.agent
+            problem = f"it calls the agent {agent} but has no turns for it. Add them under agents: {agent}:"
+            raise script_error(self.name, problem)
+        chosen = self.choose(conversation, plain)
+        if chosen is None:
+            entries = "\n".join(f"- {entry}" for entry in self._form.entries)
+            what = f"no entry of prompts: is meant for prompt {prompt.number}, {shown(prompt.text, 120)!r}"
+            raise script_error(self.name, f"{what}. There are:\n{entries}")
+        entry, differs = chosen
+        found = next_turn(self.name, self._filled(entry, conversation), prompt, failures)
+        place = entry.says[0].place if entry.says else ""
+        return replace(found, place=place, prompt_differs=differs)
 
-    def _nothing(self, name: str, prompt: Prompt) -> str:
-        there = [f"{block.place}: {_condition(block)}" for block in self.blocks]
-        what = f"no entry of prompts: is meant for prompt {prompt.number}, {shown(prompt.text, 120)!r}"
-        return f"The script {name}: {what}. There are:\n" + "\n".join(there)
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A whole script.
-
-    Attributes:
-        name: for messages.
-        main: for every agent that is not in `agents`.
-        agents: turns of agents of their own.
-        model: what `ModelInfo` is to say, by the names of its attributes.
-        speed: milliseconds between two pieces; None for the default.
-        strict: a replay that differs from the recording is an error.
-        variables: for templates.
-        spawned: agents that `main` hands work to by calls of ``task``.
-        recording: what a recorder keeps of itself; None for a script by hand.
-    """
-
-    name: str
-    main: Body
-    agents: dict[str, Body] = field(default_factory=dict)
-    model: dict[str, Any] = field(default_factory=dict)
-    speed: float | None = None
-    strict: bool = False
-    variables: dict[str, Any] = field(default_factory=dict)
-    spawned: frozenset[str] = frozenset()
-    recording: dict[str, Any] | None = None
-    path: Path | None = None
-
-    def speaks_for(self, agent: str) -> bool:
-        """Return whether it has turns for this agent alone."""
-        return agent in self.agents
-
-    def body(self, agent: str) -> Body:
-        """The turns of an agent.
-
-        Raises:
-            ModelError: kind ``script``: it works for another one, and the script has no turns for it.
-        """
-        if agent in self.agents:
-            return self.agents[agent]
-        if self.main.flat and agent in self.spawned:
-            raise ModelError(
-                f"The script {self.name} hands work to the agent {agent} but has no turns for it. "
-                f"Add them under agents: {agent}:",
-                "script",
-                provider="scripted",
-            )
-        return self.main
+    def _filled(self, entry: PromptEntry, conversation: Conversation) -> Generator[Say, list[Result]]:
+        values, results = template_values(conversation), list[Result]()
+        for said in entry.says:
+            try:
+                filled = fill_say(said, values | result_values(results))
+            except ValueError as error:
+                raise script_error(self.name, f"{error} ({said.place})") from None
+            results = yield filled
 
 
-def shown(text: str, most: int = SHOWN) -> str:
+def script_of_file(path: Path) -> Script:
+    """The script in a YAML or JSON file."""
+    return Script(read_document(path), path)
+
+
+def script_of_text(text: str, name: str = "script") -> Script:
+    """The script in a YAML text."""
+    return Script(parse(text, name))
+
+
+def _mistakes(error: ValidationError, document: Document) -> ModelError:
+    errors = error.errors(include_url=False)
+    removed = {
+        f"{one['loc'][-1]}: ({document.place(one['loc'])})"
+        for one in errors
+        if one["type"] == "extra_forbidden" and one["loc"][-1] in REMOVED
+    }
+    if removed:
+        problem = (
+            "YAML scripts have no conditions, jumps, captures or repetitions. Write the script in Python: a generator "
+            "`def script(prompt):` yields turns and receives the results of their calls "
+            '(see "A script in Python" in docs/scripted-models.md)'
+        )
+        return script_error(document.name, f"{', '.join(sorted(removed))}: {problem}")
+    problems = dict.fromkeys(f"{document.place(one['loc'])}: {_problem(one)}" for one in errors)
+    lines = list(problems)[:MOST_PROBLEMS]
+    lines += [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
+    return script_error(document.name, ("\n" if len(lines) > 1 else "") + "\n".join(lines))
+
+
+def _problem(error: Any) -> str:
+    key = next((key for key in reversed(error["loc"]) if isinstance(key, str)), "a script")
+    if error["type"] == "extra_forbidden":
+        return f"{key}: is not known here{_near(key)}"
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    if error["type"] in ("model_type", "dataclass_type"):
+        return f"{key}: must be a mapping (name: value)"
+    return f"{key}: {error['msg'][0].lower()}{error['msg'][1:]}"
+
+
+def _near(key: str) -> str:
+    forms = (_ScriptForm, _ModelForm, _CostForm, PromptEntry, _TurnForm, _CallForm, _UsageForm)
+    known = {name for form in forms for name in form.model_fields} | {"kind", "message", "status", "times"}
+    close = get_close_matches(key, sorted(known), n=1, cutoff=0.75)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def shown(text: str, most: int = 300) -> str:
     """A text as a message shows it."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _folded(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
-
-
-def _condition(block: Block) -> str:
-    if block.prompt is not None:
-        return f"prompt {shown(_folded(block.prompt), 80)!r}"
-    when = block.when
-    if when is None:
-        return "any prompt"
-    told = [f"match {pattern!r}" for pattern in when.prompt]
-    told += [f"number {', '.join(map(str, when.number))}"] if when.number else []
-    told += [f"agent {', '.join(when.agent)}"] if when.agent else []
-    return ", ".join(told) or "a condition"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ...core.secrets import configured, is_secret_name
-from .templates import escape
 
 SHORTEST = 8
 """Characters below which a variable's value is taken for no secret: it would be found in every other word."""
@@ -173,6 +172,11 @@ class Scrubber:
 def secrets_of(config: Any) -> Iterator[str]:
     """The texts of a configuration whose key says that they are secrets, and all that stand in headers."""
     return (value for _, value in configured(config))
+
+
+def escape(text: str) -> str:
+    """A text that, as a template, gives `text`."""
+    return text.replace("{{", "\\{{")
 
 
 def home_folder() -> str:

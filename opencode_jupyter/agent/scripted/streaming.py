@@ -1,4 +1,4 @@
-"""A turn as a provider would stream it: words, pieces of JSON, at the pace of a quick model."""
+"""A turn as a provider would stream it: words and pieces of JSON, at the pace of a quick model."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from ..events import (
     TextStart,
     Usage,
 )
-from .parts import Call, Cut, Say, Thought, failure
+from .answers import Call, Cut, Say, Thought, failure
 
 SPEED = 30.0
-"""Milliseconds between two pieces, where nothing else is said."""
+"""Milliseconds between two pieces by default."""
 VARIABLE = "OPENCODE_JUPYTER_SCRIPT_SPEED"
-"""The environment variable that goes before what a script says of its speed."""
+"""The environment variable that overrides a script's speed."""
 PACED = 100
-"""Pieces that take their full time; a longer turn is streamed faster, so that it takes no longer than these."""
+"""A turn takes at most the time of this many pieces."""
 MOST_PIECES = 200
 """Pieces of one part; those of a longer text are larger."""
-BREATHER = 50
-"""Pieces after which the loop has its turn where nothing is waited for."""
+YIELD_EVERY = 50
+"""Pieces between two turns of the event loop where there is no delay."""
 _WORD = re.compile(r"\S{1,24}\s*|\s+")
 _JSON_PIECE = 12
 
 
 def words(text: str) -> list[str]:
-    """A text in words, each with the space behind it; very long ones in pieces, very many together."""
+    """A text in words, each with the space after it; very long ones in pieces, very many together."""
     return _together(_WORD.findall(text))
 
 
 def json_pieces(text: str) -> list[str]:
-    """A JSON text in pieces that do not heed its grammar, as providers send it."""
+    """A JSON text in pieces regardless of its grammar, as providers send it."""
     return _together([text[start : start + _JSON_PIECE] for start in range(0, len(text), _JSON_PIECE)])
 
 
@@ -59,56 +59,56 @@ def _together(pieces: list[str]) -> list[str]:
 
 
 def speed_of(script: float | None) -> float:
-    """Seconds between two pieces: what the environment says, else the script, else the default.
+    """Seconds between two pieces: the environment's, else the script's, else the default.
 
     Raises:
         ModelError: kind ``setup``: the environment's is no number.
     """
-    set = os.environ.get(VARIABLE, "").strip()
-    if not set:
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
         return (SPEED if script is None else script) / 1000
     try:
-        value = float(set)
+        value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < math.inf:
-        raise ModelError(f"{VARIABLE} must be milliseconds, 0 or more, not {set!r}", "setup", provider="scripted")
+        raise ModelError(f"{VARIABLE} must be milliseconds, 0 or more, not {text!r}", "setup", provider="scripted")
     return value / 1000
 
 
-def written(call: Call) -> str:
-    """A call's arguments as they go out; a text goes as it stands."""
+def argument_text(call: Call) -> str:
+    """A call's arguments as they are sent; a text is sent unchanged."""
     if isinstance(call.arguments, str):
         return call.arguments
     return json.dumps(call.arguments, ensure_ascii=False, default=str)
 
 
-def ids_for(calls: tuple[Call, ...], used: Collection[str], turn: int) -> list[str]:
-    """An id for each call, none of which the conversation has already: its own where it can be, else a made-up one.
+def call_ids(calls: tuple[Call, ...], used: Collection[str], turn: int) -> list[str]:
+    """An id for each call, new to the conversation: its own if possible, else a generated one.
 
     Args:
         calls: of one turn.
         used: ids that the conversation has.
-        turn: which turn of the model it is in the conversation, from 1.
+        turn: number of the model's turn in the conversation, from 1.
     """
     taken = set(used)
-    given = []
+    ids = []
     for index, call in enumerate(calls, 1):
         id = call.id if call.id and call.id not in taken else f"call_{turn}_{index}"
         while id in taken:
             id += "_"
         taken.add(id)
-        given.append(id)
-    return given
+        ids.append(id)
+    return ids
 
 
 def events(said: Say, ids: list[str]) -> Iterator[Event]:
-    """The events of a turn's parts, all but the last event. A part that is cut has no end."""
+    """The events of a turn's parts, without the last event. A part that is cut has no end."""
     calls = iter(ids)
     for index, part in enumerate(said.parts):
         cut = said.cut if index == len(said.parts) - 1 else ""
         if isinstance(part, Call):
-            id, arguments = next(calls), written(part)
+            id, arguments = next(calls), argument_text(part)
             yield CallStart(index, id, part.tool)
             yield from (CallDelta(index, piece) for piece in _first(json_pieces(arguments), cut))
             if not cut:
@@ -139,11 +139,11 @@ async def stream(
     """Stream a turn.
 
     Args:
-        said: it, templates filled in.
+        said: with its templates filled in.
         ids: one for each call.
-        seconds: between two pieces; 0 for no waiting at all.
-        usage: what the end tells.
-        metadata: of the end.
+        seconds: between two pieces; 0 for no delay at all.
+        usage: of the last event.
+        metadata: of the last event.
 
     Raises:
         ModelError: the turn fails.
@@ -157,7 +157,7 @@ async def stream(
         if isinstance(event, (TextDelta, ReasoningDelta, CallDelta)):
             if pause:
                 await asyncio.sleep(pause)
-            elif count % BREATHER == 0:
+            elif count % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         yield event
     if said.cut or said.failure is not None:

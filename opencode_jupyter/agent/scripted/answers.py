@@ -1,24 +1,43 @@
-"""The parts of a scripted model's turns: text, thoughts, calls and errors."""
+"""One answer of a scripted model: its texts, reasoning and calls, or how it fails; and the functions that make one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
+
+import pydantic.dataclasses
+from pydantic import ConfigDict, Field
 
 from ..errors import RETRYABLE, Kind, ModelError
 from ..events import FinishReason, Usage
 
-if TYPE_CHECKING:
-    from .conditions import When
-
 KINDS: tuple[str, ...] = get_args(Kind)
-"""Kinds of failures a turn can have."""
 FINISHES: tuple[str, ...] = get_args(FinishReason)
-"""Reasons a turn can end with."""
+STRICT_KEYS = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
+Cut = Literal["", "half", "end"]
+
+_DEFAULTS: dict[str, tuple[str, int | None]] = {
+    "auth": ("The key is wrong", 401),
+    "not_found": ("There is no such model", 404),
+    "bad_request": ("The request was not taken", 400),
+    "rate_limit": ("Too many requests", 429),
+    "overloaded": ("The provider is overloaded", 529),
+    "quota": ("No credit is left", 402),
+    "overflow": ("The conversation is longer than the model's window", 400),
+    "refused": ("The provider's filter held the answer back", None),
+    "network": ("No connection", None),
+    "timeout": ("No data for too long", None),
+    "cut": ("The stream ended before the answer was complete", None),
+}
+
+
+def script_error(name: str, message: str) -> ModelError:
+    """The error for a mistake in a script."""
+    return ModelError(f"The script {name}: {message}", "script", provider="scripted")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Text:
     """Text for the user."""
 
     text: str
@@ -36,8 +55,8 @@ class Call:
     """A call of a tool.
 
     Attributes:
-        arguments: any JSON value; a text is sent as it stands, so that broken JSON can be shown.
-        id: "" for one that is made up.
+        arguments: any JSON value; a text is sent unchanged, to show broken JSON.
+        id: "" for a generated one.
     """
 
     tool: str
@@ -45,11 +64,10 @@ class Call:
     id: str = ""
 
 
-Part = Words | Thought | Call
-Cut = Literal["", "half", "end"]
+Part = Text | Thought | Call
 
 
-@dataclass(frozen=True, slots=True)
+@pydantic.dataclasses.dataclass(frozen=True, slots=True, config=STRICT_KEYS)
 class Failure:
     """How a request fails.
 
@@ -60,13 +78,13 @@ class Failure:
 
     kind: Kind
     message: str = ""
-    retry_after: float | None = None
+    retry_after: float | None = Field(default=None, ge=0)
     status: int | None = None
-    times: int | None = None
+    times: int | None = Field(default=None, ge=0)
 
     def error(self) -> ModelError:
         """The failure as it is raised."""
-        message, status = _SAID.get(self.kind, (f"The scripted model fails ({self.kind})", None))
+        message, status = _DEFAULTS.get(self.kind, (f"The scripted model fails ({self.kind})", None))
         return ModelError(
             self.message or message,
             self.kind,
@@ -76,33 +94,12 @@ class Failure:
         )
 
 
-_SAID: dict[str, tuple[str, int | None]] = {
-    "auth": ("The key is wrong", 401),
-    "not_found": ("There is no such model", 404),
-    "bad_request": ("The request was not taken", 400),
-    "rate_limit": ("Too many requests", 429),
-    "overloaded": ("The provider is overloaded", 529),
-    "quota": ("No credit is left", 402),
-    "overflow": ("The conversation is longer than the model's window", 400),
-    "refused": ("The provider's filter held the answer back", None),
-    "network": ("No connection", None),
-    "timeout": ("No data for too long", None),
-    "cut": ("The stream ended before the answer was complete", None),
-}
-
-
-def failure(kind: Kind, **more: Any) -> Failure:
-    """A failure; one that may go away by itself happens once if `times` is not given, any other always."""
-    times = more.pop("times", 1 if kind in RETRYABLE else None)
-    return Failure(kind, times=times, **more)
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
+@pydantic.dataclasses.dataclass(frozen=True, slots=True, config=STRICT_KEYS)
+class RecordedResult:
     """The result of a call when the script was recorded.
 
     Attributes:
-        hash: of the whole text, less what changes from run to run; see `replay.fingerprint`.
+        hash: of the whole text, without what changes from run to run; see `replay.fingerprint`.
         cut: whether `output` is less than the whole.
     """
 
@@ -118,19 +115,14 @@ class Say:
     """One answer of the model.
 
     Attributes:
-        parts: what it says, in order.
+        parts: its texts, reasoning and calls, in order.
         usage: None for an estimate.
         finish: why it stops; None for ``tool-calls`` with calls and ``stop`` without.
         failure: raised after the parts were streamed.
-        cut: where the stream breaks off within the last part: ``half`` of it or its ``end``; "" if it does not.
-        delay: seconds before the first word.
-        label: its name, for `goto` and for its results.
-        when: it is passed over where this does not hold.
-        capture: regular expressions searched in the last results; their named groups become variables.
-        goto: the label that comes after it.
-        results: what its calls gave when it was recorded.
-        place: where it stands, for messages.
-        round: which time it is repeated, from 1.
+        cut: where the stream breaks within the last part: in its middle (``half``) or at its ``end``.
+        delay: seconds before the first text.
+        results: of its calls, when it was recorded.
+        place: where it stands in the script, for messages.
     """
 
     parts: tuple[Part, ...] = ()
@@ -139,13 +131,8 @@ class Say:
     failure: Failure | None = None
     cut: Cut = ""
     delay: float = 0.0
-    label: str = ""
-    when: When | None = None
-    capture: tuple[str, ...] = ()
-    goto: str = ""
-    results: tuple[Recorded, ...] | None = None
+    results: tuple[RecordedResult, ...] | None = None
     place: str = ""
-    round: int = 1
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -153,25 +140,26 @@ class Say:
         return tuple(part for part in self.parts if isinstance(part, Call))
 
     @property
-    def jumps(self) -> bool:
-        """True if it says nothing and only leads elsewhere."""
-        return bool(self.goto) and not self.parts and self.failure is None and self.finish is None
-
-    @property
     def fails(self) -> bool:
-        """True if it leaves no answer in the conversation, so that the same is asked again or the run ends.
+        """True if it leaves no answer in the conversation, so the same request comes again or the run ends.
 
-        A stream that breaks off behind a whole call ends the step with that call: it may have done something.
+        A stream that breaks after a complete call ends the step with that call: it may have changed something.
         """
         if self.failure is None:
             return False
-        whole = self.parts[:-1] if self.cut else self.parts
-        return self.failure.kind not in RETRYABLE or not any(isinstance(part, Call) for part in whole)
+        complete = self.parts[:-1] if self.cut else self.parts
+        return self.failure.kind not in RETRYABLE or not any(isinstance(part, Call) for part in complete)
 
     @property
     def reason(self) -> FinishReason:
         """Why it stops."""
         return self.finish or ("tool-calls" if self.calls else "stop")
+
+
+def failure(kind: Kind, **more: Any) -> Failure:
+    """A failure. One that goes away happens once unless `times` is given, any other always."""
+    times = more.pop("times", 1 if kind in RETRYABLE else None)
+    return Failure(kind, times=times, **more)
 
 
 def call(tool: str, /, *args: Any, **arguments: Any) -> Call:
@@ -181,7 +169,7 @@ def call(tool: str, /, *args: Any, **arguments: Any) -> Call:
 
     Args:
         tool: its name.
-        *args: at most one: all arguments as one value, where names do not do (a text goes out as it stands).
+        *args: at most one: all arguments as one value (a text is sent unchanged).
         **arguments: arguments by name.
 
     Raises:
@@ -212,10 +200,10 @@ def say(
     Args:
         *parts: texts, `call`s and `thought`s, in order.
         usage: tokens; estimated if left out.
-        finish: why it stops; told by its calls if left out.
+        finish: why it stops; derived from its calls if left out.
         error: a kind of `ModelError`, or `failure(kind, retry_after=…, times=…)`: raised after the parts.
-        cut: the stream breaks off in the middle of the last part.
-        delay: seconds before the first word.
+        cut: the stream breaks in the middle of the last part.
+        delay: seconds before the first text.
 
     Raises:
         ValueError: there is no such kind or reason.
@@ -225,24 +213,22 @@ def say(
         raise ValueError(f"{error!r} is not a kind of error; there are {', '.join(KINDS)}")
     if finish is not None and finish not in FINISHES:
         raise ValueError(f"{finish!r} is not a reason to stop; there are {', '.join(FINISHES)}")
-    made = []
-    for part in parts:
-        one = Words(part) if isinstance(part, str) else part
-        if not isinstance(one, (Words, Thought, Call)):
+    made = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+    for part in made:
+        if not isinstance(part, (Text, Thought, Call)):
             raise TypeError(f"a turn is made of texts, call(...) and thought(...), not {type(part).__name__}")
-        made.append(one)
     if cut and error is None:
         error = "cut"
-    failing = error if isinstance(error, Failure) or error is None else failure(error)
-    return Say(tuple(made), usage, finish, failing, "half" if cut else "", delay)
+    failing = failure(error) if isinstance(error, str) else error
+    return Say(made, usage, finish, failing, "half" if cut else "", delay)
 
 
-def as_say(given: Any) -> Say:
+def as_say(value: Any) -> Say:
     """A turn from what a Python script yields: a `say`, a text, a `call`, or a list of texts and calls.
 
     Raises:
         TypeError: it is something else.
     """
-    if isinstance(given, Say):
-        return given
-    return say(*given) if isinstance(given, (list, tuple)) else say(given)
+    if isinstance(value, Say):
+        return value
+    return say(*value) if isinstance(value, (list, tuple)) else say(value)

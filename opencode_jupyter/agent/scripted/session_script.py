@@ -1,9 +1,9 @@
-"""A session that was kept, as a script that plays it again."""
+"""A stored session as a script that replays it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,11 +13,10 @@ from ...core.sessions import Session
 from ...core.state import Completed, Failed, Pending, ToolPart
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
-from .parts import FINISHES, Call, Part, Thought, Words
+from .answers import FINISHES, Call, Part, Text, Thought
+from .conversation import NOTICES, Result
+from .recorded import VERSION, Data, results_data, script_text, turn_data
 from .scrub import Scrubber, Secrets
-from .seen import NOTICES, Result
-from .turn_data import results_of, turn_of
-from .writing import VERSION, WrittenBlock, WrittenTurn, script_text
 
 ABORTED = "MessageAbortedError"
 _WRITTEN = re.compile(r"JSON parsing failed: Text: (.*)\.\nError message", re.DOTALL)
@@ -26,72 +25,61 @@ _KINDS: dict[str, Kind] = {"ProviderAuthError": "auth", "ContextOverflowError": 
 
 
 def script_of(session: Session, children: Iterable[Session] = (), *, secrets: Iterable[str] = ()) -> str:
-    """A session as the text of a script, secrets taken out.
+    """A session as the text of a script, without secrets.
 
     Args:
         session: with its messages.
         children: sessions that its agents opened (the tool ``task``), with their messages.
-        secrets: texts that must not be in it, beside those that look like secrets.
+        secrets: texts to remove, beside those that look like secrets.
     """
     known = Secrets(secrets)
-    first = _agent(session)
-    models = [m.info for m in session.messages if m.role == "assistant"]
-    made = models[0] if models else {}
+    first = next((str(m.info.get("agent") or "") for m in session.messages if m.role == "user"), session.agent)
+    model: dict[str, Any] = next((m.info for m in session.messages if m.role == "assistant"), {})
     head = {
         "version": VERSION,
-        "model": f"{made.get('providerID', '')}:{made.get('modelID', '')}",
+        "model": f"{model.get('providerID', '')}:{model.get('modelID', '')}",
         "date": datetime.fromtimestamp(session.created / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "session": session.id,
         "agent": first,
     }
-    prompts: list[WrittenBlock] = []
-    agents: dict[str, list[WrittenBlock]] = {}
-    for one in (session, *children):
-        scrubber = Scrubber(known, one.directory)
-        for agent, block in _blocks(one, scrubber):
-            if one is session and agent != "compaction":
-                block.agent = agent if agent != first else ""
-                prompts.append(block)
+    prompts: list[Data] = []
+    agents: dict[str, list[Data]] = {}
+    for source in (session, *children):
+        for agent, entry in _entries(source, Scrubber(known, source.directory)):
+            if source is session and agent != "compaction":
+                prompts.append(entry | ({"agent": agent} if agent and agent != first else {}))
             else:
-                agents.setdefault(agent, []).append(block)
-    title = scrubber_title(session, known)
+                agents.setdefault(agent, []).append(entry)
+    title = Scrubber(known, session.directory).text(session.title)
     return script_text({"about": title, "recording": head}, prompts, agents)
 
 
-def scrubber_title(session: Session, known: Secrets) -> str:
-    """A session's title without what must not be handed on."""
-    return Scrubber(known, session.directory).text(session.title)
-
-
-def _blocks(session: Session, scrubber: Scrubber) -> Iterable[tuple[str, WrittenBlock]]:
+def _entries(session: Session, scrubber: Scrubber) -> Iterator[tuple[str, Data]]:
     """The prompts of a session, each with the agent that answered it."""
-    block: WrittenBlock | None = None
-    taken_back = str((session.extra.get("revert") or {}).get("messageID") or "")
+    entry: Data | None = None
+    reverted = str((session.extra.get("revert") or {}).get("messageID") or "")
     number = 0
     for message in session.messages:
-        if message.id == taken_back:
+        if message.id == reverted:
             return
         if message.role == "user":
             text = _prompt(message)
-            if text is None:
-                continue
-            number += 1
-            where = {"session": session.id, "number": number}
-            block = WrittenBlock(scrubber.text(text), where)
-            yield str(message.info.get("agent") or ""), block
+            if text is not None:
+                number += 1
+                entry = {"prompt": scrubber.text(text), "recorded": {"session": session.id, "number": number}}
+                entry["turns"] = []
+                yield str(message.info.get("agent") or ""), entry
             continue
         turn = _turn(message, scrubber)
-        if turn is None:
-            continue
-        if message.info.get("summary") is True:
-            # In which words it was asked for is not kept.
-            yield "compaction", WrittenBlock(None, {"session": session.id, "number": number}, [turn])
-        elif block is not None:
-            block.turns.append(turn)
+        if turn is not None and message.info.get("summary") is True:
+            # The prompt that requested it is not stored.
+            yield "compaction", {"recorded": {"session": session.id, "number": number}, "turns": [turn]}
+        elif turn is not None and entry is not None:
+            entry["turns"].append(turn)
 
 
 def _prompt(message: Message) -> str | None:
-    """A prompt's text; None for what the loop put in."""
+    """A prompt's text; None for what the agent loop inserted."""
     texts = [part for part in message.of_type("text") if part.get("text") and not part.get("ignored")]
     if any(True for _ in message.of_type("compaction")) or not texts:
         return None
@@ -100,13 +88,13 @@ def _prompt(message: Message) -> str | None:
     return None if own.get("synthetic") and text.startswith(NOTICES) else text
 
 
-def _turn(message: Message, scrubber: Scrubber) -> WrittenTurn | None:
+def _turn(message: Message, scrubber: Scrubber) -> Data | None:
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolPart):
             parts.append(_call(part))
         elif part.get("type") == "text" and part.get("text") and not part.get("synthetic"):
-            parts.append(Words(str(part["text"])))
+            parts.append(Text(str(part["text"])))
         elif part.get("type") == "reasoning" and part.get("text"):
             parts.append(Thought(str(part["text"])))
     info = message.info
@@ -116,11 +104,9 @@ def _turn(message: Message, scrubber: Scrubber) -> WrittenTurn | None:
         return None
     finish: Any = info.get("finish")
     reason: FinishReason | None = finish if finish in FINISHES else None
-    made = turn_of(parts, scrubber, usage=_usage(info), finish=None if error else reason, error=error)
+    turn = turn_data(parts, scrubber, usage=_usage(info), finish=None if error else reason, error=error)
     results = [_result(part) for part in message.calls]
-    if results:
-        made.set_results(results_of(results, scrubber))
-    return made
+    return turn | ({"results": results_data(results, scrubber)} if results else {})
 
 
 def _call(part: ToolPart) -> Call:
@@ -163,8 +149,3 @@ def _error(wire: dict[str, Any]) -> ModelError:
     if wire.get("name") == "APIError" and isinstance(status, int):
         kind = "rate_limit" if status == 429 else "overloaded" if status >= 500 else "bad_request"
     return ModelError(str(data.get("message") or wire.get("name")), kind, status=status, retryable=False)
-
-
-def _agent(session: Session) -> str:
-    found = (str(m.info.get("agent") or "") for m in session.messages if m.role == "user")
-    return next(found, session.agent)

@@ -1,7 +1,7 @@
-"""What a request shows of its conversation: the prompts, and for each the model's turns and what their calls gave.
+"""The conversation in a request: the prompts, and for each the model's turns with the results of their calls.
 
-Which turn of a script comes next is told by this alone, never by a counter. So a retry, a fork, a revert, a cell that
-runs again and a session opened another day all get the turn that fits.
+It alone determines which turn of a script comes next, never a counter. So a retry, a fork, a revert, a cell that runs
+again and a session opened another day all get the turn that fits.
 """
 
 from __future__ import annotations
@@ -20,21 +20,14 @@ from ..prompt.reminders import LAST_STEP
 from ..structured import NUDGE
 from ..turns import CallPiece, ResultPiece, TextPiece, Turn
 
-OUTCOMES = (
-    "completed",
-    "error",
-    "rejected",
-    "corrected",
-    "denied",
-    "dismissed",
-    "stopped",
-    "timeout",
-    "invalid",
-    "failed",
-)
-"""How a call can end, as a condition names it; `error` stands for all but ``completed`` and ``invalid``."""
+TITLE = "title"
+"""The agent that writes a session's title."""
+SUMMARIES = ("compaction", "summary")
+"""Agents that summarise a conversation."""
+NOTICES = (NUDGE, LAST_STEP)
+"""Beginnings of user texts that the agent loop inserts for the model; they are no prompts."""
 _REJECTED = str(PermissionRejectedError()).rstrip(".")
-_TEXTS = (
+_OUTCOMES = (
     (_REJECTED + " with the following feedback", "corrected"),
     (_REJECTED, "rejected"),
     ("The user has specified a rule which prevents", "denied"),
@@ -42,17 +35,21 @@ _TEXTS = (
     (str(ToolAbortedError()), "stopped"),
     ("[Tool execution was interrupted]", "stopped"),
 )
-NOTICES = (NUDGE, LAST_STEP)
-"""How words begin that the loop puts in for the model as the user's; they are no prompt."""
 _DIRECTORY = re.compile(
     r"^[-\s]*Working (?:directory|folder): *(\S.*?)(?: \((?:a git repository|not under git).*)?$", re.MULTILINE
 )
-"""As the system prompt's paragraph on the environment has it (`agent.prompt.environment`)."""
+"""As in the system prompt's paragraph on the environment (`agent.prompt.environment`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call gave: its tool, its text, how it ended, and the arguments it was called with."""
+    """The result of a call: its tool, text and outcome, and the arguments of the call.
+
+    Attributes:
+        outcome: ``completed``, ``failed``, ``rejected`` (a person denied it), ``corrected`` (denied with a reason),
+            ``denied`` (by a rule), ``dismissed`` (a question), ``stopped``, ``timeout``,
+            ``invalid`` (a malformed call).
+    """
 
     tool: str
     output: str
@@ -62,17 +59,13 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        """True if it ended with an error."""
+        """True if the call ended with an error."""
         return self.outcome not in ("completed", "invalid")
-
-    def is_(self, outcome: str) -> bool:
-        """Return whether it ended so."""
-        return self.failed if outcome == "error" else self.outcome == outcome
 
 
 @dataclass(slots=True)
 class Step:
-    """One turn of the model that the conversation holds, and what its calls gave."""
+    """One turn of the model in the conversation, and the results of its calls."""
 
     calls: tuple[CallPiece, ...]
     results: list[Result] = field(default_factory=list)
@@ -80,11 +73,11 @@ class Step:
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt of the user's, and what has been done about it so far.
+    """A user's prompt, and the steps that answer it so far.
 
     Attributes:
-        number: which one of the conversation it is, from 1.
-        texts: its texts; beside the user's own there may be others that were put in for the model.
+        number: of the prompt in the conversation, from 1.
+        texts: the user's own, then those that were inserted for the model.
     """
 
     number: int
@@ -93,7 +86,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """Its first text, which is the user's own."""
+        """The user's own text."""
         return self.texts[0] if self.texts else ""
 
     @property
@@ -102,8 +95,14 @@ class Prompt:
         return "\n\n".join(self.texts)
 
 
-class Seen:
-    """A request, read."""
+class Conversation:
+    """The conversation of a request.
+
+    Attributes:
+        prompts: oldest first.
+        turns: how many turns of the model it holds.
+        key: the last turn that is not the loop's own: the same object when the same request comes again.
+    """
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -113,22 +112,19 @@ class Seen:
         self.prompts: list[Prompt] = []
         self.call_ids: set[str] = set()
         self.turns = 0
-        """How many turns of the model the conversation holds."""
-        turns = list(request.turns)
-        while turns and turns[-1].role == "assistant":  # words put into the model's mouth are no answer it gave
-            turns.pop()
         self.key: Turn | None = None
-        """The last turn that is not the loop's own: the same one when the same is asked again."""
+        turns = list(request.turns)
+        while turns and turns[-1].role == "assistant":  # the beginning of an answer that the caller prescribes
+            turns.pop()
         for turn in turns:
-            self._take(turn)
+            self._add(turn)
 
-    def _take(self, turn: Turn) -> None:
+    def _add(self, turn: Turn) -> None:
         if turn.role == "user":
             texts = tuple(piece.text for piece in turn.pieces if isinstance(piece, TextPiece))
-            if self.prompts and any(text.startswith(NOTICES) for text in texts):
-                return
-            self.key = turn
-            self.prompts.append(Prompt(len(self.prompts) + 1, texts))
+            if not self.prompts or not any(text.startswith(NOTICES) for text in texts):
+                self.key = turn
+                self.prompts.append(Prompt(len(self.prompts) + 1, texts))
             return
         if turn.role == "assistant":
             calls = tuple(piece for piece in turn.pieces if isinstance(piece, CallPiece))
@@ -142,14 +138,14 @@ class Seen:
             return
         step = self.prompts[-1].steps[-1]
         arguments = {call.id: call.arguments for call in step.calls}
-        for piece in turn.pieces:
-            if isinstance(piece, ResultPiece):
-                step.results.append(
-                    Result(piece.name, piece.text, _outcome(piece), piece.call_id, arguments.get(piece.call_id, {}))
-                )
+        step.results += [
+            Result(piece.name, piece.text, _outcome(piece), piece.call_id, arguments.get(piece.call_id, {}))
+            for piece in turn.pieces
+            if isinstance(piece, ResultPiece)
+        ]
 
     def _is_summary(self) -> bool:
-        """Return whether an answer that comes now only sums up what was cut off before it."""
+        """Whether the answer that comes now summarises what was cut off before it."""
         return len(self.prompts) == 1 and self.prompts[0].text == SUMMARY_QUESTION and self.turns == 1
 
     @property
@@ -159,18 +155,15 @@ class Seen:
 
     @cached_property
     def directory(self) -> Path:
-        """Where the session works, as the system prompt says; else where this process does."""
-        for paragraph in self.request.system:
-            found = _DIRECTORY.search(paragraph)
-            if found:
-                return Path(found[1])
-        return Path.cwd()
+        """The session's folder according to the system prompt; else this process's."""
+        matches = (_DIRECTORY.search(paragraph) for paragraph in self.request.system)
+        return next((Path(match[1]) for match in matches if match), None) or Path.cwd()
 
 
 def _outcome(piece: ResultPiece) -> str:
     if not piece.failed:
         return "invalid" if piece.name == INVALID else "completed"
-    for text, outcome in _TEXTS:
+    for text, outcome in _OUTCOMES:
         if piece.text.startswith(text):
             return outcome
     return "timeout" if re.match(r"The \S+ tool ran longer than its limit of ", piece.text) else "failed"
