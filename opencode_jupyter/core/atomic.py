@@ -17,6 +17,9 @@ from .errors import ToolError
 
 NEW_FILE_MODE = 0o644
 """Of files that were not there, less the umask."""
+OWN = 200
+"""Files that this process wrote last that are remembered."""
+_own: dict[str, tuple[int, int]] = {}
 
 
 def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MODE) -> Path:
@@ -48,6 +51,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
                 if existing is not None:
                     copy_attributes(target, temporary)
                 temporary.replace(target)
+                note_own(target)
             except BaseException:
                 with contextlib.suppress(OSError):
                     temporary.unlink()
@@ -58,6 +62,24 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
     except OSError as error:
         raise ToolError(explain(error, shown)) from error
     return target
+
+
+def note_own(path: Path) -> None:
+    """Note that this process has just written a file, for `is_own`."""
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        _own.pop(str(path), None)
+        _own[str(path)] = found.st_ino, found.st_mtime_ns
+        if len(_own) > OWN:
+            del _own[next(iter(_own))]
+
+
+def is_own(path: str) -> bool:
+    """Whether this process wrote a file as it is now."""
+    with contextlib.suppress(OSError):
+        found = os.lstat(path)
+        return _own.get(path) == (found.st_ino, found.st_mtime_ns)
+    return False
 
 
 def missing_folders(folder: Path) -> list[Path]:

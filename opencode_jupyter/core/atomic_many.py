@@ -149,6 +149,7 @@ class _Work:
         self._make_folders(write.path.parent)
         if found is None:
             temporary.replace(write.path)
+            atomic.note_own(write.path)
             self._log.append(_Done(write, None, None))
         else:
             aside = temporaries.name(write.path.parent, write.path)
@@ -158,6 +159,7 @@ class _Work:
                 write.path.rename(aside)
             self._log.append(_Done(write, aside, found))
             temporary.replace(write.path)
+            atomic.note_own(write.path)
         del self._staged[write.path]
 
     def _make_folders(self, folder: Path) -> None:

@@ -12,6 +12,9 @@ from ..runtime.sandbox.service import Sandbox
 from ..runtime.sandbox.startup import StartupFiles
 from .shell import ShellAsks
 
+SHOWN = 8
+"""Start-up files that are named to a person."""
+
 
 class CommandSandbox:
     """The sandbox of one call.
@@ -19,7 +22,7 @@ class CommandSandbox:
     Attributes:
         policy: what the command may do; None for everything.
         shown: the profile and what enforces it, for people; empty where none was wanted.
-        startup: the start-up files that the command makes.
+        startup: the start-up files that the command makes or changes.
     """
 
     def __init__(self, ctx: ToolContext, asks: ShellAsks) -> None:
@@ -65,18 +68,21 @@ class CommandSandbox:
         return blocked_by(self.policy, output, str(cwd)) if self.policy is not None else None
 
     async def keep_startup_files(self, command: str) -> str:
-        """Have a person decide on start-up files that were moved away.
+        """Have a person decide on start-up files that were moved away or put back.
 
         Returns:
             What became of them, for the reader of the result; empty if there are none, or they are back.
         """
         if self.startup is None or not self.startup.moved:
             return ""
-        blocked = f"making {', '.join(self.startup.moved)}, which other programs run or obey"
-        answer = await self._ask(command, blocked, "Keep what it made?")
+        names = [*self.startup.moved]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        blocked = f"writing {', '.join(names[:SHOWN])}{more}, which other programs run or obey"
+        answer = await self._ask(command, blocked, "Keep what it wrote?")
         if answer is True:
             self.startup.restore()
-        moved = "; ".join(f"{path} is now {target}" for path, target in self.startup.moved.items())
+        there = [(path, f"now {target}" if target else "as before") for path, target in self.startup.moved.items()]
+        moved = "; ".join(f"{path} is {where}" for path, where in there[:SHOWN])
         return f"{answer if answer is not True else 'Not all of it could be put back.'} {moved}" if moved else ""
 
     async def may_run_without(self, command: str, blocked: str) -> bool | str:

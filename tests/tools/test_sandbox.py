@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
@@ -222,13 +223,67 @@ async def test_start_up_files_that_a_command_makes_are_moved_away(
         result = await ws.call("bash", {"command": hostile, "description": "d", "timeout": 600}, by="model")
         assert not os.path.lexists(project / name), hostile
         if name != ".git/hooks/post-checkout" or kind == "landlock":
-            assert f"making {project / name}, which other programs run or obey" in result.output
+            assert f"blocked this command: writing {project / name}" in result.output
+            assert "which other programs run or obey" in result.output
             assert f"{project / name} is now {tmp_path}/data/blocked/" in result.output
     approver.reply = "once"
     result = await run(ws, "echo '{}' > opencode.json; echo done")
     assert (result.output, (project / "opencode.json").read_text()) == ("done\n", "{}\n")
-    assert "Keep what it made?" in approver.named("sandbox")[-1].metadata["command"]
+    assert "Keep what it wrote?" in approver.named("sandbox")[-1].metadata["command"]
     assert (await run(ws, "mkdir new && cd new && git init -q && ls .git/config")).output == ".git/config\n"
+
+
+async def test_start_up_files_that_a_command_changes_are_put_back(
+    make: Make, kind: str, project: Path, tmp_path: Path, approver: Approver
+) -> None:
+    def content() -> dict[str, object]:
+        kept = [project / ".git" / "info" / "attributes", project / "opencode.json", project / "mine"]
+        kept += [path for pattern in (".git/*", ".git/hooks/*", ".opencode/**/*") for path in project.glob(pattern)]
+        return {str(path): (path.read_bytes(), path.stat().st_mode) for path in kept if path.is_file()}
+
+    (project / ".opencode" / "tool").mkdir(parents=True)
+    for name in ("opencode.json", ".opencode/opencode.json", ".opencode/tool/a.py", ".git/hooks/pre-commit"):
+        (project / name).write_text("{}")
+    (project / "mine").symlink_to(".envrc")
+    before = content()
+    ws = make(backend=kind)
+    approver.reply = lambda request: "reject" if request.permission == "sandbox" else "once"
+    for hostile in (
+        "git config core.fsmonitor ./evil; true",
+        "echo evil >> .git/config; true",
+        "chmod +x .git/hooks/pre-commit; true",
+        "for hook in .git/hooks/*.sample; do mv $hook ${hook%.sample}; done; true",
+        "rm -rf opencode.json .opencode; true",
+        "rm opencode.json; ln -s /etc/passwd opencode.json; true",
+        "mv .opencode x; mkdir -p .opencode/tool; echo evil > .opencode/tool/a.py; true",
+        "echo evil > .git/commondir; echo evil > .git/config.worktree; true",
+        "echo evil > .git/info/attributes; true",
+        "echo evil > mine; true",
+        "mv .git kept; echo gitdir: evil > .git; true",
+    ):
+        result = await run(ws, hostile)
+        if hostile.startswith("mv .git"):
+            assert not (project / ".git").is_file(), hostile
+        else:
+            assert content() == before, hostile
+        assert kind == "bubblewrap" or "which other programs run or obey" in result.output, hostile
+    if kind == "bubblewrap":
+        return
+    (project / "kept").rename(project / ".git")
+    approver.reply = "once"
+    result = await run(ws, "git config a.b c && rm opencode.json")
+    assert (result.output, (project / "opencode.json").exists()) == ("(no output)", False)
+    assert "b = c" in (project / ".git" / "config").read_text()
+
+
+async def test_what_other_calls_write_is_not_undone(make: Make, kind: str, project: Path, approver: Approver) -> None:
+    ws = make(backend=kind)
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, ws, "sleep 1")
+        await anyio.sleep(0.4)
+        await ws.call("write", {"filePath": "opencode.json", "content": "{}"}, by="model")
+    assert (project / "opencode.json").read_text() == "{}"
+    assert approver.named("sandbox") == []
 
 
 async def test_a_blocked_command_offers_to_run_again_without(

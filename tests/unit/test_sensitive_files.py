@@ -125,6 +125,12 @@ async def test_a_rule_that_names_the_file_allows_it(project: Path) -> None:
         "cat *",
         "xargs cat <<< .env",
         "echo .env | xargs cat",
+        "find . -type f | xargs cat",
+        "find . -type f | grep -v x | xargs cat",
+        "find . ! -name a.py | xargs grep PASS",
+        "find . -iname '.EN*' -o -iname 'ID_*' | xargs cat",
+        "ls -A | xargs cat",
+        "git ls-files -o | xargs cat",
         "cat src/../.env",
     ],
 )
@@ -138,7 +144,18 @@ async def test_commands_that_read_secrets_follow_the_rules_about_read(project: P
     )
 
 
-@pytest.mark.parametrize("line", ["ls -la", "cat src/a.py", "grep -rn needle src", "find . -name '*.py' | xargs cat"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls -la",
+        "cat src/a.py",
+        "grep -rn needle src",
+        "find . -name '*.py' | xargs cat",
+        "find . -name '*.py' -not -path './x/*' | head | xargs cat",
+        "ls src | xargs cat",
+        "find . -type f | wc -l",
+    ],
+)
 async def test_other_commands_ask_nothing_for_secrets(project: Path, line: str) -> None:
     assert await decide(project, {"bash": "allow"}, "bash", {"command": line, "description": "d"}) == "allow"
 

@@ -1,6 +1,7 @@
-"""Start-up files that a sandboxed command makes: moved out of the project until a person wants them.
+"""Start-up files that a sandboxed command makes, changes or deletes: undone until a person wants it.
 
-bubblewrap makes those that exist read-only; what does not exist yet can only be looked for afterwards.
+bubblewrap makes those that exist read-only. What does not exist yet, and with Landlock all of them, can only be looked
+at afterwards: what is new is moved out of the project, and what was there is put back as it was.
 """
 
 from __future__ import annotations
@@ -9,67 +10,155 @@ import contextlib
 import logging
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+from ...core import atomic
+from ...core.errors import ToolError
 from ...core.paths import make_private_folder
 from .policy import SandboxPolicy
 
 log = logging.getLogger(__name__)
-_FILES = ("opencode.json", "opencode.jsonc", ".envrc", ".opencode")
-_FOLDERS = ((".git", ".git/hooks"), (".opencode", ".opencode"), ("HEAD", "hooks"))
-"""Folders in which every entry counts, each after what has to be there before the command for that."""
+_FILES = (("", "opencode.json"), ("", "opencode.jsonc"), ("", ".envrc"), ("", ".opencode"))
+_REPOSITORY = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
+_NAMES = (
+    *_FILES,
+    *((".git", f".git/{name}") for name in _REPOSITORY),
+    *(("HEAD", name) for name in _REPOSITORY),
+)
+"""Start-up files and folders below a writable folder, each after what has to be there before the command for that."""
 DEPTH = 2
 """Levels of such a folder that are looked at."""
+LARGEST = 1 << 20
+"""Bytes of a file that is put back."""
+
+
+class _State(NamedTuple):
+    """What shows that a file is another: its kind and mode, number, size and time."""
+
+    mode: int
+    inode: int
+    size: int
+    time: int
+
+
+_Content = bytes | str
+"""A file's bytes, or where a link leads."""
+_contents: dict[str, tuple[_State, _Content]] = {}
+"""What the start-up files hold that were read; a file that stays the same is not read again."""
 
 
 class StartupFiles:
-    """Looks for start-up files that come to be in the folders of a policy.
+    """Looks for start-up files that change in the folders of a policy.
 
     Attributes:
-        moved: where each is now that was moved, by where it was.
+        moved: where each is now that was made or changed, by where it was; "" for one that was only deleted.
     """
 
     def __init__(self, policy: SandboxPolicy, storage: Path) -> None:
         self._storage = storage
         self._roots = policy.writable
-        self._folders = [
-            f"{root}/{name}" for root in self._roots for base, name in _FOLDERS if os.path.lexists(f"{root}/{base}")
+        self._paths = [
+            f"{root}/{name}"
+            for root in self._roots
+            for base, name in _NAMES
+            if not base or os.path.lexists(f"{root}/{base}")
         ]
-        self._before = set(self._present())
+        self._before = dict(self._present())
+        self._old: dict[str, tuple[_State, _Content]] = {}
+        for path, state in self._before.items():
+            content = _read(path, state)
+            if content is not None:
+                self._old[path] = state, content
         self.moved: dict[str, str] = {}
 
     def move(self) -> None:
-        """Move what is new into the storage folder."""
-        new = [path for path in self._present() if path not in self._before]
-        for path in new:
-            if not any(path.startswith(f"{other}/") for other in new) and os.path.lexists(path):
-                make_private_folder(self._storage)
-                target = str(self._storage / f"{len(self.moved)}-{os.path.basename(path)}")
-                shutil.move(path, target)
-                self.moved[path] = target
-                log.warning("a sandboxed command made the start-up file %s; it is now %s", path, target)
+        """Undo what was made, changed or deleted; what was written goes into the storage folder."""
+        now = dict(self._present())
+        for path, state in now.items():
+            before = self._before.get(path)
+            new = before is None or stat.S_IFMT(before.mode) != stat.S_IFMT(state.mode)
+            if not (new or (path in self._old and self._changed(path, state))) or not os.path.lexists(path):
+                continue  # the last: it was moved with its folder
+            if not atomic.is_own(path):
+                self._take(path)
+        gone = tuple(f"{root}/.git/" for root in self._roots if not os.path.isdir(f"{root}/.git"))
+        for path, (state, content) in self._old.items():
+            if not os.path.lexists(path) and not path.startswith(gone):
+                self._put_back(path, state, content)
 
     def restore(self) -> None:
         """Put back what was moved, but over nothing that came to be meanwhile."""
         for path, target in tuple(self.moved.items()):
+            if path in self._old and os.path.lexists(path) and _read(path, _state(path)) == self._old[path][1]:
+                os.unlink(path)
             if not os.path.lexists(path):
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                shutil.move(target, path)
+                if target:
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    shutil.move(target, path)
                 del self.moved[path]
 
-    def _present(self) -> Iterator[str]:
-        for root in self._roots:
-            yield from (path for name in _FILES if os.path.lexists(path := f"{root}/{name}"))
-        for folder in self._folders:
-            if os.path.isdir(folder) and not os.path.islink(folder):
-                yield folder
-                yield from _entries(folder, DEPTH)
+    def _changed(self, path: str, state: _State) -> bool:
+        before, content = self._old[path]
+        return state != before and (state.mode != before.mode or _read(path, state) != content)
+
+    def _take(self, path: str) -> None:
+        make_private_folder(self._storage)
+        target = str(self._storage / f"{len(self.moved)}-{os.path.basename(path)}")
+        shutil.move(path, target)
+        self.moved[path] = target
+        log.warning("a sandboxed command wrote the start-up file %s; it is now %s", path, target)
+
+    def _put_back(self, path: str, state: _State, content: _Content) -> None:
+        self.moved.setdefault(path, "")
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if isinstance(content, str):
+                os.symlink(content, path)
+            else:
+                atomic.write(path, content, mode=stat.S_IMODE(state.mode))
+        except (OSError, ToolError):
+            log.warning("the start-up file %s, which a sandboxed command changed, cannot be put back", path)
+
+    def _present(self) -> Iterator[tuple[str, _State]]:
+        found = [f"{root}/.git" for root in self._roots if not os.path.isdir(f"{root}/.git")]
+        for path in [*self._paths, *found]:
+            with contextlib.suppress(OSError):
+                state = _state(path)
+                yield path, state
+                if stat.S_ISDIR(state.mode):
+                    yield from _entries(path, DEPTH)
 
 
-def _entries(folder: str, depth: int) -> Iterator[str]:
+def _state(path: str) -> _State:
+    found = os.lstat(path)
+    is_folder = stat.S_ISDIR(found.st_mode)  # its time changes with its entries, which are looked at by themselves
+    return _State(found.st_mode, found.st_ino, 0 if is_folder else found.st_size, 0 if is_folder else found.st_mtime_ns)
+
+
+def _read(path: str, state: _State) -> _Content | None:
+    """What a file holds; None for a folder and for what is too large."""
+    kept = _contents.get(path)
+    if kept is not None and kept[0] == state:
+        return kept[1]
+    content: _Content | None = None
+    with contextlib.suppress(OSError):
+        if stat.S_ISLNK(state.mode):
+            content = os.readlink(path)
+        elif stat.S_ISREG(state.mode) and state.size <= LARGEST:
+            content = Path(path).read_bytes()
+    if content is not None:
+        if len(_contents) > 1_000:
+            _contents.clear()
+        _contents[path] = state, content
+    return content
+
+
+def _entries(folder: str, depth: int) -> Iterator[tuple[str, _State]]:
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
-            yield entry.path
+            yield entry.path, _state(entry.path)
             if depth > 1 and entry.name != "node_modules" and entry.is_dir(follow_symlinks=False):
                 yield from _entries(entry.path, depth - 1)

@@ -62,10 +62,14 @@ _PROCESS = re.compile(r"[<>]\(")
 _EXEC_FEEDS = re.compile(r"\bexec\b[^;|&\n]*<|\bcoproc\b")
 _LISTS_FILES = re.compile(
     r"(?:find\b(?!.*\s-f?printf)|fd|fdfind|ls|git\s+(?:ls-files|diff\b.*--name-only|grep\s+-\w*l)|rg\b.*\s(?:-l|--files)"
-    r"|e?grep\s+-\w*l|locate)(?:\s|$)",
+    r"|e?grep\s+-\w*l|locate|seq|(?:echo|printf)\b[^$`]*$)(?:\s|$)",
     re.DOTALL,
 )
-"""Commands that give names of files, found or as a folder lists them."""
+"""Commands that give names of files, found or as a folder lists them, or what stands in the line."""
+_FILTERS = re.compile(
+    r"e?grep(?:\s+-[viEFxw]+)*\s+(?:'[^']*'|\"[^\"$`]*\"|[\w.|^$/-]+)|(?:head|tail)(?:\s+-n?\s*\d+)?|(?:sort|uniq)(?:\s+-[urnzVf]+)*"
+)
+"""Commands that choose some of the lines that they are given."""
 _VALUES = frozenset(
     "expansion for_statement select_statement arithmetic_expansion c_style_for_statement compound_statement "
     "file_descriptor".split()
@@ -329,6 +333,7 @@ class _Reader:
                 self._asks.opaque(text, "where it is used as a number, the shell runs the command inside it", of)
         self.commands.files = self._lists_files(place)
         self.commands.piped = is_piped(place)
+        self.commands.lists = self.commands.piped and _READS_NAMES.search(self._command) is not None
         around = parent.children if parent is not None and parent.type == "redirected_statement" else ()
         inputs = (c for c in around if c.type == "file_redirect")
         targets = [c.child_by_field_name("destination") for c in inputs if c.children[0].type == "<"]
@@ -340,14 +345,15 @@ class _Reader:
         """Whether a command is fed by one that gives nothing but names of files."""
         if place.parent is None or place.parent.type != "pipeline":
             return False
-        before = None
+        before: list[str] = []
         for child in place.parent.children:
             if child == place.node:
                 break
-            before = child if child.is_named else before
-        if before is not None and before.type == "redirected_statement":
-            before = before.child_by_field_name("body")
-        return before is not None and _LISTS_FILES.match(self._text.source(before)) is not None
+            body = child.child_by_field_name("body") if child.type == "redirected_statement" else child
+            before += [self._text.source(body)] if child.is_named and body is not None else []
+        while len(before) > 1 and _FILTERS.fullmatch(before[-1]):
+            before.pop()
+        return bool(before) and _LISTS_FILES.match(before[-1]) is not None
 
     def redirected(self, place: Place, depth: int, of: str) -> None:
         """A redirection of something that is no command of its own shows in no pattern."""

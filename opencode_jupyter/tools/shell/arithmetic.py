@@ -71,6 +71,10 @@ class Arithmetic:
         if "A" in letters:
             self._keyed.add(name)
 
+    def is_keyed(self, name: str) -> bool:
+        """Whether a variable, or an element of one, is of an array with texts as keys."""
+        return name.partition("[")[0] in self._keyed
+
     def uses(self, text: str, written: str, of: str, *, keys: bool = False) -> None:
         """A text is calculated.
 

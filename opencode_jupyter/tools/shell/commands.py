@@ -39,6 +39,7 @@ class Commands:
     Attributes:
         files: what xargs reads are names of files, from a program that lists them.
         piped: what the command prints is read by another.
+        lists: it is read as names of files, perhaps.
         inputs: the files that its input comes from.
         checkouts: git commands that change the working tree, each with the sub-command it belongs to.
         revisions: words of git commands that may be revisions.
@@ -59,6 +60,7 @@ class Commands:
         self._numbers = numbers
         self.files = False
         self.piped = False
+        self.lists = False
         self.inputs: list[Word] = []
         self.checkouts: list[tuple[str, str]] = []
         self.revisions: list[str] = []
@@ -113,9 +115,17 @@ class Commands:
         elif name == "let":
             for word in arguments:
                 self._numbers.uses(word.shown, text, of)
-        elif name not in ("test", "[", "unset"):
+        else:
             for word in assigning.names(name, arguments):
-                self._sets(word.shown, text, of)
+                self._subscript(word.shown, text, of)
+                if name not in ("test", "[", "unset"):
+                    self._sets(word.shown, text, of)
+
+    def _subscript(self, variable: str, text: str, of: str) -> None:
+        """``read "a[x]"``: what stands between the brackets is calculated."""
+        _, bracket, key = variable.partition("[")
+        if bracket and key not in ("@]", "*]"):
+            self._numbers.uses(key.partition("]")[0], text, of, keys=self._numbers.is_keyed(variable))
 
     def declare(self, arguments: list[Word], text: str, of: str) -> None:
         """``declare -i x=1``: variables and what they are."""
@@ -123,6 +133,7 @@ class Commands:
         for word in arguments:
             variable, equals, _ = word.shown.partition("=")
             self._numbers.declares(variable.partition("[")[0], letters)
+            self._subscript(variable, text, of)
             if equals:
                 self._sets(variable, text, of)
 
@@ -142,7 +153,7 @@ class Commands:
             arguments = [*arguments, *self.inputs]
             if not any(map(self._paths.exists, arguments)):
                 self._asks.opaque(text, f"which files {name} writes is read from its input", of)
-        for file in self._paths.look(name, arguments, text=self.piped and name in tables.NO_PATHS):
+        for file in self._paths.look(name, arguments, text=self.piped and name in tables.NO_PATHS, lists=self.lists):
             if command not in git.READING or not command:
                 self._asks.opaque(text, f"it may write {file}, which decides what runs", of)
         creates = re.search(tables.RECURSIVE.get(name, "$^"), " ".join(["", *(word.shown for word in arguments)]))
@@ -284,6 +295,10 @@ class Commands:
                 mark = value or "{}"
         name = os.path.basename(inner[0].shown)
         key, _ = wrappers.named(name, inner[1:])
+        if name not in tables.NO_PATHS | {"wc"} and (
+            not self.files or any(option in ("a", "arg-file") for option, _ in options)
+        ):
+            self._paths.unknown("the input of xargs")
         runs_text = name in interpreters.SHELLS or key or interpreters.interpreter(name) or programs.by_arguments(name)
         marked = mark and any(mark in word.shown for word in inner[1:])
         if mark and (

@@ -84,8 +84,10 @@ _INTERPRETERS: dict[str, Interpreter] = {
     ),
 }
 _NAME = re.compile(r"(" + "|".join(map(re.escape, sorted(_INTERPRETERS, key=len, reverse=True))) + r")[\d.]*")
-RUNNING_MODULES = frozenset("timeit pdb code trace cProfile profile runpy asyncio IPython ptpython bdb".split())
-"""Python's modules that run a program they are given."""
+RUNNING_MODULES = frozenset(
+    "timeit pdb code trace cProfile profile runpy asyncio IPython ptpython bdb zipfile tarfile".split()
+)
+"""Python's modules that run a program they are given, or write files whose names are in another."""
 
 
 def interpreter(name: str) -> str | None:

@@ -77,13 +77,14 @@ class Paths:
 
     # ------------------------------------------------------------------ a command's words
 
-    def look(self, name: str, arguments: list[Word], *, text: bool = False) -> list[str]:
+    def look(self, name: str, arguments: list[Word], *, text: bool = False, lists: bool = False) -> list[str]:
         """Note the paths among a command's words; returns the start-up files among them.
 
         Args:
             name: the program.
             arguments: its words.
             text: what it prints is read as names of files by something else.
+            lists: the same, and it may be a program that lists files.
         """
         if name in tables.NO_PATHS and not text:
             return []
@@ -96,13 +97,14 @@ class Paths:
                 continue
             startup += self._word(name, word, split=text)
             if self.replaced and name in tables.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):
-                self._unknown(word.source)
+                self.unknown(word.source)
             if writes and name in tables.COPIERS and word is not arguments[-1]:
                 startup += self._held(word)
         if name in tables.MOVERS:
             self._moves(arguments)
         recurses, options = tables.RECURSIVE.get(name), " ".join(["", *(word.shown for word in arguments)])
-        if recurses is not None and re.search(recurses, options):
+        listed = tables.LISTING.get(name) if lists else None
+        if any(pattern is not None and re.search(pattern, options) for pattern in (recurses, listed)):
             self._below(name, arguments, options)
         if name in tables.EXTRACTORS:
             startup += self._unpacked(arguments)
@@ -116,7 +118,7 @@ class Paths:
         if word.text is None:
             root = _ROOT.match(word.source)
             if ".." in re.split(r"[/=\"':]", word.source) or (root and (root[1] or "") not in self.assigned):
-                self._unknown(word.source)
+                self.unknown(word.source)
             return []
         candidates = _candidates(word.text, split=split)
         return [file for path in candidates for file in self.touch(Word(word.source, path, word.glob), sure=False)]
@@ -180,7 +182,7 @@ class Paths:
         prefix = _before_wildcard(text) if text is not None and word.glob else text
         absolute = text is not None and os.path.isabs(text)
         if prefix is None or "\0" in prefix or (self._places is None and not absolute and sure):
-            self._unknown(word.source)
+            self.unknown(word.source)
             return []
         if not text or not prefix:
             return []
@@ -198,6 +200,8 @@ class Paths:
     def _at(self, path: str, folder: bool, sure: bool) -> list[str]:
         written = os.path.normpath(path)
         actual = self._resolve(written)
+        if ".." in path.split("/") and (physical := os.path.realpath(path)) != actual:  # the shell's cd and the system
+            return self._at(written, folder, sure) + self._at(physical, folder, sure)  # read link/.. in other ways
         inside = self._real is not None and (actual + os.sep).startswith(self._real) and actual == written
         if not inside and not self._contains(Path(written)):
             likely = sure or ".." in path.split("/") or self._is_plausible(written, actual)
@@ -207,7 +211,7 @@ class Paths:
             is_folder = folder or os.path.isdir(target)
             add(self._asks.directories, [target if is_folder else os.path.dirname(target)])
         elif self.replaced and not folder and not is_startup_file(actual) and sure:
-            self._unknown(path)
+            self.unknown(path)
         if not folder and len(self._asks.reads) < ENTRIES and os.path.isfile(actual):
             add(self._asks.reads, [written, actual])
         if any((actual + os.sep).startswith(place + os.sep) for place in self._protected):
@@ -228,7 +232,8 @@ class Paths:
         at_home = self._home is not None and path.startswith(self._home + os.sep)
         return at_home or os.path.lexists(actual) or (folder != "/" and os.path.isdir(folder))
 
-    def _unknown(self, source: str) -> None:
+    def unknown(self, source: str) -> None:
+        """A path that only running the line can tell."""
         add(self._asks.unknown, [source])
         add(self._asks.reasons, [f"where {source} points is only known at run time"])
 
@@ -247,11 +252,12 @@ class Paths:
     def _below(self, name: str, arguments: list[Word], options: str) -> None:
         """What a program reads of the folders among its words: files, and links that it follows out of the project."""
         shown = [word.shown for word in arguments]
-        named = [value for option, value in pairwise(shown) if name == "find" and option in ("-name", "-iname")]
+        named = _chosen(shown) if name == "find" else []
         follows = re.search(tables.FOLLOWING.get(name, "$^"), options) is not None
-        hidden = name not in ("rg", "ag", "ack", "fd") or re.search(r" -\w*[uH.]| --(?:hidden|unres)", options)
+        hidden = name not in ("rg", "ag", "ack", "fd", "ls") or re.search(r" -\w*[uH.aA]| --(?:hid|unr|al)", options)
+        deep = name != "ls" or " -R" in options
         operands = [os.path.join(place, path) for place in self._places or [] for path in shown]
-        everywhere = self._places or [] if name in tables.PATTERN_FIRST or name in ("find", "fd", "git") else []
+        everywhere = self._places or [] if name in tables.PATTERN_FIRST or name in tables.LISTING else []
         stack = [path for path in operands if os.path.isdir(path)] or list(everywhere)
         for _ in range(WALKED):
             if not stack:
@@ -262,8 +268,8 @@ class Paths:
                 if follows and entry.is_symlink():
                     self.touch(Word(entry.path, entry.path))
                 elif entry.is_dir(follow_symlinks=False):
-                    stack.append(entry.path)
-                elif not named or any(fnmatchcase(entry.name, pattern) for pattern in named):
+                    stack += [entry.path] if deep else []
+                elif not named or any(fnmatchcase(entry.name.lower(), pattern) for pattern in named):
                     self._asks.reads.append(entry.path)
 
     def _unpacked(self, arguments: list[Word]) -> list[str]:
@@ -319,6 +325,16 @@ class Paths:
     def wrote(self, word: Word) -> bool:
         """Whether a word may name a file that the line has written before."""
         return bool(self.written) and os.path.basename(word.shown) in self.written
+
+
+def _chosen(words: list[str]) -> list[str]:
+    """The patterns of which a file's name has to match one, among the words of a find; none if it need not."""
+    chosen = [
+        value.lower()
+        for (before, option), value in zip(pairwise(["", *words]), [*words[1:], ""], strict=True)
+        if option in ("-name", "-iname") and before not in ("!", "-not")
+    ]
+    return chosen if sum(word in ("-o", "-or", ",") for word in words) < len(chosen) else []
 
 
 def _candidates(text: str, *, split: bool = False) -> Iterator[str]:

@@ -27,6 +27,11 @@ RECURSIVE = {
     "zip": r" -\w*[rR]| --rec",
 }
 """Programs that read all files of a folder, and with which options."""
+LISTING = {
+    **dict.fromkeys(("find", "fd", "fdfind", "ls"), ""),
+    "git": r"^ ls-files .*(?:-\w*[oi]|--(?:oth|ign))",
+}
+"""Programs that list files which others then read, and with which options."""
 FOLLOWING = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), r" -\w*R| --deref"),
     **dict.fromkeys(("rg", "fd", "fdfind", "rsync", "cp"), r" -\w*[LH]| --(?:follow|copy|deref)"),
