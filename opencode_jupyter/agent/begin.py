@@ -1,4 +1,4 @@
-"""How a run begins: which session, agent and model, and the user's message (reference: core.md 6.5, 13)."""
+"""How a run begins: which session, agent and model, and the user's message (docs/opencode/core.md 6.5, 13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's messages as the turns that a model is sent (reference: core.md 9.2)."""
+"""A session's messages as the turns that a model is sent (docs/opencode/core.md 9.2)."""
 
 from __future__ import annotations
 

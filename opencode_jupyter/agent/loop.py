@@ -1,4 +1,4 @@
-"""The loop: ask the model, make its calls, ask again with what came of them, until it is done (core.md 6 to 8, 23)."""
+"""The loop: ask the model, run its calls, ask again with their results (docs/opencode/core.md 6 to 8, 23)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``@agent`` in a prompt: the person names the sub-agent that is to do it (reference: core.md 2, 6.6)."""
+"""``@agent`` in a prompt: the person names the sub-agent that is to do it (docs/opencode/core.md 2, 6.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools available to a model at a step, and how its calls are resolved (reference: core.md 6, 7)."""
+"""The tools available to a model at a step, and how its calls are resolved (docs/opencode/core.md 6, 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request to a model: its answer becomes parts, its calls run as soon as each is whole (reference: core.md 8)."""
+"""One request to a model: its answer becomes parts, each call runs when it is complete (docs/opencode/core.md 8)."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Step:
             log.debug("a call of %s failed: %s", call.part.tool, error)
 
     def _break_off(self, refused: Call, error: Exception) -> None:
-        """End the step at once: no more of the answer is read, and the other calls end (core.md 8.1)."""
+        """End the step at once: no more of the answer is read, and the other calls end (docs/opencode/core.md 8.1)."""
         self.blocked, self.broken = True, str(error)
         self._reading.cancel()
         for call in self.calls:

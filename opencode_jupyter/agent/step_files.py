@@ -1,4 +1,4 @@
-"""What a step did to the project's files: snapshots before and after, taken beside the model's work (core.md 8, 9)."""
+"""Files changed by a step: snapshots before and after, taken beside the model's work (docs/opencode/core.md 8, 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in a given form: a tool whose arguments are the answer (reference: core.md 6.7)."""
+"""Answers in a given form: a tool whose arguments are the answer (docs/opencode/core.md 6.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversation as tools see it in ``ctx.messages``: made only when one looks (reference: core.md 2)."""
+"""The conversation as tools see it in ``ctx.messages``: made only when one looks (docs/opencode/core.md 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents: who calls tools, and under which rules (reference: core.md 13).
+"""Agents: who calls tools, and under which rules (docs/opencode/core.md 13).
 
 An agent has two rule sets. `Agent.permission` is OpenCode's, and holds for what a person types in a cell.
 `Agent.model_permission` holds for calls a model makes: the same, with the notebook's defaults put in after OpenCode's,

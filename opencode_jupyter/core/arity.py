@@ -1,4 +1,4 @@
-"""How many words of a shell command name what it does (reference: core.md 12).
+"""How many words of a shell command name what it does (docs/opencode/core.md 12).
 
 ``git checkout main`` is a ``git checkout``; ``npm run dev -- --port 1`` is an ``npm run dev``. The names are what a
 remembered permission is given for.

@@ -73,7 +73,7 @@ class InitContext:
 
 @dataclass(slots=True)
 class ToolContext:
-    """One call, as its tool sees it (reference: core.md 2)."""
+    """One call, as its tool sees it (docs/opencode/core.md 2)."""
 
     session_id: str
     message_id: str

@@ -1,6 +1,6 @@
 """The doom-loop guard: the same call three times in a row, or two calls in turn, asks a person first.
 
-OpenCode looks at the last three parts of one message (reference: core.md 8.1). A text part or a new message
+OpenCode looks at the last three parts of one message (docs/opencode/core.md 8.1). A text part or a new message
 hides a loop there, and A-B-A-B is not seen; so this looks at the session's last calls, on canonical arguments.
 """
 

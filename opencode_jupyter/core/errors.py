@@ -19,7 +19,7 @@ ToolError
 └── ConfigError                 a config file can't be used (``.path``)
 
 An exception that a tool raises by itself passes through unchanged.
-Messages of the permission errors are OpenCode's (reference: core.md 10.8).
+Messages of the permission errors are OpenCode's (docs/opencode/core.md 10.8).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bus: who listens to which event (names and payloads: reference core.md 22).
+"""The bus: who listens to which event (names and payloads: docs/opencode/core.md 22).
 
 Free when nobody listens: publishers ask `Bus.wanted` before they build a payload.
 """

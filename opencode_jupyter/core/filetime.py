@@ -1,4 +1,4 @@
-"""A file must have been read before it is overwritten, and not have changed since (reference: tools.md 14)."""
+"""A file must have been read before it is overwritten, and not have changed since (docs/opencode/tools.md 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenCode's environment switches that matter to tools (reference: core.md 0 and 4.4)."""
+"""OpenCode's environment switches that matter to tools (docs/opencode/core.md 0 and 4.4)."""
 
 from __future__ import annotations
 

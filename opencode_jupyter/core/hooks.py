@@ -1,4 +1,4 @@
-"""Hooks: functions that see, change or refuse a call (names and payloads: reference core.md 20)."""
+"""Hooks: functions that see, change or refuse a call (names and payloads: docs/opencode/core.md 20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers: ``{prefix}_`` + 12 hex digits of time + 14 base-62 characters (reference: core.md 21)."""
+"""Identifiers: ``{prefix}_`` + 12 hex digits of time + 14 base-62 characters (docs/opencode/core.md 21)."""
 
 from __future__ import annotations
 

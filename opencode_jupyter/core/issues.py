@@ -1,4 +1,4 @@
-"""Issues of a call's arguments as OpenCode words them, a JSON array (reference: core.md 1.2, 25), and for people.
+"""Issues of a call's arguments as OpenCode words them, a JSON array (docs/opencode/core.md 1.2, 25), and for people.
 
 OpenCode prints the issues of its schema library (Zod 4); models have met them often. Each has ``code``, ``path`` and
 ``message``, and what the code brings with it: an expected type, the values there are, a bound.

@@ -1,4 +1,4 @@
-"""Messages of a session and their parts, in OpenCode's wire form (reference: core.md 6 to 9).
+"""Messages of a session and their parts, in OpenCode's wire form (docs/opencode/core.md 6 to 9).
 
 A message's info, and every part but a tool's, is a plain dict as OpenCode writes it, so that nothing is lost of what
 another release put into it. A tool's part is a `ToolPart`, since calls change it while they run.

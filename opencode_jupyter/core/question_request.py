@@ -1,4 +1,4 @@
-"""Questions, their options, and validation of answers (reference: core.md 16)."""
+"""Questions, their options, and validation of answers (docs/opencode/core.md 16)."""
 
 from __future__ import annotations
 

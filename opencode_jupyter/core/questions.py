@@ -1,4 +1,4 @@
-"""The questions of one workspace: what a tool asks a person, what waits, what was answered (reference: core.md 16)."""
+"""The questions of one workspace: asked by tools, pending, answered (docs/opencode/core.md 16)."""
 
 from __future__ import annotations
 

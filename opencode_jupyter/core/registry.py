@@ -1,4 +1,4 @@
-"""Which tools there are, in OpenCode's order, and which of them a model is offered (reference: core.md 4)."""
+"""Which tools there are, in OpenCode's order, and which of them a model is offered (docs/opencode/core.md 4)."""
 
 from __future__ import annotations
 
@@ -263,8 +263,8 @@ class Registry:
     async def all(self) -> list[Tool]:
         """Every tool that is switched on, built-in ones first in OpenCode's order, then custom ones as they came.
 
-        lsp, batch, question and the plan tools each have a switch (reference: core.md 4.4). It says what programs and
-        models are told of: a person's own call reaches every tool, switched on or not.
+        lsp, batch, question and the plan tools each have a switch (docs/opencode/core.md 4.4). It says what programs
+        and models are told of: a person's own call reaches every tool, switched on or not.
         """
         await self.prepare()
         return [*filter(self._switched_on, self._builtins()), *self._custom]

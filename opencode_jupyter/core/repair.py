@@ -1,4 +1,4 @@
-"""Mends calls that name a tool or its arguments wrongly (reference: core.md 7.2).
+"""Mends calls that name a tool or its arguments wrongly (docs/opencode/core.md 7.2).
 
 A wrongly-cased name (``Read``, ``BASH``) is put right for everyone. What a model calls and what can't be mended becomes
 a call of the `invalid` tool, whose output tells the model what was wrong: its turn goes on.

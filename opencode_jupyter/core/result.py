@@ -26,7 +26,7 @@ PRINTED = "printed"
 class Attachment:
     """A file that belongs to a result (an image, a PDF).
 
-    The three ids are filled in by the call pipeline, whatever the tool set (reference: core.md 1.1).
+    The three ids are filled in by the call pipeline, whatever the tool set (docs/opencode/core.md 1.1).
     """
 
     mime: str

@@ -1,4 +1,4 @@
-"""Parameter models, and the JSON schema a model is sent for them (reference: core.md 5; golden/tool_schemas)."""
+"""Parameter models, and the JSON schema a model is sent for them (docs/opencode/core.md 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: conversations that calls belong to, each with rules of its own (reference: core.md 9, 22)."""
+"""Sessions: conversations that calls belong to, each with rules of its own (docs/opencode/core.md 9, 22)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Skills: instructions for special tasks, kept in ``SKILL.md`` files and found where OpenCode finds them.
 
-Reference: core.md 18. The folders are looked at again when something in them has changed, so a new skill needs no
+See docs/opencode/core.md 18. The folders are read again when something in them has changed, so a new skill needs no
 restart. Downloading skills (``skills.urls``) is not done here: what was downloaded is given in `Skills.downloaded`.
 """
 

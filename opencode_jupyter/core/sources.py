@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Rank(IntEnum):
-    """Order of the places among custom tools; on equal ids the later one wins (reference: core.md 4)."""
+    """Order of the places among custom tools; on equal ids the later one wins (docs/opencode/core.md 4)."""
 
     FILES = 0
     PLUGINS = 1

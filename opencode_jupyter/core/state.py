@@ -1,4 +1,4 @@
-"""A call as data: the tool part and its states (reference: core.md 9.1).
+"""A call as data: the tool part and its states (docs/opencode/core.md 9.1).
 
 States are replaced, never changed in place, so that a reader on another thread (the store's
 writer) always sees a whole one. mypy holds everyone to it (`Final`); to be held by Python (``frozen=True``) would

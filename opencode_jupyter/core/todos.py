@@ -1,4 +1,4 @@
-"""The task list of each session: in the store, or in memory where a workspace keeps none (reference: core.md 17)."""
+"""The task list of each session: in the store, or in memory where a workspace keeps none (docs/opencode/core.md 17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools: how one is defined and what its wrapped `execute` does (reference: core.md 1).
+"""Tools: how one is defined and what its wrapped `execute` does (docs/opencode/core.md 1).
 
 `Tool` is an id and a way to make a definition; `Tool.init` makes a fresh, wrapped definition, so nothing
 shared is ever changed. `@tool` turns a function into one.

@@ -1,4 +1,4 @@
-"""Limits of what a model is given, and the files that keep the whole (reference: core.md 3).
+"""Limits of what a model is given, and the files that keep the whole (docs/opencode/core.md 3).
 
 A text within the limits passes through. A longer one is written whole to a spill file, and its beginning (or end)
 is kept with a marker that says how much is missing and where the whole is.

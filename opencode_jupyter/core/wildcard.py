@@ -1,4 +1,4 @@
-"""Wildcard patterns of permission rules (reference: core.md 11).
+"""Wildcard patterns of permission rules (docs/opencode/core.md 11).
 
 ``*`` is any run of characters, ``/`` and newlines included; ``?`` is exactly one character. A pattern that ends
 in a space and a star also matches without that tail: ``ls *`` matches ``ls`` and ``ls -la``, not ``lsof``.

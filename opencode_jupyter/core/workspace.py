@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 S = TypeVar("S")
 CLEANUP_INTERVAL = 3600.0
-"""Seconds between two sweeps of old spill files (reference: core.md 3)."""
+"""Seconds between two sweeps of old spill files (docs/opencode/core.md 3)."""
 
 
 class Workspace:

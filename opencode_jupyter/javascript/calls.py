@@ -21,7 +21,7 @@ _NAMES = {
     "PermissionCorrectedError": "CorrectedError",
     "PermissionDeniedError": "DeniedError",
 }
-"""Our errors by the names that OpenCode has for them (reference: core.md 10.8)."""
+"""Our errors by the names that OpenCode has for them (docs/opencode/core.md 10.8)."""
 
 
 async def call(
@@ -95,7 +95,7 @@ async def _asked(worker: Worker, message: dict[str, Any], ctx: ToolContext, refu
 
 
 def _context(ctx: ToolContext) -> dict[str, Any]:
-    """What a tool is told of its call (reference: core.md 20)."""
+    """What a tool is told of its call (docs/opencode/core.md 20)."""
     return {
         "sessionID": ctx.session_id,
         "messageID": ctx.message_id,

@@ -1,4 +1,4 @@
-"""The tool files of a workspace, run in a worker process: loaded, called, started again (reference: core.md 4)."""
+"""The tool files of a workspace, run in a worker process: loaded, called, started again (docs/opencode/core.md 4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Touches of ipykernel's internals, for releases 6.29 to 7.x; those of its interrupts are in `_kernel_interrupts`.
 
 Each function looks whether the release has what it needs, does nothing and says so when it has not, and gives back
-the function that undoes it. What was measured about each is in the reference (jupyter.md 4); in short: a kernel
+the function that undoes it. What was measured about each is in docs/opencode/jupyter.md 4; in short: a kernel
 runs one shell message at a time, so a click on a button shown by a running cell arrives late, unless it is seen in
 the shell-channel thread (7.x), read off the socket by the waiting cell (6.x), or sent on the control channel.
 """

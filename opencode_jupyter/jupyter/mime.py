@@ -18,7 +18,7 @@ CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
 """MIME type of the saved part; the version in it is the part's ``v``."""
 
 OUTPUT_CHARS = 64_000
-"""Most characters of an output that are saved: a little more than the 50 KB that a model sees of one (core.md 13)."""
+"""Characters of an output that are saved: a little more than the 50 KiB a model sees (docs/opencode/core.md 3)."""
 NESTED_CHARS = 16_000
 """The same of a call inside another; a batch may hold 25."""
 INPUT_CHARS = 50_000

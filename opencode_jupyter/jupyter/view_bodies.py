@@ -168,7 +168,7 @@ def notebook_cells(state: Completed, metadata: dict[str, Any]) -> dict[str, Any]
 
 
 def file_diffs(files: Any) -> list[dict[str, Any]]:
-    """The changes of several files, as apply_patch gives them (reference: tools.md 9.6)."""
+    """The changes of several files, as apply_patch gives them (docs/opencode/tools.md 9.6)."""
     if not isinstance(files, list):
         return []
     shown: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""MCP servers as tools (reference: core.md 6.4, 19). The SDK is imported when the first server is started."""
+"""MCP servers as tools (docs/opencode/core.md 6.4, 19). The SDK is imported when the first server is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong between this machine and a server that wants to know who is there (reference: core.md 19).
+"""What can go wrong between this machine and a server that wants to know who is there (docs/opencode/core.md 19).
 
 Nothing here ever carries a token, a code or a secret: what a server says about an error is taken from the two fields
 that the standard has for it, and cut.
@@ -15,7 +15,7 @@ from ..core import secrets
 from .errors import McpError
 
 AuthState = Literal["needs_auth", "needs_client_registration", "failed"]
-"""What a server's status becomes (reference: core.md 19.2)."""
+"""What a server's status becomes (docs/opencode/core.md 19.2)."""
 _SHOWN = 200
 """Characters of a server's own words that an error repeats."""
 _BODY = re.compile(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHANGED = "mcp.tools.changed"
-"""Event: a server's tools are not what they were (reference: core.md 22)."""
+"""Event: a server's tools are not what they were (docs/opencode/core.md 22)."""
 STATUS = "mcp.status.changed"
 """Event: a server is not as it was."""
 FRESH = 1.0
@@ -471,7 +471,7 @@ class McpServers:
         return asked or self.trusted(spec)
 
     def _limit(self, spec: ServerSpec) -> float:
-        """Seconds a call may take without a word of the server (reference: core.md 19.5)."""
+        """Seconds a call may take without a word of the server (docs/opencode/core.md 19.5)."""
         given = self._workspace.config.get("experimental", "mcp_timeout")
         configured = given / 1000 if isinstance(given, int | float) and given > 0 else None
         return spec.timeout or configured or CALL

@@ -1,4 +1,4 @@
-"""The login of a remote server, as an authentication that its HTTP client carries (reference: core.md 19.2).
+"""The login of a remote server, as an authentication that its HTTP client carries (docs/opencode/core.md 19.2).
 
 The flow itself is the library's: discovery, PKCE, registration, the exchange, the resource it is for. What is added:
 tokens that outlive the kernel with their time of expiry and the address to renew them at; a renewal before anybody is

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 NAME = "opencode"
-"""What we call ourselves (reference: core.md 19.2)."""
+"""What we call ourselves (docs/opencode/core.md 19.2)."""
 _WAIT = 5.0
 _READ = 300.0
 _AUTH_WORDS = ("registration", "client_id")

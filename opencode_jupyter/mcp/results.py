@@ -1,4 +1,4 @@
-"""A server's result as a tool's result (reference: core.md 6.4, steps 5 to 7)."""
+"""A server's result as a tool's result (docs/opencode/core.md 6.4, steps 5 to 7)."""
 
 from __future__ import annotations
 

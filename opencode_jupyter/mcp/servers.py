@@ -18,7 +18,7 @@ from ..core.secrets import hide, is_secret_name
 from ..core.trust import Subject, digest
 
 CONNECT = 30.0
-"""Seconds for connecting, and again for the first listing (reference: core.md 19.2)."""
+"""Seconds for connecting, and again for the first listing (docs/opencode/core.md 19.2)."""
 CALL = 60.0
 """Seconds a call may take without a word of the server: the SDKs' documented default."""
 FILES = (".vscode/mcp.json", ".mcp.json")

@@ -1,4 +1,4 @@
-"""A server's listing as tools: their names, their schemas, and what a call of one does (reference: core.md 6.4, 19)."""
+"""A server's listing as tools: their names, schemas and calls (docs/opencode/core.md 6.4, 19)."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _is_annotated(fn: Fn) -> bool:
     return text.rpartition(".")[2].strip("\"'") == "PluginInput"
 
 
-# ---------------------------------------------------------------------- tools (reference: core.md 4.2)
+# ---------------------------------------------------------------------- tools (docs/opencode/core.md 4.2)
 
 
 def make_tool(id: str, definition: Any, source: str) -> Tool:

@@ -1,4 +1,4 @@
-"""Find plugins: where they are, in which order, and which of those with equal names is used (reference: core.md 20).
+"""Find plugins: where they are, in which order, and which of those with equal names is used (docs/opencode/core.md 20).
 
 Plugins of installed packages come first, in the place of OpenCode's internal ones; then the ``plugin`` lists of the
 config files in load order; then the files of the config folders. Of equal names the last one is used, at its position.

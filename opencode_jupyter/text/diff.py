@@ -1,4 +1,4 @@
-"""Unified patches as jsdiff writes them, and what is shown of them (reference: tools.md 6.4).
+"""Unified patches as jsdiff writes them, and what is shown of them (docs/opencode/tools.md 6.4).
 
 Small edits are found by Myers' algorithm in process; when two texts differ much, git (where it is
 installed) does it faster, and ``difflib`` or a plain "all of this became all of that" is the last resort.

@@ -1,4 +1,4 @@
-"""Find the text an edit means and replace it: nine strategies, exact first (reference: tools.md 6.5).
+"""Find the text an edit means and replace it: nine strategies, exact first (docs/opencode/tools.md 6.5).
 
 A match that is not exact must resemble what it was asked to replace: a block found by its first and last
 line alone is taken only if what lies between them is similar, and no match may be much larger than

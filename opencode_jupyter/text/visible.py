@@ -1,6 +1,6 @@
 r"""Text that hides nothing: control, zero-width and direction-changing characters are shown as escapes.
 
-A command that a person is asked to allow must read as it will run (reference: agents.md 6.7).
+A command that a person is asked to allow must read as it will run (docs/opencode/agents.md 6.7).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What language servers say of files that a tool has changed (reference: tools.md 6.7, 8, 9.6)."""
+"""What language servers say of files that a tool has changed (docs/opencode/tools.md 6.7, 8, 9.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask before a tool touches something outside the project (reference: tools.md 1).
+"""Ask before a tool touches something outside the project (docs/opencode/tools.md 1).
 
 What counts is where a path leads: a link inside the project to something outside asks as external.
 """

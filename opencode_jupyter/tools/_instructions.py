@@ -1,4 +1,4 @@
-"""Instruction files (AGENTS.md and the like) near a file that is read (reference: tools.md 16).
+"""Instruction files (AGENTS.md and the like) near a file that is read (docs/opencode/tools.md 16).
 
 Those above the project folder are in a model's system prompt; those in the folders between it and the file are
 given once for each message, with the file.

@@ -1,4 +1,4 @@
-"""Takes ripgrep's output apart as it streams, and keeps the matches of the newest files (reference: tools.md 5).
+"""Takes ripgrep's output apart as it streams, and keeps the matches of the newest files (docs/opencode/tools.md 5).
 
 The format is that of ``--heading --null -n``: for each file its path, a NUL, lines of ``number:text``, and an empty
 line between files. A path may hold any other byte and no line is empty, so nothing is ambiguous; and a file's matches

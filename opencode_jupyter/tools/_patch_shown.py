@@ -1,4 +1,4 @@
-"""What a patch does, as the ask and the card show it: one diff for each file (reference: tools.md 9.6)."""
+"""What a patch does, as the ask and the card show it: one diff for each file (docs/opencode/tools.md 9.6)."""
 
 from __future__ import annotations
 

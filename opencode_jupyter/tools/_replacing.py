@@ -1,4 +1,4 @@
-"""What edit and multiedit share: a file changed by replacements, asked for and shown (reference: tools.md 6)."""
+"""What edit and multiedit share: a file changed by replacements, asked for and shown (docs/opencode/tools.md 6)."""
 
 from __future__ import annotations
 

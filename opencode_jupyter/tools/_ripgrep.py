@@ -1,4 +1,4 @@
-"""Runs ripgrep and streams what it prints; a search of our own where there is none (reference: tools.md 15)."""
+"""Runs ripgrep and streams what it prints; a search of our own where there is none (docs/opencode/tools.md 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shell runs commands, and with which environment (reference: tools.md 18.5, agents.md 6.2)."""
+"""Which shell runs commands, and with which environment (docs/opencode/tools.md 18.5, docs/opencode/agents.md 6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asks a shell command makes before it runs (reference: tools.md 2.4, agents.md 6.3)."""
+"""The asks a shell command makes before it runs (docs/opencode/tools.md 2.4, docs/opencode/agents.md 6.3)."""
 
 from __future__ import annotations
 

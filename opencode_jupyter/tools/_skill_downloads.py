@@ -1,4 +1,4 @@
-"""Skills from the web: what the URLs of the configuration's ``skills.urls`` offer (reference: core.md 18, point 4).
+"""Skills from the web: what the URLs of the configuration's ``skills.urls`` offer (docs/opencode/core.md 18, point 4).
 
 ``URL/index.json`` is ``{"skills": [{"name", "files": [...]}]}``; the files stand below ``URL/NAME/``. A file that was
 downloaded once is kept. A name or path that leads anywhere else, and an answer from another origin, is refused.

@@ -1,4 +1,4 @@
-"""apply_patch: change several files by one patch. Reference: tools.md 9 (line ends and last lines as in 1.18)."""
+"""apply_patch: change several files by one patch. See docs/opencode/tools.md 9 (line ends as in 1.18)."""
 
 from __future__ import annotations
 

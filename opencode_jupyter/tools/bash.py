@@ -1,4 +1,4 @@
-"""bash: run a shell command. Reference: tools.md 2; agents.md 6.2 and 6.3."""
+"""bash: run a shell command. See docs/opencode/tools.md 2; docs/opencode/agents.md 6.2 and 6.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""batch: several calls at once, each a call like any other. OpenCode: reference/core.md 15.2."""
+"""batch: several calls at once, each a call like any other. See docs/opencode/core.md 15.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""codesearch: code found by what it does, on the web (Exa) or in this project. Reference: tools.md 12.
+"""codesearch: code found by what it does, on the web (Exa) or in this project. See docs/opencode/tools.md 12.
 
 Where to look is decided so: Exa if it is switched on (`OPENCODE_ENABLE_EXA`) or a key is there (`EXA_API_KEY`), this
 project otherwise; the project too, with a note, when Exa can't be reached.

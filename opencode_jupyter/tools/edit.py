@@ -1,4 +1,4 @@
-"""edit: replace text in a file, or make one. Reference: tools.md 6 (line ends as in OpenCode 1.18)."""
+"""edit: replace text in a file, or make one. See docs/opencode/tools.md 6 (line ends as in OpenCode 1.18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formatters that are known by name, and what enables each (reference: tools.md 17)."""
+"""The formatters that are known by name, and what enables each (docs/opencode/tools.md 17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formatters: programs that put a file in order after a tool has changed it (reference: tools.md 17).
+"""Formatters: programs that put a file in order after a tool has changed it (docs/opencode/tools.md 17).
 
 A service of the workspace that listens to ``file.edited``. The event's publisher waits for it, so a tool reads the file
 again when it has been formatted.

@@ -1,4 +1,4 @@
-"""glob: files whose path fits a pattern, newest first. Reference: tools.md 4."""
+"""glob: files whose path fits a pattern, newest first. See docs/opencode/tools.md 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""grep: lines that fit a regular expression, newest files first. Reference: tools.md 5."""
+"""grep: lines that fit a regular expression, newest files first. See docs/opencode/tools.md 5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""invalid: what a model's malformed call becomes (core/repair.py). OpenCode: reference/core.md 15.1."""
+"""invalid: what a model's malformed call becomes (core/repair.py). See docs/opencode/core.md 15.1."""
 
 from __future__ import annotations
 

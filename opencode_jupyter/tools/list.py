@@ -1,4 +1,4 @@
-"""list: the files of a directory as a tree. Reference: tools.md 13.2."""
+"""list: the files of a directory as a tree. See docs/opencode/tools.md 13.2."""
 
 from __future__ import annotations
 

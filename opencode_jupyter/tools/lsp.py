@@ -1,4 +1,4 @@
-"""lsp: ask language servers about code. Reference: tools.md 13.1."""
+"""lsp: ask language servers about code. See docs/opencode/tools.md 13.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""multiedit: several replacements in one file, all or none. Reference: tools.md 7."""
+"""multiedit: several replacements in one file, all or none. See docs/opencode/tools.md 7."""
 
 from __future__ import annotations
 

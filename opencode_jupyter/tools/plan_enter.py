@@ -1,4 +1,4 @@
-"""plan_enter: plan before doing; let the plan agent go on. OpenCode: reference/core.md 15.7."""
+"""plan_enter: plan before doing; let the plan agent go on. See docs/opencode/core.md 15.7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plan_exit: the plan is made; let the build agent carry it out. OpenCode: reference/core.md 15.7."""
+"""plan_exit: the plan is made; let the build agent carry it out. See docs/opencode/core.md 15.7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""question: ask the person at the notebook. OpenCode: reference/core.md 15.3."""
+"""question: ask the person at the notebook. See docs/opencode/core.md 15.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""read: a file's lines, a directory's entries, an image or a PDF. Reference: tools.md 3 (OpenCode 1.18's form)."""
+"""read: a file's lines, a directory's entries, an image or a PDF. See docs/opencode/tools.md 3 (form of 1.18)."""
 
 from __future__ import annotations
 

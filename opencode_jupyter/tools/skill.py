@@ -1,4 +1,4 @@
-"""skill: load the instructions of a skill. OpenCode: reference/core.md 18 (the output as release 1.18 has it)."""
+"""skill: load the instructions of a skill. See docs/opencode/core.md 18 (the output as release 1.18 has it)."""
 
 from __future__ import annotations
 

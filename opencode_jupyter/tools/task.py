@@ -1,4 +1,4 @@
-"""task: let another agent work on something, in a session of its own. OpenCode: reference/core.md 15.6."""
+"""task: let another agent work on something, in a session of its own. See docs/opencode/core.md 15.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""todoread: the session's task list. OpenCode: reference/core.md 15.5."""
+"""todoread: the session's task list. See docs/opencode/core.md 15.5."""
 
 from __future__ import annotations
 

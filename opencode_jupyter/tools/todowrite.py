@@ -1,4 +1,4 @@
-"""todowrite: replace the session's task list. OpenCode: reference/core.md 15.4."""
+"""todowrite: replace the session's task list. See docs/opencode/core.md 15.4."""
 
 from __future__ import annotations
 

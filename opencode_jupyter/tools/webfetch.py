@@ -1,4 +1,4 @@
-"""webfetch: a page as Markdown, text or HTML; images and PDFs as attachments. Reference: tools.md 10."""
+"""webfetch: a page as Markdown, text or HTML; images and PDFs as attachments. See docs/opencode/tools.md 10."""
 
 from __future__ import annotations
 

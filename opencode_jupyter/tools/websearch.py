@@ -1,4 +1,4 @@
-"""websearch: search the web through Exa. Reference: tools.md 11."""
+"""websearch: search the web through Exa. See docs/opencode/tools.md 11."""
 
 from __future__ import annotations
 

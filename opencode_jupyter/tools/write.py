@@ -1,4 +1,4 @@
-"""write: make or overwrite a file. Reference: tools.md 8."""
+"""write: make or overwrite a file. See docs/opencode/tools.md 8."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ DECIDED: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-"""Case name to the reason (DESIGN.md 8) and to what ours must give in the fields that differ."""
+"""Case name to the reason and to what ours must give in the fields that differ."""
 
 
 def built() -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """A session of a real OpenCode release, played again: a scripted provider says the same, the same comes of it.
 
-``tests/data/sessions/`` holds the script and the export that OpenCode 1.18.33 made of it; where the folder
-that they come from is there, its files are used.
+``tests/data/sessions/`` holds the script and the export that OpenCode 1.18.33 made of it.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ from tests.support.model_servers.openai import ScriptedServer
 pytestmark = pytest.mark.anyio
 
 DATA = Path(__file__).parents[1] / "data" / "sessions"
-SHARED = Path(__file__).parents[3] / "shared" / "golden"
 THEIRS = "/home/user/project"
 
 
 def _data(name: str) -> Any:
-    shared = SHARED / name
-    return json.loads((shared if shared.is_file() else DATA / name).read_text())
+    return json.loads((DATA / name).read_text())
 
 
 def approve(request: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where the steps of the load order meet (reference: core.md 14.1): lists, agents of several kinds, the last word."""
+"""Where steps of the load order meet (docs/opencode/core.md 14.1): lists, agents of several kinds, the last word."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ async def test_an_odd_id_of_the_decorator_is_told(place: Place) -> None:
 
 
 async def test_later_folders_win(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reference: core.md 14.3: global, project from the nearest on, home, OPENCODE_CONFIG_DIR."""
+    """See docs/opencode/core.md 14.3: global, project from the nearest on, home, OPENCODE_CONFIG_DIR."""
     deep = place.project / "a" / "b"
     deep.mkdir(parents=True)
     monkeypatch.setenv("OPENCODE_CONFIG_DIR", str(place.root / "named"))

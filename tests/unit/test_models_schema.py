@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a case is a line
-"""Tool schemas as providers take them (reference: core.md 5)."""
+"""Tool schemas as providers take them (docs/opencode/core.md 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction: what was said and done so far becomes a summary, and the conversation goes on from it (core.md 8, 9).
+"""Compaction: the conversation so far becomes a summary and continues from it (docs/opencode/core.md 8, 9).
 
 As in OpenCode a user's message with a ``compaction`` part asks for it and an assistant's with ``summary: true``
 answers; what a model is sent later begins there. A summary that fails leaves no trace in the session.

@@ -1,4 +1,4 @@
-"""Tool schemas in the form that a provider takes (reference: core.md 5)."""
+"""Tool schemas in the form that a provider takes (docs/opencode/core.md 5)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from .parts import Parts
 from .settings import ModelSettings, Provider
 
 ATTACHED = "Attached image(s) from tool result:"
-"""Heads a message with what a tool's result held, for models that take no pictures there (reference: core.md 9.2)."""
+"""Heads a message with the pictures of a tool's result, for models that take none there (docs/opencode/core.md 9.2)."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -26,7 +26,7 @@ NOOP = ToolSpec(
     "active tools are needed",
     {"type": "object", "properties": {}},
 )
-"""Sent to a LiteLLM proxy, which refuses a history with calls and no tools (reference: core.md 7.1)."""
+"""Sent to a LiteLLM proxy, which refuses a history with calls and no tools (docs/opencode/core.md 7.1)."""
 
 
 class BlockedError(Exception):

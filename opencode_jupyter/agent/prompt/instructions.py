@@ -1,6 +1,6 @@
 """Instructions for models: AGENTS.md and its kin, the user's own, and what the config's ``instructions`` name.
 
-What OpenCode reads (reference: tools.md 16): of AGENTS.md, CLAUDE.md and CONTEXT.md the first kind that is found from
+OpenCode (docs/opencode/tools.md 16) reads: of AGENTS.md, CLAUDE.md and CONTEXT.md the first kind that is found from
 the folder up to the worktree, every one of that kind; one global file; then the config's entries. Here the global one
 comes first and the nearest last, so that what is said last is the most particular.
 """

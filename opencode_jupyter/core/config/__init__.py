@@ -1,4 +1,4 @@
-"""Configuration: OpenCode's files, where they are looked for and how they add up (reference: core.md 14)."""
+"""Configuration: OpenCode's files, where they are looked for and how they add up (docs/opencode/core.md 14)."""
 
 from __future__ import annotations
 

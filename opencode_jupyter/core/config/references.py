@@ -1,4 +1,4 @@
-"""``{env:NAME}`` and ``{file:path}`` in a config's text (reference: core.md 14.2), filled in and found again.
+"""``{env:NAME}`` and ``{file:path}`` in a config's text (docs/opencode/core.md 14.2), filled in and found again.
 
 What a variable or a file holds may be a secret. It goes into the configuration and nowhere else: an error shows the
 text as it was written, and a warning names the reference in place of what it brought.

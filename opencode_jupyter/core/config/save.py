@@ -29,7 +29,7 @@ FOLDER = ".opencode"
 SCHEMA = "https://opencode.ai/config.json"
 """OpenCode adds this to a file that lacks it."""
 ACTION_ONLY = frozenset({"todowrite", "todoread", "question", "webfetch", "websearch", "codesearch", "doom_loop"})
-"""Permissions that take no patterns in OpenCode's files: it refuses a file that has some (reference: core.md 14.4)."""
+"""Permissions that take no patterns in OpenCode's files; it refuses a file with some (docs/opencode/core.md 14.4)."""
 _ATTEMPTS = 5
 _REFERENCE = re.compile(r"\{(?:env|file):")
 _lock = threading.Lock()

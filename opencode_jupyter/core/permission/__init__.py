@@ -1,4 +1,4 @@
-"""Permissions: rules, what they decide, and the asks that wait for a person (reference: core.md 10)."""
+"""Permissions: rules, what they decide, and the asks that wait for a person (docs/opencode/core.md 10)."""
 
 from __future__ import annotations
 

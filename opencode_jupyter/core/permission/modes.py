@@ -185,7 +185,7 @@ def _rules(workspace: Workspace, mode: PermissionMode) -> list[Rule]:
 
 
 def _others(workspace: Workspace) -> list[str]:
-    """The permissions that tools from elsewhere ask for: an MCP server's begin with its name (core.md 19.4)."""
+    """The permissions of other tools: an MCP server's begin with its name (docs/opencode/core.md 19.4)."""
     servers = [re.sub(r"[^A-Za-z0-9_-]", "_", name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
     return list(dict.fromkeys([*servers, *workspace.registry.custom_names()]))
 

@@ -1,4 +1,4 @@
-"""A patch that comes as a command: ``apply_patch '...'`` or a heredoc in ``bash -lc`` (reference: tools.md 9.9)."""
+"""A patch that comes as a command: ``apply_patch '...'`` or a heredoc in ``bash -lc`` (docs/opencode/tools.md 9.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The new content of an updated file (reference: tools.md 9.4)."""
+"""The new content of an updated file (docs/opencode/tools.md 9.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apply a patch to a folder without asking anybody: for code, not for tools (reference: tools.md 9.9)."""
+"""Apply a patch to a folder without asking anybody: for code, not for tools (docs/opencode/tools.md 9.9)."""
 
 from __future__ import annotations
 

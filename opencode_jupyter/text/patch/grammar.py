@@ -1,4 +1,4 @@
-"""The patch language: text to hunks (reference: tools.md 9.2).
+"""The patch language: text to hunks (docs/opencode/tools.md 9.2).
 
 Read as OpenCode reads it, and more kindly where that would drop a part of the patch without a word: padded markers
 and headers, a first chunk without ``@@`` and unprefixed context lines mean what they mean to Codex, and a line that

@@ -1,4 +1,4 @@
-"""Find a run of lines in a file: exactly, then more and more kindly (reference: tools.md 9.3).
+"""Find a run of lines in a file: exactly, then more and more kindly (docs/opencode/tools.md 9.3).
 
 Each pass keeps an index from a line to where it stands, so that ten thousand searches in one file take about as long
 as reading it ten times.

@@ -28,7 +28,7 @@ REQUEST = 10.0
 START = 3
 """How many times longer it has to start."""
 DEBOUNCE = 0.15
-"""Seconds without another batch of diagnostics after which they count as complete (reference: tools.md 13.1)."""
+"""Seconds without another batch of diagnostics after which they count as complete (docs/opencode/tools.md 13.1)."""
 GOODBYE = 0.3
 """Seconds a server has to end by itself."""
 SETTLE = 3.0

@@ -39,7 +39,7 @@ SKIPPED = frozenset(
         "vendor",
     }
 )
-"""Folders whose files are not the project's own (reference: tools.md 18.4); hidden folders are skipped too."""
+"""Folders whose files are not the project's own (docs/opencode/tools.md 18.4); hidden folders are skipped too."""
 Stamp = tuple[int, int, int]
 """Time of change in nanoseconds, size, and the time of the inode's change, which nobody sets back: what tells that a
 file is another."""

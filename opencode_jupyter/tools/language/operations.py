@@ -1,4 +1,4 @@
-"""The nine operations of the lsp tool, on one server (reference: tools.md 13.1)."""
+"""The nine operations of the lsp tool, on one server (docs/opencode/tools.md 13.1)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WAIT = 3.0
-"""Seconds an edit waits for diagnostics, a server's start included (reference: tools.md 13.1)."""
+"""Seconds an edit waits for diagnostics, a server's start included (docs/opencode/tools.md 13.1)."""
 OTHERS = 50
 """Other open documents whose diagnostics are asked for again after an edit; those that had some before the rest."""
 PAUSE = 60.0

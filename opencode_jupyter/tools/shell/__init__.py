@@ -1,4 +1,4 @@
-"""What a shell command would do, read from its syntax tree: folders, commands (reference: agents.md 6.3)."""
+"""What a shell command would do, read from its syntax tree: folders, commands (docs/opencode/agents.md 6.3)."""
 
 from __future__ import annotations
 

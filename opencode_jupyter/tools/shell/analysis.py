@@ -1,10 +1,10 @@
 """Which asks a shell command needs, from its syntax tree. Pure: runs nothing, and looks only at where paths lead.
 
-What OpenCode asks for a command is collected as OpenCode collects it (reference: tools.md 2.3). What it does not see is
-added: folders that a redirection, ``~`` or a ``cd`` before reaches; and as `Judged`, other readings of the same command
-(quoting undone, the command inside a wrapper, what a redirection writes), which count where the rules are stricter with
-them. What can't be read at all is put into a pattern that begins with `NOT_ANALYSED`, so that no rule for the
-command's first word covers it.
+What OpenCode asks for a command is collected as OpenCode collects it (docs/opencode/tools.md 2.3). What it does not see
+is added: folders that a redirection, ``~`` or a ``cd`` before reaches; and as `Judged`, other readings of the same
+command (quoting undone, the command inside a wrapper, what a redirection writes), which count where the rules are
+stricter with them. What can't be read at all is put into a pattern that begins with `NOT_ANALYSED`, so that no rule for
+the command's first word covers it.
 """
 
 from __future__ import annotations

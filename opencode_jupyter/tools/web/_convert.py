@@ -17,7 +17,7 @@ from ._markup import ESCAPE, simplify
 from ._tokens import BLOCKS, REFERENCES, VOID, events
 
 SKIPPED = frozenset({"script", "style", "noscript", "iframe", "object", "embed"})
-"""Elements whose content is no text (reference: tools.md 10)."""
+"""Elements whose content is no text (docs/opencode/tools.md 10)."""
 MEMORY = 512 << 20
 """Bytes of address space."""
 PLAIN = "the page is too dense or too deeply nested for Markdown: this is its text"

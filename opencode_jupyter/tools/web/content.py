@@ -14,7 +14,7 @@ _MAGIC = (
     (b"%PDF-", "application/pdf"),
 )
 _NOT_IMAGES = frozenset({"image/svg+xml", "image/vnd.fastbidsheet"})
-"""Text in spite of their name (reference: tools.md 10)."""
+"""Text in spite of their name (docs/opencode/tools.md 10)."""
 _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"})
 """Content types that say nothing."""
 

@@ -1,4 +1,4 @@
-"""Exa's search, over its hosted MCP endpoint. Reference: tools.md 11 and 12.
+"""Exa's search, over its hosted MCP endpoint. See docs/opencode/tools.md 11 and 12.
 
 A call is one JSON-RPC request by POST; the answer is a stream of server-sent events, or plain JSON. A key is not
 needed (there is a free allowance); one in the environment is sent along.

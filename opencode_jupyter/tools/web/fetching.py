@@ -17,7 +17,7 @@ from .proxy import proxy_for
 from .target import Target
 
 LIMIT = 5 << 20
-"""Bytes of a body (reference: tools.md 10)."""
+"""Bytes of a body (docs/opencode/tools.md 10)."""
 TOO_LARGE = "Response too large (exceeds 5MB limit)"
 REDIRECTS = 10
 """Redirects followed."""

@@ -1,7 +1,7 @@
 """What a config file may hold, as pydantic models: the one description that validation and the JSON schema come from.
 
-OpenCode's keys that speak of tools and permissions are described in full (reference: core.md 14, 19.1); what its other
-faces read (themes, keys, providers) is let through, so that one file serves both programs.
+OpenCode's keys that concern tools and permissions are described in full (docs/opencode/core.md 14, 19.1); what else it
+reads (themes, keys, providers) is let through, so that one file serves both programs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An agent as a config file or a Markdown file describes it (reference: core.md 13.1, 14.6)."""
+"""An agent as a config file or a Markdown file describes it (docs/opencode/core.md 13.1, 14.6)."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""MCP servers (reference: core.md 19.1), with the spellings of other programs' files, which this package takes too."""
+"""MCP servers (docs/opencode/core.md 19.1), also in the spellings of other programs' files."""
 
 from typing import Annotated, Any, ClassVar, Literal
 

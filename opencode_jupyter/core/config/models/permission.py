@@ -1,4 +1,4 @@
-"""The ``permission`` object: what a tool may do without being asked for (reference: core.md 14.4)."""
+"""The ``permission`` object: what a tool may do without being asked for (docs/opencode/core.md 14.4)."""
 
 from typing import Annotated, Any, Literal
 
