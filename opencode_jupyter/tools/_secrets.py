@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.context import ToolContext
-from ..core.permission.rules import Action
+from ..core.permission.rules import Action, fits_path
 from ..core.permission.sensitive_files import is_key_file
 from ..core.wildcard import compiled, match
 
@@ -33,11 +34,14 @@ def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
     strict = [rule.pattern for rule in rules if rule.action != "allow" and match("read", rule.permission)]
     anywhere = [compiled(pattern) for pattern in strict if pattern.startswith("*") and pattern != "*"]
     others = [pattern for pattern in strict if not pattern.startswith("*")]
+    absolute = [pattern for pattern in others if os.path.isabs(pattern)]
     permissions, relative = ctx.workspace.permissions, ctx.workspace.relative
 
     def action(path: str) -> Action:  # called for each file of a search
         named = is_key_file(path) or any(matches(path) for matches in anywhere)
-        if not named and not any(match(relative(path), other) or match(path, other) for other in others):
+        named = named or any(match(relative(path), other) for other in others)
+        places = {path, os.path.realpath(path)} if absolute and not named else ()
+        if not named and not any(fits_path(place, other) for place in places for other in absolute):
             return "allow"
         return permissions.check("read", [relative(path)], rules)[0].action
 

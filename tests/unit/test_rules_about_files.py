@@ -71,6 +71,28 @@ async def test_a_link_is_no_way_round_a_rule(project: Path, permission: str) -> 
     assert await decides(project, {permission: {"~/.ssh/*": "deny"}}, tool, arguments) == "deny"
 
 
+async def test_a_rule_holds_for_a_project_that_is_opened_through_a_link(project: Path) -> None:
+    opened = project.parent / "opened"
+    opened.symlink_to(project)
+    read: tuple[str, dict[str, Any]] = ("read", {"filePath": "src/a.py"})
+    shell: tuple[str, dict[str, Any]] = ("bash", {"command": "cat src/a.py", "description": "Show the file"})
+    for tool, arguments in (read, shell, ("grep", {"pattern": "x", "path": "src/a.py"})):
+        for named, folder in ((project, opened), (opened, project)):
+            permission = "grep" if tool == "grep" else "read"
+            assert await decides(folder, {permission: {f"{named}/src/*": "deny"}}, tool, arguments) == "deny"
+    both = {"read": {f"{opened}/*": "deny", f"{project}/src/*": "allow"}}
+    assert await decides(opened, both, *read) == "allow"
+
+
+@pytest.mark.parametrize("tool", ["read", "bash"])
+async def test_two_stars_stand_for_any_folder_and_for_none(project: Path, tool: str) -> None:
+    (project / "a.py").write_text("x = 1\n")
+    for file in ("a.py", "src/a.py"):
+        arguments = {"filePath": file} if tool == "read" else {"command": f"cat {file}", "description": "Show the file"}
+        assert await decides(project, {"read": {"**/a.py": "deny"}}, tool, arguments) == "deny"
+        assert await decides(project, {"read": {"**/b.py": "deny"}}, tool, arguments) == "allow"
+
+
 @pytest.mark.parametrize("git", [True, False])
 async def test_the_last_rule_wins_in_whichever_spelling(project: Path, git: bool) -> None:
     if not git:

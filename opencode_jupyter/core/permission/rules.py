@@ -83,8 +83,7 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings
         permission: the key.
         pattern: what it is for.
         *rulesets: the later ones decide before the earlier ones.
-        spellings: other names of what it is for. Only a rule for absolute paths fits an absolute one, and only another
-            rule a relative one, so that the name of a folder above the project does not count.
+        spellings: other paths of what it is for, see `fits_path`.
     """
     # Runs on every tool call and on every bash command of it: the common cases are settled without a call.
     for ruleset in reversed(rulesets):
@@ -92,13 +91,26 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings
             wanted = rule.permission
             if wanted == permission or wanted == "*" or _speaks_of(permission, wanted):
                 of = rule.pattern
-                if (
-                    of == "*"
-                    or match(pattern, of)
-                    or (spellings and any(match(other, of) for other in spellings if isabs(other) == isabs(of)))
-                ):
+                if of == "*" or match(pattern, of) or (spellings and any(fits_path(other, of) for other in spellings)):
                     return _stricter(permission, pattern, rule, rulesets, spellings) if rule.stricter else rule
     return Rule(permission, "*", "ask", NO_RULE, source="default")
+
+
+def fits_path(path: str, pattern: str) -> bool:
+    """Return whether another path of the same thing fits a pattern.
+
+    Only an absolute pattern fits an absolute path, so that the name of a folder above the project does not count.
+    ``**/`` at the start stands for any folder, and for none.
+    """
+    if isabs(pattern):
+        return isabs(path) and (match(path, pattern) or match(path, _follow_links(pattern)))
+    return not isabs(path) and (match(path, pattern) or match(path, pattern.removeprefix("**/")))
+
+
+def _follow_links(pattern: str) -> str:
+    """An absolute pattern with the links in its folders followed, up to the first wildcard."""
+    folder, slash, rest = pattern.partition("*")[0].rpartition("/")
+    return os.path.realpath(folder or "/").rstrip("/") + slash + rest + pattern[len(folder + slash + rest) :]
 
 
 def _stricter(

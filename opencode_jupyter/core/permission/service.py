@@ -259,7 +259,12 @@ class PermissionService:
         if other is None:
             return []
         if path is None:
-            return [other(pattern)] if permission in PATH_PERMISSIONS and pattern != "*" else []
+            if permission not in PATH_PERMISSIONS or pattern == "*":
+                return []
+            spelled = other(pattern)
+            if "\0" in pattern:
+                return [spelled]  # no path at all
+            return [pattern, spelled, os.path.realpath(pattern if isabs(pattern) else spelled)]
         paths = [path, os.path.realpath(path)]
         if permission == "glob":
             paths.append(os.path.normpath(os.path.join(path, pattern)))
