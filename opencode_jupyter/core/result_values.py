@@ -116,6 +116,8 @@ def rows_of(value: Any) -> list[dict[str, Any]] | None:
     names = class_names(value)
     if ("polars", "DataFrame") in names:
         return list(value.to_dicts())
+    if ("pandas", "Index") in names:
+        value, names = value.to_series(index=range(len(value))), {("pandas", "Series")}
     columns = columns_of(value, names, None)
     if columns is None:
         return None

@@ -52,7 +52,7 @@ class PromptChannel:
         self._can_prompt = can_prompt
         self._queue: deque[Ask] = deque()
         self._active: tuple[Ask, _kernel_compat.StdinPrompt] | None = None
-        self._tries: dict[str, int] = {}
+        self._unclear: dict[str, str] = {}
         self._dialogs: dict[str, QuestionDialog] = {}
         self.broker: Broker | None = None
 
@@ -69,7 +69,7 @@ class PromptChannel:
         """
         if ask in self._queue:
             self._queue.remove(ask)
-        self._tries.pop(ask.id, None)
+        self._unclear.pop(ask.id, None)
         self._dialogs.pop(ask.id, None)
 
     def beat(self, waiter: Waiter | None) -> None:
@@ -106,7 +106,9 @@ class PromptChannel:
 
     def _text(self, ask: Ask) -> str:
         if isinstance(ask.request, PermissionRequest):
-            return question(ask.request)
+            unclear = self._unclear.get(ask.id)
+            note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
+            return note + question(ask.request)
         from .question_prompt import QuestionDialog
 
         return self._dialogs.setdefault(ask.id, QuestionDialog(ask.request)).text()
@@ -122,8 +124,8 @@ class PromptChannel:
         reply, message = parse_answer(answer) or (None, None)
         if reply is None:
             # VS Code sends an empty text for Escape: ask once more, then take it for a no.
-            self._tries[ask.id] = self._tries.get(ask.id, 0) + 1
-            if self._tries[ask.id] < 2:
+            before, self._unclear[ask.id] = self._unclear.get(ask.id), answer.strip()
+            if answer.strip() or before != "":
                 return
             reply = "reject"
         self.broker.resolve(ask.id, reply, message, by="prompt")
@@ -202,7 +204,7 @@ def nobody(request: PermissionRequest) -> str:
     rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
     magic = " ".join(quote(p) for p in patterns)
     return (
-        f"{request.permission} of {', '.join(request.everything)} needs approval, and nobody can answer here. "
+        f"{request.permission} needs approval for {', '.join(request.everything)}, and nobody can answer here. "
         f'To allow it: {{"permission": {{"{request.permission}": {{{rules}}}}}}} in opencode.json, '
         f"or %permissions allow {request.permission} {magic}, or {POLICY_VARIABLE}=allow for every request."
     )

@@ -31,6 +31,10 @@ PLAIN_LINES = 30
 """Most lines of the text form."""
 PLAIN_COLUMNS = 200
 """Most characters of one of its lines."""
+ERROR_COLUMNS = 4_000
+"""The same of an error, which a console shows nowhere else."""
+PLAIN_ROWS = 20
+"""Most rows of a table."""
 LOST = "State unknown: the kernel ended before the call did."
 LOST_WAITING = (
     "The kernel ended before the call did. It was waiting for approval when this was written; "
@@ -101,15 +105,20 @@ def _wanted(part: dict[str, Any]) -> list[str]:
 def plain_text(part: dict[str, Any]) -> str:
     """The card as at most `PLAIN_LINES` lines of text."""
     head, foot = [_plain_head(part)], _plain_foot(part)
-    body = [line for text in _bodies(part) for line in readable(text).rstrip("\n").split("\n")]
+    error = part["state"].get("error") or ""
+    body = [
+        _clip(line, ERROR_COLUMNS if text == error else PLAIN_COLUMNS)
+        for text in _bodies(part)
+        for line in readable(text).rstrip("\n").split("\n")
+    ]
     for child in part["ui"].get("children") or []:
         body.append("  " + _plain_head(child))
         if child["state"].get("error"):
-            body.append("    " + readable(child["state"]["error"]).split("\n")[0])
+            body.append(_clip("    " + readable(child["state"]["error"]).split("\n")[0]))
     room = PLAIN_LINES - len(head) - len(foot)
     if len(body) > room:
         body = [*body[: room - 1], f"… {len(body) - room + 1:,} more lines"]
-    return "\n".join(_clip(line) for line in [*head, *body, *foot])
+    return "\n".join([*head, *body, *map(_clip, foot)])
 
 
 def _plain_head(part: dict[str, Any]) -> str:
@@ -186,7 +195,9 @@ def _task(task: dict[str, Any]) -> str:
 
 def _table(table: dict[str, Any]) -> str:
     columns, types = table.get("columns") or [], table.get("types") or []
-    rows = [list(map(str, row)) for row in (columns, *([types] if any(types) else []), *(table.get("rows") or []))]
+    shown = (table.get("rows") or [])[:PLAIN_ROWS]
+    table = {**table, "rows": shown}
+    rows = [list(map(str, row)) for row in (columns, *([types] if any(types) else []), *shown)]
     numeric = numeric_columns(table) if "name" in table else [False] * len(columns)
     widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(rows[0]))]
     lines = []

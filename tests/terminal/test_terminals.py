@@ -68,6 +68,9 @@ def test_the_prompt(program: str, environment: dict[str, str], tmp_path: Path) -
         child.sendline("r = %tool read .env")
         child.expect(r"Read this file\? [^\n]*\.env")
         child.expect(r"\[1\] once \[2\] for this session .* \[n\] deny \[n REASON: deny with a reason\] > ")
+        child.sendline("use the sample")
+        child.expect("'use the sample' is not an answer. Type one of those in brackets.")
+        child.expect("reason] > ")
         child.sendline("1")
         child.expect(r"In \[3\]: ")
         child.sendline("print('count', r.output.count('A=1'))")
@@ -159,7 +162,7 @@ def test_nobody_at_the_keyboard(environment: dict[str, str], tmp_path: Path) -> 
     options = {"cwd": tmp_path / "work", "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     done = subprocess.run(command, env=environment, timeout=START, check=False, **options)
     said = re.sub(r"\s+", " ", done.stdout + done.stderr)
-    assert "PermissionRejectedError: read of" in said
+    assert "PermissionRejectedError: read needs approval for" in said
     assert "%permissions allow read" in said
     assert done.returncode != 0
     allowed = {**environment, "OPENCODE_JUPYTER_ON_ASK": "allow"}

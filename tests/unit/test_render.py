@@ -349,6 +349,19 @@ def test_whatever_a_tool_returns_is_shown(output: str, given_input: dict[str, An
     assert data["text/plain"].count("\n") < PLAIN_LINES
 
 
+def test_the_text_form_has_the_whole_error() -> None:
+    """A console shows it nowhere else."""
+    message = "word " * 100 + "the end"
+    text = settled_bundle(part({"status": "error", "error": message}))[0]["text/plain"]
+    assert text.split("\n")[1] == message
+
+
+def test_the_text_form_of_a_long_table_says_how_long_it_is() -> None:
+    table = {"name": "DataFrame", "columns": ["n"], "rows": [[str(n)] for n in range(50)], "total": 1_000, "width": 1}
+    text = settled_bundle(part({}, {"printed": "", "tables": [table]}))[0]["text/plain"]
+    assert text.split("\n")[-2:] == ["19", "DataFrame · the first 20 of 1,000 rows"]
+
+
 def test_a_card_of_read_shows_the_lines_without_the_wrapper() -> None:
     inside = "1: x\n2: </content>\n\n(End of file - total 2 lines)"
     output = f"<path>/p/a</path>\n<type>file</type>\n<content>\n{inside}\n</content>"

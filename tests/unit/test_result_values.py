@@ -206,6 +206,12 @@ def test_tables_have_rows_and_a_frame(value: Any, records: list[dict[str, Any]])
     assert result.metadata[TABLES][0]["total"] == len(records)
 
 
+def test_an_index_has_rows_and_a_frame() -> None:
+    result = as_result("t", pd.Index([3, 4], name="year"))
+    assert result.records == [{"index": 0, "year": 3}, {"index": 1, "year": 4}]
+    assert list(result.df["year"]) == [3, 4]
+
+
 def test_a_series_keeps_its_index_and_type_as_a_frame() -> None:
     series = pd.Series(["a", "b"], index=["x", "y"], dtype="category")
     frame = as_result("t", series).df
