@@ -11,6 +11,7 @@ from ..core.errors import ToolError
 from ..core.messages import Message, new_part, user_message
 from ..core.permission import Rule
 from ..core.sessions import Session
+from ..core.suggestions import did_you_mean
 from ..core.wildcard import match
 from ..tools._plan import plan_file, shown
 from .attachments import file_parts
@@ -150,7 +151,9 @@ def _only(run: Run) -> None:
     given = run.switches if run.only is None else dict.fromkeys(run.only, True)
     missing = [name for name in given if name not in known and "*" not in name]
     if missing and run.parent is None:
-        raise ToolError(f"tools= names no tool of this project: {', '.join(missing)}. There are {', '.join(known)}")
+        known = [name for name in known if name != "invalid"]
+        hint = did_you_mean(missing[0], known) or f" There are {', '.join(known)}."
+        raise ToolError(f"tools= names no tool of this project: {', '.join(missing)}.{hint}")
     switches = {} if run.only is None else dict.fromkeys(known, False)
     for name, wanted in given.items():
         switches |= dict.fromkeys((one for one in known if match(one, name)) if "*" in name else (name,), wanted)

@@ -17,5 +17,13 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
 
 
 def suggestion(names: Sequence[str]) -> str:
-    """`` Did you mean a or b?``, or nothing."""
-    return f" Did you mean {' or '.join(names)}?" if names else ""
+    """`` Did you mean a, b or c?``, or nothing."""
+    if not names:
+        return ""
+    *others, last = names
+    return f" Did you mean {', '.join(others)} or {last}?" if others else f" Did you mean {last}?"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`suggestion` of the names that resemble one."""
+    return suggestion(near_names(name, names))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.descriptions import command_description
 from ..core.errors import InvalidArgumentsError, UnknownToolError
 from ..core.repair import correct_name
+from ..core.suggestions import did_you_mean, suggestion
 from .arguments_schema import Field, Spec, kinds, spec_of
 from .arguments_values import checked, from_text
 from .arguments_variables import calculate, evaluate, fill, fill_command, lookup, mapping_of, value_of
@@ -172,10 +173,7 @@ class _Parser:
         name = _LONG.get(name, name)
         if name not in OPTIONS or (has_value and name not in _VALUED):
             self._not_a_field(name, inline, begin)
-            from difflib import get_close_matches  # here: only errors need it
-
-            near = get_close_matches(name, OPTIONS, n=1, cutoff=0.5) if len(name) > 2 else []
-            hint = f" Did you mean {near[0]}?" if near and near[0] != name else ""
+            hint = did_you_mean(name, OPTIONS) if len(name) > 2 else ""
             said = f"{name} takes no value." if name in OPTIONS else f"There is no option {name}.{hint}"
             more = " Quote a value that starts with -, or put it after --." if name not in OPTIONS else ""
             raise line_error(said + more, self.line, begin)
@@ -384,8 +382,7 @@ class _Parser:
         self.request.arguments[found.name] = value
 
     def _unknown(self, key: str) -> str:
-        near = self.spec.near(key)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        hint = suggestion(self.spec.near(key))
         names = ", ".join(f.name for f in self.spec.fields) or "nothing"
         return f"{self.spec.tool.id} has no parameter {key}.{hint} It takes {names}."
 

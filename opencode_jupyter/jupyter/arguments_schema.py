@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from ..core.context import InitContext
 from ..core.errors import ToolError
+from ..core.suggestions import near_names
 from ..core.tool import Bound, Tool
 
 if TYPE_CHECKING:
@@ -137,9 +138,7 @@ class Spec:
         """Names of fields that look like `key`."""
         lowered = {f.name.replace("_", "").lower(): f.name for f in self.fields}
         plain = key.replace("_", "").replace("-", "").lower()
-        from difflib import get_close_matches  # here: only errors need it
-
-        close = get_close_matches(plain, lowered, n=2, cutoff=0.6)
+        close = near_names(plain, lowered)
         close += [k for k in lowered if plain and (k.startswith(plain) or k.endswith(plain)) and k not in close]
         return [lowered[k] for k in close[:3]]
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError
+from ..core.suggestions import did_you_mean
 from .arguments_words import EXPRESSION, VARIABLE, Word, line_error
 
 if TYPE_CHECKING:
@@ -181,10 +182,7 @@ def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
     """
     name = word.text.partition(".")[0].partition("[")[0]
     if name not in user_ns:
-        from difflib import get_close_matches  # here: only errors need it
-
-        near = get_close_matches(name, [n for n in user_ns if not n.startswith("_")], n=1, cutoff=0.6)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(name, [known for known in user_ns if not known.startswith("_")])
         raise line_error(
             f"There is no variable {name}.{hint} (JSON needs double quotes around names.)", line, word.start
         )
@@ -203,10 +201,7 @@ def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:
     """
     name, *attributes = source.split(".")
     if name not in user_ns:
-        from difflib import get_close_matches  # here: only errors need it
-
-        near = get_close_matches(name, [n for n in user_ns if not n.startswith("_")], n=1, cutoff=0.6)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(name, [known for known in user_ns if not known.startswith("_")])
         raise InvalidArgumentsError(f"--from {source}: there is no variable {name}.{hint}")
     value = user_ns[name]
     for attribute in attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.suggestions import near_names, suggestion
 from ..text.visible import visible
 from .magic_mcp import words_of
 from .mcp_request import Request, said
@@ -130,9 +130,9 @@ def _explain(request: Request, server: str, key: str, arguments: dict[str, str])
     """Raise what is wrong with a prompt's name or arguments, if that is it."""
     there = {p.name: p for p in request.wait(request.servers.prompts(server)).values()}
     if there and key not in there:
-        near = get_close_matches(key, there, n=1, cutoff=0.5)
-        hint = f"Did you mean {server}/{near[0]}?" if near else f"It has {', '.join(there)}."
-        raise InvalidArgumentsError(f"{server} has no prompt {key}. {hint}")
+        near = [f"{server}/{name}" for name in near_names(key, there)]
+        hint = suggestion(near) or f" It has {', '.join(there)}."
+        raise InvalidArgumentsError(f"{server} has no prompt {key}.{hint}")
     if key in there:
         known = [one["name"] for one in there[key].arguments]
         missing = [one["name"] for one in there[key].arguments if one.get("required") and one["name"] not in arguments]

@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Callable
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.suggestions import near_names, suggestion
 from .arguments_words import words
 from .help import tool_list
 from .history import display_row, local_time, read_history
@@ -63,8 +63,8 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
 
 def unknown(magic: str, command: str, known: Any) -> InvalidArgumentsError:
     """The error for a subcommand that is not there."""
-    near = get_close_matches(command, list(known), n=1, cutoff=0.5)
-    hint = f" Did you mean {magic} {near[0]}?" if near else f" There are {', '.join(known)}."
+    near = [f"{magic} {name}" for name in near_names(command, known)]
+    hint = suggestion(near) or f" There are {', '.join(known)}."
     return InvalidArgumentsError(f"{magic} has no subcommand {command}.{hint}")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ..core.errors import InvalidArgumentsError, ToolError
+from ..core.suggestions import did_you_mean
 from .arguments_words import Word
 from .line_request import LineRequest, said
 
@@ -43,8 +43,7 @@ class Request(LineRequest):
         there = list(self.servers.specs())
         if name in there:
             return name
-        near = get_close_matches(name, there, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]}?" if near else f" There are {', '.join(there)}." if there else ""
+        hint = did_you_mean(name, there) or (f" There are {', '.join(there)}." if there else "")
         add = "" if there else " No MCP server yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
         raise InvalidArgumentsError(f"There is no MCP server {name}.{hint}{add}")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.permission import EDIT_TOOLS, Decision, Rule, expand, never_matches
+from ..core.suggestions import did_you_mean
 from .completion import PERMISSIONS
 from .help import permission_of, rule_now, rules_in_force
 
@@ -139,9 +139,9 @@ def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
     known = known_permissions(workspace)
     if name in known or any(c in name for c in "*?"):
         return name, ""
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-    if near:
-        raise InvalidArgumentsError(f"There is no permission {name}. Did you mean {near[0]}?")
+    hint = did_you_mean(name, known)
+    if hint:
+        raise InvalidArgumentsError(f"There is no permission {name}.{hint}")
     return name, f"No tool here is known to need {name}."
 
 

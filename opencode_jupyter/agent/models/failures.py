@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.suggestions import suggestion
 from ..errors import Kind, ModelError
 from ..retry import LONGEST_SAID
 from .keys import redacted
@@ -246,8 +247,7 @@ def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
         )
         return f"{who} needs a key and none is set{code}.{names}{quoted}"
     if kind == "not_found":
-        found = asked.near()
-        near = f" Did you mean {', '.join(found)}?" if found else ""
+        near = suggestion(asked.near())
         pull = f" `ollama pull {asked.model}` gets it." if who == "ollama" else ""
         return f"{who} has no model {asked.model!r}{code} at {asked.url}.{near}{pull}{quoted}"
     plain: dict[Kind, str] = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgumentsError, ToolError
 from ..repair import INVALID
+from ..suggestions import did_you_mean
 from ..wildcard import match
 from .rules import Action, Rule
 
@@ -164,11 +165,9 @@ def of_mode(rule: Rule) -> bool:
 
 def _known(name: str) -> PermissionMode:
     if name not in MODES:
-        from difflib import get_close_matches  # here: only errors need it
-
-        near = get_close_matches(name, MODES, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise InvalidArgumentsError(f"There is no mode {name}.{hint} Modes are {', '.join(MODES)}.")
+        raise InvalidArgumentsError(
+            f"There is no mode {name}.{did_you_mean(name, MODES)} Modes are {', '.join(MODES)}."
+        )
     return MODES[name]
 
 

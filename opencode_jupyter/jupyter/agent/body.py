@@ -10,10 +10,10 @@ import ast
 import builtins
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from ...core.errors import InvalidArgumentsError
+from ...core.suggestions import did_you_mean
 from ..tools import libraries
 from ..tools.describe import describe
 from ..tools.types_of import type_name
@@ -157,8 +157,7 @@ def _value(
             and not hasattr(builtins, node.id)
             and node.id not in bound
         ):
-            near = get_close_matches(node.id, [n for n in variables if not n.startswith("_")], n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(node.id, [name for name in variables if not name.startswith("_")])
             raise InvalidArgumentsError(
                 f"There is no variable {node.id} for {shown} in the request.{hint} "
                 f"For braces as they are, double them: {{{shown}}}. Nothing was sent."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
+from ...core.suggestions import did_you_mean
 from ..arguments_words import line_error, words
 from ..tables import Message, Table
 from .body import fill
@@ -74,10 +74,9 @@ def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bo
     agent = agents.get(name)
     if agent is None or not last:
         offered = talkable(notebook)
-        near = get_close_matches(name, offered, n=1, cutoff=0.6)
-        hint = f"Did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(name, offered)
         raise line_error(
-            f"There is no agent {name}. {hint}Agents: {', '.join(offered)}. To send a request, use {USAGE}.",
+            f"There is no agent {name}.{hint} Agents: {', '.join(offered)}. To send a request, use {USAGE}.",
             line,
             position,
         )

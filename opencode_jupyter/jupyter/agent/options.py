@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import InvalidArgumentsError
+from ...core.suggestions import did_you_mean
 from ..arguments_variables import lookup
 from ..arguments_words import json_object, line_error, next_word, skip_blanks
 
@@ -72,8 +72,7 @@ def parse(line: str, variables: Mapping[str, Any]) -> AgentRequest:
             name, _, inline = line[word.start : word.end].partition("=")
         name = _LONG.get(name, name)
         if name not in OPTIONS:
-            near = get_close_matches(name, [*OPTIONS, *_LONG], n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]}?" if near else " The request itself goes below this line."
+            hint = did_you_mean(name, [*OPTIONS, *_LONG]) or " The request itself goes below this line."
             raise line_error(f"%%agent has no option {name}.{hint}", line, word.start)
         if name in seen:
             raise line_error(f"{name} is given twice.", line, word.start)

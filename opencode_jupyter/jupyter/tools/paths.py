@@ -6,10 +6,10 @@ import ast
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from ...core.errors import ToolError
+from ...core.suggestions import did_you_mean
 from .types_of import (
     Missing,
     among,
@@ -188,12 +188,7 @@ def item(owner: Any, key: Any, path: str) -> Any:
 
 def near(wanted: Any, names: Iterable[Any]) -> str:
     """A sentence with the names that look like `wanted`; empty if none does."""
-    texts = [n for n in list(names) if type(n) is str]
-    if type(wanted) is not str:
-        return ""
-    lowered = {n.lower(): n for n in texts}
-    found = get_close_matches(wanted.lower(), lowered, n=3, cutoff=0.6)
-    return " Did you mean " + " or ".join(lowered[n] for n in found) + "?" if found else ""
+    return did_you_mean(wanted, [name for name in list(names) if type(name) is str]) if type(wanted) is str else ""
 
 
 def _names_of(cls: type) -> list[str]:
