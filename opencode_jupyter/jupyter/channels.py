@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -67,7 +68,7 @@ class PromptChannel:
         """Forget the ask; a box that is open already stays until it is answered, and that answer is dropped, too, if
         another box was opened meanwhile (where the front end says which box was answered, as JupyterLab does).
         """
-        if ask in self._queue:
+        with contextlib.suppress(ValueError):
             self._queue.remove(ask)
         self._unclear.pop(ask.id, None)
         self._dialogs.pop(ask.id, None)
@@ -128,6 +129,7 @@ class PromptChannel:
             if answer.strip() or before != "":
                 return
             reply = "reject"
+        self.close(ask)  # now: the engine reports the end later, and this thread would show the same request again
         self.broker.resolve(ask.id, reply, message, by="prompt")
 
     def _take_answer(self, broker: Broker, ask: Ask, answer: str) -> None:
@@ -135,6 +137,8 @@ class PromptChannel:
         if dialog is None:
             return  # answered elsewhere meanwhile
         outcome = dialog.take(answer)
+        if outcome in ("dismissed", "done"):
+            self.close(ask)
         if outcome == "dismissed":
             broker.dismiss(ask.id, by="prompt")
         elif outcome == "done":

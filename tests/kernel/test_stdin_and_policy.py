@@ -126,6 +126,28 @@ def test_several_asks_come_to_the_box_one_after_another(shared_kernel: Kernel) -
     assert sorted("b.env" in p for p in prompts) == [False, True]
 
 
+def test_an_answered_request_is_not_shown_again_while_the_engine_is_slow(shared_kernel: Kernel) -> None:
+    shared_kernel.run(
+        "current().broker.unheard = 1\npathlib.Path('b.env').write_text('A=1')\n"
+        "import threading, time\n"
+        "def slow(loop=current().workspace.loop, until=time.monotonic() + 8):\n"
+        "    while time.monotonic() < until and not over:\n"
+        "        loop.call_soon_threadsafe(time.sleep, 0.2)\n"
+        "        time.sleep(0.2)\n"
+        "over = []"
+    )
+    code = (
+        "async def f(name):\n    r = %tool read --from name\n    return r\n"
+        "threading.Thread(target=slow).start()\n"
+        "a, b = await asyncio.gather(f('.env'), f('b.env'))\nover.append(1)\n"
+        "print('went on', (a.output + b.output).count('A=1'))"
+    )
+    cell = shared_kernel.submit(code, allow_stdin=True)
+    prompts = [shared_kernel.answer("1")["prompt"] for _ in range(2)]
+    assert shared_kernel.finish(cell).check().stdout == "went on 2\n"
+    assert sorted("b.env" in p for p in prompts) == [False, True]
+
+
 def test_input_works_beside_a_waiting_call(shared_kernel: Kernel) -> None:
     """A cell's own ``input()`` after a call that asked: it gets its own answer."""
     shared_kernel.run("current().broker.unheard = 1")
