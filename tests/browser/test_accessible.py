@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.acts import lab_only
 from tests.browser.scene import Scene, build
@@ -54,6 +56,12 @@ def test_cards_panels_and_the_viewer(scene: Scene, theme: str) -> None:
     for tab in scene.tabs():
         scene.tab(tab)
         found += faults(scene, ".oc-panel")
+    form = scene.tab("tools")
+    form.get_by_role("button", name=re.compile("^edit ")).click()
+    form.get_by_role("button", name="Run").click()
+    expect(form.locator(".error-detail").first).to_be_visible()
+    found += faults(scene, ".oc-panel")
+    form.get_by_role("button", name="All tools").click()
     scene.viewer()
     found += faults(scene, ".oc-pages")
     scene.leave_viewer()

@@ -1,9 +1,6 @@
-/** @jest-environment jsdom */
 import { fits, kindsOf, rowsOf } from '../tools/filter';
-import { Fields } from '../tools/form';
-import { fieldsOf } from '../tools/schema';
-import { read } from '../tools/values';
-import type { Typed } from '../tools/values';
+import { argumentsOf, errorsOf, formSchema } from '../tools/schema';
+import type { FormSchema, Problem } from '../tools/schema';
 
 const SCHEMA = {
   type: 'object',
@@ -27,40 +24,45 @@ const SCHEMA = {
   }
 };
 
-const fields = fieldsOf(SCHEMA);
-const kinds = Object.fromEntries(fields.map(({ name, kind }) => [name, kind]));
-const made = (typed: Record<string, Typed>): ReturnType<typeof read> => read(fields, { name: 'Ann', point: { x: '1' }, ...typed });
+const form = formSchema(SCHEMA);
+const made = (content: object): { input: unknown; problems: Problem[] } => {
+  const problems: Problem[] = [];
+  return { input: argumentsOf(form, { name: 'Ann', point: { x: '1' }, ...content }, problems), problems };
+};
+const shown = (schema: object, name: string): FormSchema => formSchema(schema).properties?.[name] as FormSchema;
 
 test('each schema has its field', () => {
-  expect(kinds).toEqual({
-    name: 'text', count: 'integer', ratio: 'number', kind: 'choice', exact: 'boolean', tags: 'list', point: 'object',
-    tree: 'object', either: 'json', free: 'json', __proto__x: 'text'
+  const kind = ({ type, format, enum: choices }: FormSchema): string => (choices ? choices.join('|') : (format ?? type));
+  expect(Object.fromEntries(Object.entries(form.properties ?? {}).map(([name, inner]) => [name, kind(inner)]))).toEqual({
+    name: 'string', count: 'number', ratio: 'number', kind: 'a|b', exact: 'true|false', tags: 'array', point: 'object',
+    tree: 'object', either: 'json', free: 'json', __proto__x: 'string'
   });
-  expect(fields.slice(0, 2).map(({ name }) => name)).toEqual(['name', 'point']);
+  expect(Object.keys(form.properties ?? {}).slice(0, 2)).toEqual(['name', 'point']);
   // a default makes it optional, whatever `required` says
-  expect(fields.find(({ name }) => name === 'count')).toMatchObject({ required: false, fallback: 3 });
-  expect(fields.find(({ name }) => name === 'either')?.type).toBe('string or integer');
+  expect(form.required).toEqual(['name', 'point']);
+  expect(form.properties?.name).toMatchObject({ title: 'name (required)', description: 'Whose.' });
+  expect(form.properties?.count).toMatchObject({ title: 'count', description: 'Default: 3' });
+  expect(form.properties?.either.description).toBe('JSON: string or integer');
 });
 
 test('a schema that goes round in a circle ends in JSON', () => {
-  let [field] = fields.filter(({ name }) => name === 'tree');
-  for (let depth = 0; field.kind === 'object' && depth < 20; depth++) {
-    field = field.fields.find(({ name }) => name === 'child') ?? field;
+  let inner = form.properties?.tree as FormSchema;
+  for (let depth = 0; inner.type === 'object' && depth < 20; depth++) {
+    inner = inner.properties?.child ?? inner;
   }
-  expect(field.kind).toBe('json');
-  const circle = { properties: { a: { $ref: '#/$defs/A' } }, $defs: { A: { $ref: '#/$defs/A' } } };
-  expect(fieldsOf(circle)[0].kind).toBe('json');
-  expect(fieldsOf({ properties: { a: { $ref: '#/nowhere' } } })[0].kind).toBe('json');
+  expect(inner.format).toBe('json');
+  expect(shown({ properties: { a: { $ref: '#/$defs/A' } }, $defs: { A: { $ref: '#/$defs/A' } } }, 'a').format).toBe('json');
+  expect(shown({ properties: { a: { $ref: '#/nowhere' } } }, 'a').format).toBe('json');
 });
 
 test.each([null, 5, [], { properties: 7 }, { properties: { a: null } }])('nothing falls over %j', schema => {
-  expect(Array.isArray(fieldsOf(schema))).toBe(true);
+  expect(formSchema(schema).type).toBe('object');
 });
 
 test('what was typed becomes the arguments; what is open is left out', () => {
   expect(made({}).input).toEqual({ name: 'Ann', point: { x: 1 } });
   const all = made({
-    count: '7', ratio: '-.5e1', kind: '1', exact: 'false', tags: ['a b', '1'], point: { x: '0', y: '2' }, either: '"x"',
+    count: '7', ratio: '-.5e1', kind: 'b', exact: false, tags: ['a b', '1'], point: { x: '0', y: '2' }, either: '"x"',
     free: '{"a": 1}', tree: { label: 'l', child: {} }
   });
   expect(all.problems).toEqual([]);
@@ -70,69 +72,50 @@ test('what was typed becomes the arguments; what is open is left out', () => {
   });
 });
 
-test.each<[string, Record<string, Typed>, (string | number)[], RegExp]>([
-  ['nothing where something is required', { name: undefined }, ['name'], /required/],
-  ['a text too short', { name: 'A' }, ['name'], /at least 2 characters/],
-  ['no number', { count: '0x10' }, ['count'], /not a number/],
-  ['half a number', { count: '2.5' }, ['count'], /whole/],
-  ['too much', { count: '10' }, ['count'], /9 or less/],
+test('a required value that is left open is null, an empty list or object, or for the kernel to miss', () => {
+  const required = (inner: object): unknown => argumentsOf(formSchema({ properties: { a: inner }, required: ['a'] }), {}, []);
+  expect(required({ type: ['string', 'null'] })).toEqual({ a: null });
+  expect(required({ type: 'array', items: { type: 'string' } })).toEqual({ a: [] });
+  expect(required(SCHEMA.$defs.Point)).toEqual({ a: {} });
+  expect(required({ type: 'string' })).toEqual({});
+});
+
+test('what is no number is for the kernel to refuse', () => {
+  expect(made({ count: '0x10', point: { x: 'a' } })).toEqual({ input: { name: 'Ann', count: '0x10', point: { x: 'a' } }, problems: [] });
+});
+
+test.each<[string, object, Problem['path'], RegExp]>([
   ['too many digits', { ratio: '9007199254740993' }, ['ratio'], /digits/],
-  ['something inside', { point: { x: 'a' } }, ['point', 'x'], /not a number/],
-  ['an item that is open', { tags: ['a', undefined] }, ['tags', 1], /required/],
   ['no JSON', { either: 'x' }, ['either'], /not valid JSON/],
-  ['JSON of another type', { free: '[]' }, ['free'], /type object/],
   ['digits in JSON', { free: '{"a": 9007199254740993}' }, ['free'], /digits/]
-])('%s is told beside its field', (_, typed, path, words) => {
-  const { problems } = made(typed);
-  expect(problems).toHaveLength(1);
-  expect(problems[0].path).toEqual(path);
-  expect(problems[0].message).toMatch(words);
+])('%s: reported beside its field', (_, content, path, words) => {
+  const { problems } = made(content);
+  expect(problems).toEqual([{ path, message: expect.stringMatching(words) as string }]);
+  expect(errorsOf(form, problems).errors).toEqual({ [path[0]]: { __errors: [problems[0].message] } });
+});
+
+test("the kernel's errors stand beside the innermost field that the form has", () => {
+  const problems = [
+    { path: ['point', 'x'], message: 'no number' },
+    { path: ['tags', 1], message: 'no text' },
+    { path: ['kind', 'literal'], message: 'not of the list' },
+    { path: ['unknown'], message: 'odd' },
+    { path: [], message: 'nothing' }
+  ];
+  expect(errorsOf(form, problems)).toEqual({
+    errors: {
+      point: { x: { __errors: ['no number'] } },
+      tags: { 1: { __errors: ['no text'] } },
+      kind: { __errors: ['not of the list'] }
+    },
+    others: problems.slice(3)
+  });
 });
 
 test('a field called __proto__ is one like any other', () => {
-  const odd = fieldsOf(JSON.parse('{"properties": {"__proto__": {"type": "string"}}}'));
-  const { input } = read(odd, JSON.parse('{"__proto__": "x"}') as Record<string, Typed>);
-  expect(Object.keys(input)).toEqual(['__proto__']);
-});
-
-test('the form reads its boxes, tells problems beside them and goes to the first', () => {
-  const form = new Fields(fields);
-  document.body.replaceChildren(form.node);
-  const box = (name: string): HTMLInputElement => {
-    const label = [...form.node.querySelectorAll('label')].find(({ textContent }) => textContent?.startsWith(name));
-    return form.node.querySelector(`#${label?.htmlFor}`) as HTMLInputElement;
-  };
-  box('name').value = 'Bob';
-  box('exact').value = 'true';
-  box('kind').value = '1';
-  form.node.querySelector<HTMLButtonElement>('[aria-label="Add an item to tags"]')?.click();
-  const item = document.activeElement as HTMLTextAreaElement;
-  item.value = 'one';
-  const { input, problems } = read(fields, form.typed());
-  expect(input).toMatchObject({ name: 'Bob', exact: true, kind: 'b', tags: ['one'] });
-  expect(problems).toEqual([{ path: ['point', 'x'], message: 'This is required.' }]);
-  expect(form.tell([...problems, { path: ['unknown'], message: 'odd' }])).toEqual([{ path: ['unknown'], message: 'odd' }]);
-  expect(document.activeElement).toBe(box('x'));
-  expect(box('x').getAttribute('aria-invalid')).toBe('true');
-  const error = document.getElementById(`${box('x').id}-error`);
-  expect(error?.textContent).toBe('This is required.');
-  form.tell([]);
-  expect(error?.hidden).toBe(true);
-  expect(box('x').getAttribute('aria-invalid')).toBe('false');
-});
-
-test('an empty text that is required can be given', () => {
-  const form = new Fields(fieldsOf({ properties: { text: { type: 'string' } }, required: ['text'] }));
-  expect(form.typed()).toEqual({ text: undefined });
-  (form.node.querySelector('[type=checkbox]') as HTMLInputElement).checked = true;
-  expect(form.typed()).toEqual({ text: '' });
-});
-
-test('descriptions are text', () => {
-  const [field] = fieldsOf({ properties: { a: { type: 'string', description: '<img src=x onerror=alert(1)>' } } });
-  const form = new Fields([field]);
-  expect(form.node.querySelector('img')).toBeNull();
-  expect(form.node.textContent).toContain('<img src=x');
+  const odd = formSchema(JSON.parse('{"properties": {"__proto__": {"type": "string"}}}'));
+  const input = argumentsOf(odd, JSON.parse('{"__proto__": "x"}'), []);
+  expect(Object.keys(input as object)).toEqual(['__proto__']);
 });
 
 test('tools are found by words and source', () => {

@@ -1,278 +1,111 @@
-/** The fields of a form: drawn, read, and told what is wrong with them. */
+/** JupyterLab's form for the arguments of a tool, with text boxes and choices that have a name of their own. */
 
-import { button, el, setText, show } from '../card/dom';
+import { FormComponent, ReactWidget } from '@jupyterlab/ui-components';
+import { Widget } from '@lumino/widgets';
+import { createElement, useEffect, useRef } from 'react';
+import type { ChangeEvent, ReactElement } from 'react';
 import { trans } from '../i18n';
-import type { Field } from './schema';
-import type { Problem, Typed } from './values';
+import type { ErrorSchema, FormSchema } from './schema';
 
-let made = 0;
+type FormProps = Parameters<typeof FormComponent>[0];
 
-/** One field on the page. */
-export abstract class Editor {
-  readonly node: HTMLElement;
-  protected readonly id = `oc-field-${++made}`;
-  private readonly error = el('p', 'oc-field-error');
-
-  constructor(
-    readonly field: Field,
-    tag: 'div' | 'fieldset'
-  ) {
-    this.node = el(tag, 'oc-field');
-    this.error.id = `${this.id}-error`;
-    this.error.hidden = true;
-  }
-
-  /** What was typed; nothing where it is left open. */
-  abstract typed(): Typed;
-  /** Gives the focus to its box. */
-  abstract focus(): void;
-  /** The boxes that belong to what is wrong with it. */
-  protected abstract boxes(): HTMLElement[];
-
-  /** Tells what is wrong, and takes away what was said before. Gives the editor of the first problem. */
-  tell(problems: readonly Problem[], depth: number): Editor | undefined {
-    const own = problems.filter(({ path }) => path.length <= depth || !this.inner().length);
-    setText(this.error, own.map(({ message }) => message).join(' '));
-    show(this.error, own.length > 0);
-    for (const box of this.boxes()) {
-      box.setAttribute('aria-invalid', String(own.length > 0));
-    }
-    let first: Editor | undefined = own.length ? this : undefined;
-    for (const [key, editor] of this.inner()) {
-      const under = problems.filter(({ path }) => path.length > depth && path[depth] === key);
-      first = editor.tell(under, depth + 1) ?? first;
-    }
-    return first;
-  }
-
-  /** The editors inside, by name or place. */
-  protected inner(): [string | number, Editor][] {
-    return [];
-  }
-
-  /** The name, what it is for, and what is taken where it is left open. */
-  protected head(name: string, tag: 'label' | 'legend' | 'span'): void {
-    const { field } = this;
-    const label = el(tag, 'oc-field-name', name);
-    if (label instanceof HTMLLabelElement) {
-      label.htmlFor = this.id;
-    }
-    if (field.required && name) {
-      label.append(el('span', 'oc-field-required', ` (${trans.__('required')})`));
-    }
-    const words = [field.description];
-    if (field.fallback !== undefined && field.fallback !== null) {
-      words.push(trans.__('Default: %1', JSON.stringify(field.fallback)));
-    }
-    const said = el('p', 'oc-field-said', words.filter(Boolean).join(' · '));
-    said.id = `${this.id}-said`;
-    said.hidden = !said.textContent;
-    this.node.append(label, said);
-  }
-
-  protected describe(box: HTMLElement): void {
-    box.id = this.id;
-    box.setAttribute('aria-describedby', `${this.id}-said ${this.id}-error`);
-    if (this.field.required) {
-      box.setAttribute('aria-required', 'true');
-    }
-  }
-
-  protected end(...nodes: HTMLElement[]): void {
-    this.node.append(...nodes, this.error);
-  }
+/** What the form gives to a box; `label` is its name. */
+interface BoxProps {
+  id: string;
+  label: string;
+  value?: unknown;
+  required?: boolean;
+  schema: FormSchema;
+  rawErrors?: string[];
+  onChange(value: unknown): void;
 }
 
-/** Text, numbers, and JSON: a box to type in. */
-class BoxEditor extends Editor {
-  private readonly box: HTMLTextAreaElement | HTMLInputElement;
-  private readonly empty = el('input');
+/** JupyterLab's label stands beside the box without belonging to it. */
+const named = ({ id, label, required, schema, rawErrors }: BoxProps): Record<string, unknown> => ({
+  id,
+  className: 'form-control',
+  title: schema.description,
+  'aria-label': label,
+  'aria-required': required,
+  'aria-invalid': Boolean(rawErrors?.length),
+  'aria-describedby': rawErrors?.length ? `${id}__error` : undefined
+});
 
-  constructor(field: Field, name: string) {
-    super(field, 'div');
-    this.head(name, 'label');
-    const { kind } = field;
-    if (kind === 'number' || kind === 'integer') {
-      this.box = el('input', 'oc-panel-input');
-      this.box.inputMode = kind === 'integer' ? 'numeric' : 'decimal';
-    } else {
-      this.box = el('textarea', 'oc-panel-input');
-      const { box } = this;
-      box.rows = kind === 'json' ? 2 : 1;
-      box.addEventListener('input', () => (box.rows = Math.min(12, Math.max(kind === 'json' ? 2 : 1, box.value.split('\n').length))));
+function TextBox(props: BoxProps): ReactElement {
+  const { value, required, schema, onChange } = props;
+  const box = useRef<HTMLTextAreaElement>(null);
+  // an item that was just added
+  useEffect(() => {
+    if (document.activeElement?.matches('.jp-ArrayOperationsButton')) {
+      box.current?.focus();
     }
-    this.box.spellcheck = false;
-    this.box.placeholder = kind === 'json' ? trans.__('JSON: %1', field.type) : '';
-    this.describe(this.box);
-    if (!name) {
-      this.box.setAttribute('aria-label', trans.__('Item'));
-    }
-    this.end(this.box);
-    if (kind === 'text' && field.required) {
-      this.empty.type = 'checkbox';
-      const label = el('label', 'oc-field-empty');
-      label.append(this.empty, ` ${trans.__('leave it empty')}`);
-      this.box.addEventListener('input', () => show(label, this.box.value === ''));
-      this.node.append(label);
-    }
+  }, []);
+  const text = typeof value === 'string' ? value : '';
+  const area = createElement('textarea', {
+    ...named(props),
+    ref: box,
+    rows: Math.min(12, text.split('\n').length),
+    inputMode: schema.format === 'number' ? 'decimal' : undefined,
+    spellCheck: false,
+    value: text,
+    onChange: (event: ChangeEvent<HTMLTextAreaElement>) => onChange(event.target.value || undefined)
+  });
+  if (!required || schema.format || text) {
+    return area;
   }
-
-  typed(): Typed {
-    const { value } = this.box;
-    if (this.field.kind === 'text') {
-      return value === '' && !this.empty.checked ? undefined : value;
-    }
-    return value.trim() === '' ? undefined : value;
-  }
-
-  focus(): void {
-    this.box.focus();
-  }
-
-  protected boxes(): HTMLElement[] {
-    return [this.box];
-  }
+  const toggle = (event: ChangeEvent<HTMLInputElement>): void => onChange(event.target.checked ? '' : undefined);
+  const check = createElement('input', { type: 'checkbox', checked: value === '', onChange: toggle });
+  return createElement('div', {}, area, createElement('label', {}, check, trans.__('leave it empty')));
 }
 
-/** A value to choose: one of a list, or yes and no. */
-class ChoiceEditor extends Editor {
-  private readonly box = el('select', 'oc-panel-select');
-
-  constructor(field: Field, name: string) {
-    super(field, 'div');
-    this.head(name, 'label');
-    const values = field.kind === 'boolean' ? (['true', 'false'] as const).map(one => [one, one]) : field.choices.map((one, at) => [String(at), typeof one === 'string' ? one : JSON.stringify(one)]);
-    this.box.append(new Option('', ''), ...values.map(([value, label]) => new Option(label || '""', value)));
-    this.describe(this.box);
-    if (!name) {
-      this.box.setAttribute('aria-label', trans.__('Item'));
-    }
-    this.end(this.box);
-  }
-
-  typed(): Typed {
-    return this.box.value || undefined;
-  }
-
-  focus(): void {
-    this.box.focus();
-  }
-
-  protected boxes(): HTMLElement[] {
-    return [this.box];
-  }
+function ChoiceBox(props: BoxProps): ReactElement {
+  const { value, schema, onChange } = props;
+  const choices = schema.enum ?? [];
+  const options = choices.map((choice, at) => createElement('option', { key: at, value: at }, typeof choice === 'string' ? choice || '""' : JSON.stringify(choice)));
+  const change = (event: ChangeEvent<HTMLSelectElement>): void => onChange(event.target.value === '' ? undefined : choices[Number(event.target.value)]);
+  return createElement('select', { ...named(props), value: value === undefined ? '' : choices.indexOf(value), onChange: change }, createElement('option', { value: '' }), options);
 }
 
-/** Items, each with a box of its own. */
-class ListEditor extends Editor {
-  private items: Editor[] = [];
-  private readonly rows = el('ol', 'oc-field-items');
-  private readonly more: HTMLButtonElement;
+const widgets = { TextWidget: TextBox, SelectWidget: ChoiceBox } as unknown as FormProps['widgets'];
 
-  constructor(field: Field, name: string) {
-    super(field, 'fieldset');
-    this.head(name, 'legend');
-    this.more = button(trans.__('Add an item'), '', 'oc-panel-button', () => this.add());
-    this.more.setAttribute('aria-label', name ? trans.__('Add an item to %1', name) : trans.__('Add an item'));
-    this.end(this.rows, this.more);
+/** The kernel validates; the schema has nothing that depends on what was typed. */
+const validator: FormProps['validator'] = {
+  validateFormData: () => ({ errors: [], errorSchema: {} }),
+  toErrorList: () => [],
+  isValid: () => true,
+  rawValidation: () => ({})
+};
+
+export class ArgumentsForm extends ReactWidget {
+  content: unknown = {};
+  private errors: ErrorSchema = {};
+
+  constructor(private readonly schema: FormSchema) {
+    super();
+    this.addClass('oc-tool-form');
   }
 
-  typed(): Typed {
-    return this.items.map(item => item.typed());
+  /** Shows errors beside their fields, in place of those shown before, and focuses the first field that has one. */
+  showErrors(errors: ErrorSchema): void {
+    this.errors = errors;
+    this.onUpdateRequest(Widget.Msg.UpdateRequest);
+    void this.renderPromise?.then(() => this.node.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
   }
 
-  focus(): void {
-    (this.items[0] ?? { focus: () => this.more.focus() }).focus();
-  }
-
-  protected boxes(): HTMLElement[] {
-    return [];
-  }
-
-  protected inner(): [string | number, Editor][] {
-    return this.items.map((item, at) => [at, item]);
-  }
-
-  private add(): void {
-    const item = editorOf(this.field.item as Field, '');
-    const row = el('li');
-    const remove = button(trans.__('Remove'), '', 'oc-panel-button', () => {
-      this.items = this.items.filter(one => one !== item);
-      row.remove();
-      this.more.focus();
+  protected render(): ReactElement {
+    return createElement(FormComponent, {
+      schema: this.schema as FormProps['schema'],
+      formData: this.content as FormProps['formData'],
+      extraErrors: this.errors as FormProps['extraErrors'],
+      widgets,
+      validator,
+      noHtml5Validate: true,
+      noValidate: true,
+      showErrorList: false,
+      showModifiedFromDefault: false,
+      compact: true,
+      buttonStyle: 'text',
+      onChange: ({ formData }) => (this.content = formData)
     });
-    row.append(item.node, remove);
-    this.items.push(item);
-    this.rows.append(row);
-    item.focus();
-  }
-}
-
-/** Fields inside a field. */
-class ObjectEditor extends Editor {
-  private readonly members: Editor[];
-
-  constructor(field: Field, name: string) {
-    super(field, 'fieldset');
-    this.head(name, 'legend');
-    this.members = field.fields.map(one => editorOf(one, one.name));
-    this.end(...this.members.map(({ node }) => node));
-  }
-
-  typed(): Typed {
-    return Object.fromEntries(this.members.map(one => [one.field.name, one.typed()]));
-  }
-
-  focus(): void {
-    this.members[0]?.focus();
-  }
-
-  protected boxes(): HTMLElement[] {
-    return [];
-  }
-
-  protected inner(): [string | number, Editor][] {
-    return this.members.map(one => [one.field.name, one]);
-  }
-}
-
-/** The editor of a field under `name`; an item of a list has none. */
-export function editorOf(field: Field, name: string): Editor {
-  switch (field.kind) {
-    case 'boolean':
-    case 'choice':
-      return new ChoiceEditor(field, name);
-    case 'list':
-      return new ListEditor(field, name);
-    case 'object':
-      return new ObjectEditor(field, name);
-    default:
-      return new BoxEditor(field, name);
-  }
-}
-
-/** All fields of a tool. */
-export class Fields {
-  readonly node = el('div', 'oc-fields');
-  private readonly editors: Editor[];
-
-  constructor(fields: readonly Field[]) {
-    this.editors = fields.map(field => editorOf(field, field.name));
-    this.node.append(...this.editors.map(({ node }) => node));
-  }
-
-  typed(): Record<string, Typed> {
-    return Object.fromEntries(this.editors.map(editor => [editor.field.name, editor.typed()]));
-  }
-
-  /** Tells what is wrong beside the fields, and goes to the first of them. Gives what belongs to no field. */
-  tell(problems: readonly Problem[]): Problem[] {
-    let first: Editor | undefined;
-    for (const editor of this.editors) {
-      const found = editor.tell(problems.filter(({ path }) => path[0] === editor.field.name), 1);
-      first ??= found;
-    }
-    first?.focus();
-    return problems.filter(({ path }) => !this.editors.some(({ field }) => field.name === path[0]));
   }
 }

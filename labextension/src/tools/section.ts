@@ -81,6 +81,7 @@ class ToolsSection {
   private found: ToolRow[] = [];
   private shown = '';
   private opened = '';
+  private form?: ToolForm;
   private top = 0;
 
   constructor(private readonly around: Surroundings) {
@@ -203,9 +204,11 @@ class ToolsSection {
     const scroller = this.node.parentElement;
     this.top = scroller?.scrollTop ?? 0;
     this.opened = name;
+    this.form = form;
     this.one.replaceChildren(back, form.node);
     show(this.all, false);
     show(this.one, true);
+    form.attach();
     if (scroller) {
       scroller.scrollTop = 0;
     }
@@ -215,6 +218,8 @@ class ToolsSection {
   private close(goBack = false): void {
     const name = this.opened;
     this.opened = '';
+    this.form?.dispose();
+    this.form = undefined;
     this.one.replaceChildren();
     show(this.one, false);
     show(this.all, this.found.length > 0);

@@ -1,5 +1,6 @@
 /** One tool: what it is, a form for its arguments, and the cell that is made of them. */
 
+import { Widget } from '@lumino/widgets';
 import type { OpenKernel } from '../lab/hub';
 import { insertCell, takesCells } from '../lab/insert';
 import { button, el, setText, show } from '../card/dom';
@@ -8,10 +9,9 @@ import { trans } from '../i18n';
 import { wordsOf } from '../lab/choose';
 import type { Surroundings } from '../lab/section';
 import { toolLine } from '../line';
-import { Fields } from './form';
-import { fieldsOf } from './schema';
-import { read } from './values';
-import type { Problem } from './values';
+import { ArgumentsForm } from './form';
+import { argumentsOf, errorsOf, formSchema } from './schema';
+import type { FormSchema, Problem } from './schema';
 
 /** Answer to `tool`. */
 export interface ToolReply {
@@ -24,10 +24,11 @@ export interface ToolReply {
 const SHORT = 200;
 
 export class ToolForm {
-  readonly node = el('form', 'oc-tool');
+  readonly node = el('div', 'oc-tool');
   readonly title = el('h3', 'oc-tool-name');
-  private readonly fields: Fields;
-  private readonly shape: ReturnType<typeof fieldsOf>;
+  private readonly schema: FormSchema;
+  private readonly form: ArgumentsForm;
+  private readonly fields = el('div');
   private readonly said = el('p', 'oc-panel-said');
 
   /**
@@ -38,20 +39,27 @@ export class ToolForm {
     private readonly kernel: () => OpenKernel | undefined,
     private readonly tool: ToolReply
   ) {
-    this.node.noValidate = true;
-    this.node.addEventListener('submit', event => event.preventDefault());
     this.title.textContent = tool.name;
     this.title.tabIndex = -1;
-    this.shape = fieldsOf(tool.schema);
-    this.fields = new Fields(this.shape);
+    this.schema = formSchema(tool.schema);
+    this.form = new ArgumentsForm(this.schema);
     this.said.setAttribute('role', 'status');
     const buttons = el('div', 'oc-tool-buttons');
     const run = button(trans.__('Run'), '', 'oc-panel-button', () => void this.make(true));
     run.title = trans.__('Runs in a new cell below the active one');
     buttons.append(button(trans.__('Insert line'), '', 'oc-panel-button', () => void this.make(false)), run);
     const none = el('p', 'oc-panel-empty', trans.__('This tool takes no arguments.'));
-    show(none, !this.shape.length);
-    this.node.append(this.title, ...this.about(), this.fields.node, none, buttons, this.said);
+    show(none, !Object.keys(this.schema.properties ?? {}).length);
+    this.node.append(this.title, ...this.about(), this.fields, none, buttons, this.said);
+  }
+
+  /** Draws the fields; the node must be in the page. */
+  attach(): void {
+    Widget.attach(this.form, this.fields);
+  }
+
+  dispose(): void {
+    this.form.dispose();
   }
 
   private about(): HTMLElement[] {
@@ -66,8 +74,9 @@ export class ToolForm {
 
   /** Puts the call into a new cell; `run`: and runs it. */
   private async make(run: boolean): Promise<void> {
-    const { input, problems } = read(this.shape, this.fields.typed());
-    if (this.wrong(problems)) {
+    const problems: Problem[] = [];
+    const input = argumentsOf(this.schema, this.form.content, problems);
+    if (this.showProblems(problems)) {
       return;
     }
     const source = toolLine(this.tool.name, input);
@@ -84,7 +93,7 @@ export class ToolForm {
       const { name } = this.tool;
       const request = { what: 'tool_check', name, source, input };
       const { errors } = await this.around.hub.request<{ errors: Problem[] }>(kernel.id, request);
-      if (this.wrong(errors)) {
+      if (this.showProblems(errors)) {
         return;
       }
     } catch (error) {
@@ -98,8 +107,9 @@ export class ToolForm {
     }
   }
 
-  private wrong(problems: readonly Problem[]): boolean {
-    const others = this.fields.tell(problems);
+  private showProblems(problems: readonly Problem[]): boolean {
+    const { errors, others } = errorsOf(this.schema, problems);
+    this.form.showErrors(errors);
     const words = others.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message));
     this.say(problems.length ? [...words, trans.__('Nothing was inserted yet.')].join(' ') : '');
     return problems.length > 0;
