@@ -270,7 +270,7 @@ HOSTILE = (
     "```\n<script>alert(1)</script>",
     '[a](https://x.example/"onmouseover="alert(1))',
 )
-KNOWN = {"p", "b", "i", "code", "pre", "a", "span", "div", "br", "hr", "blockquote"}
+KNOWN = {"p", "b", "i", "code", "pre", "a", "span", "div", "br", "hr", "blockquote", "ul", "li"}
 
 
 @pytest.mark.parametrize("words", HOSTILE)
@@ -341,7 +341,7 @@ async def test_markdown() -> None:
     html = markdown("# T\n\nOne **b** *i* `a*b` [d](https://e.org)\nx\n- l\n\n```py\n<b>\n```\nhttps://f.org.")
     for piece in (
         "<b>T</b>", "<b>b</b>", "<i>i</i>", "<code>a*b</code>", 'href="https://e.org"', "(https://e.org)", "<br>x",
-        "• l", "&lt;b&gt;", 'href="https://f.org"',
+        "<li>l</li>", "&lt;b&gt;", 'href="https://f.org"',
     ):  # fmt: skip
         assert piece in html, piece
     for piece in ("**a ", "`", "[", "*a", "(", "**", "[a](", "$a", "$$a", "\\(", "$$ a\n"):

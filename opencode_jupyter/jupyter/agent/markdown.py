@@ -1,220 +1,144 @@
-"""A model's words as HTML: the simple half of Markdown, built from escaped text; the twin of ``run/markdown.ts``.
+"""A model's Markdown as HTML for the saved output.
 
-Paragraphs, headings, lists, quotes, tables, fenced and inline code, bold, italic, links to http(s), formulas (for the
-page's typesetter, such as that of an HTML export). Anything else, HTML above all, is shown as the text it is.
+HTML in the text is shown as text, links lead to http(s) only and show where, images are not loaded. Formulas are kept
+for the page's typesetter, such as that of an HTML export. The card of a running page draws a smaller part of Markdown
+(``run/markdown.ts``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import cache
 from html import escape
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
 
 from ..mime import readable, visible
 from ..render_style import MATH, pre
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*)$")
-_BULLET = re.compile(r"^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$")
-_RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
-_UNDER = re.compile(r"^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
-"""The line below a table's head."""
-_BAR = re.compile(r"(?<!\\)\|")
-_FORMULA_START = re.compile(r"^\s*(?:\$\$|\\\[)")
-_FORMULA_END = re.compile(r"(?:\$\$|\\\])\s*$")
-_INLINE = re.compile(
-    r"(?P<formula>\$\$[^$]+\$\$|\\\(.+?\\\)|\\\[.+?\\\]"
-    r"|(?<![\w\\])\$(?=[^\s$])[^$]*?(?<=[^\s\\])\$(?![\w$]))"
-    r"|(?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
-    r"|\[(?P<label>[^\[\]]*)\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)"
-    r"|(?P<bare>https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,:;!?])"
-    r"|(?P<strong>\*\*(?=\S)(?P<bold>.{1,400}?)(?<=\S)\*\*)"
-    r"|(?<![\w*])(?P<em>\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=[^\s*])\*)(?![\w*])"
+_RULES = (
+    "fence", "blockquote", "hr", "list", "heading", "table", "newline", "escape", "backticks", "emphasis",
+    "strikethrough", "link",
+)  # fmt: skip
+_FORMULA = re.compile(
+    r"\$\$[^$]+\$\$|\\\((?:[^\\\n]|\\(?![()]))+\\\)|\\\[(?:[^\\\n]|\\(?![\[\]]))+\\\]"
+    r"|(?<![\w\\])\$(?=[^\s$])[^$\n]*(?<=[^\s\\])\$(?![\w$])"
 )
+_FORMULA_BLOCK = re.compile(
+    r"(?:\$\$(?:[^$\n]|\n(?!\s*\n))+\$\$|\\\[(?:[^\\\n]|\\(?![\[\]])|\n(?!\s*\n))+\\\])[ \t]*$",
+    re.MULTILINE,
+)
+_BARE_URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+[^\s<>()\[\]\"'`.,:;!?]")
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
-LONGEST = 2_000
-"""Characters; a longer line is shown as it is, since looking for marks in it could take long."""
-FORMULA_LINES = 100
-"""Lines of the longest formula; without a limit, looking for the ends of many open ones could take long."""
-LEVELS = 3
-"""Depth of `**` and `*` inside each other that is followed."""
+_TAGS = {"strong": "b", "em": "i"}
+_STYLES = {
+    "p": "margin:4px 0",
+    "blockquote": "margin:4px 0;padding-left:10px",
+    "ul": "margin:4px 0;padding-left:20px",
+    "ol": "margin:4px 0;padding-left:20px",
+    "table": "border-collapse:collapse;margin:4px 0",
+    "th": "padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.3)",
+    "td": "padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.3)",
+}
+_SIZES = {"h1": "17px", "h2": "15px"}
 
 
 def markdown(text: str) -> str:
     """HTML of a text."""
-    lines = readable(text).strip("\n").split("\n")
-    out: list[str] = []
-    paragraph: list[str] = []
-    at = 0
-
-    def flush() -> None:
-        if paragraph:
-            out.append(f'<p style="margin:4px 0">{"<br>".join(inline(line) for line in paragraph)}</p>')
-            paragraph.clear()
-
-    while at < len(lines):
-        line = lines[at]
-        several = _several(lines, at)
-        if several is not None:
-            flush()
-            html, at = several
-            out.append(html)
-            continue
-        fence, heading = _FENCE.match(line), _HEADING.match(line)
-        if fence:
-            flush()
-            end = at + 1
-            closing = re.compile(rf"^ {{0,3}}{re.escape(fence[1][0])}{{{len(fence[1])},}}\s*$")
-            while end < len(lines) and not closing.match(lines[end]):
-                end += 1
-            out.append(pre(escape("\n".join(lines[at + 1 : end]))))
-            at = end + 1
-            continue
-        if heading:
-            flush()
-            size = {1: "17px", 2: "15px"}.get(len(heading[1]), "13px")
-            title = heading[2].rstrip().rstrip("#").rstrip()
-            out.append(f'<p style="margin:8px 0 4px;font-size:{size}"><b>{inline(title)}</b></p>')
-        elif _RULE.match(line):
-            flush()
-            out.append("<hr>")
-        elif line.strip():
-            paragraph.append(line)
-        else:
-            flush()
-        at += 1
-    flush()
-    return "".join(out)
+    return str(_parser().render(readable(text)))
 
 
-def _several(lines: list[str], at: int) -> tuple[str, int] | None:
-    """What takes several lines from `at` on, a table, list or quote: its HTML, and the place behind it."""
-    if _FENCE.match(lines[at]) or _HEADING.match(lines[at]):
-        return None
-    if _is_head(lines, at):
-        end = _until(lines, at + 2, lambda line: "|" in line)
-        return _table(lines[at:end]), end
-    if _RULE.match(lines[at]):
-        return None
-    if _BULLET.match(lines[at]):
-        end = _until(lines, at, lambda line: bool(_BULLET.match(line)) or line.startswith(("  ", "\t")))
-        return _list(lines[at:end]), end
-    if lines[at].lstrip().startswith(">"):
-        end = _until(lines, at, lambda line: line.lstrip().startswith(">"))
-        quoted = "<br>".join(inline(one.lstrip()[1:].removeprefix(" ")) for one in lines[at:end])
-        return f'<blockquote style="margin:4px 0;padding-left:10px">{quoted}</blockquote>', end
-    if _FORMULA_START.match(lines[at]):
-        end = _formula_end(lines, at)
-        if end:
-            return f"<div>{_formula(chr(10).join(lines[at:end]))}</div>", end
-    return None
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802
+        """Whether a link is one; else it stays the text it was."""
+        return bool(_HTTP.match(url))
 
 
-def _formula_end(lines: list[str], at: int) -> int:
-    """The place behind a formula that begins with the line `at`; 0 if it has no end."""
-    if len(lines[at].strip()) > len("$$$$") and _FORMULA_END.search(lines[at]):
-        return at + 1
-    rest = lines[at + 1 : at + FORMULA_LINES]
-    length = _until(rest, 0, lambda line: bool(line.strip()) and not _FORMULA_END.search(line))
-    return at + length + 2 if length < len(rest) and rest[length].strip() else 0
+class _Renderer(RendererHTML):
+    def renderToken(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: N802
+        token = tokens[idx]
+        token.block = False  # no line breaks between the tags
+        token.tag = _TAGS.get(token.tag, token.tag)
+        if token.nesting == 1 and token.tag in _STYLES:
+            aligned = token.attrs.get("style")
+            token.attrSet("style", f"{aligned};{_STYLES[token.tag]}" if aligned else _STYLES[token.tag])
+        return super().renderToken(tokens, idx, options, env)
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """No heading of the page, whose outline is the notebook's."""
+        return f'<p style="margin:8px 0 4px;font-size:{_SIZES.get(tokens[idx].tag, "13px")}"><b>'
+
+    def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return "</b></p>"
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return pre(escape(tokens[idx].content.removesuffix("\n")))
+
+    def softbreak(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return "<br>"
+
+    hardbreak = softbreak
+
+    def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        text = tokens[idx].content
+        if "href" in env:
+            return escape(text)
+        out, last = [], 0
+        for match in _BARE_URL.finditer(text):
+            url = escape(match.group())
+            out += [escape(text[last : match.start()]), f'<a class="oc-s-link" href="{url}" rel="noopener">{url}</a>']
+            last = match.end()
+        return "".join([*out, escape(text[last:])])
+
+    def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        url = str(tokens[idx].attrs["href"])
+        label = "".join(token.content for token in tokens[idx + 1 : _closing(tokens, idx)])
+        env["href"] = f' <span class="oc-s-dim">({escape(visible(url))})</span>' if label and label != url else ""
+        return f'<a class="oc-s-link" href="{escape(url)}" rel="noopener">{"" if label else escape(visible(url))}'
+
+    def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return f"</a>{env.pop('href')}"
+
+    def formula(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """A formula, which the page's typesetter finds inside a card that it leaves alone."""
+        span = f'<span class="{MATH}">{escape(tokens[idx].content)}</span>'
+        return f"<div>{span}</div>" if tokens[idx].block else span
 
 
-def _formula(text: str) -> str:
-    """A formula, which the page's typesetter finds inside a card that it leaves alone."""
-    return f'<span class="{MATH}">{escape(text)}</span>'
+def _closing(tokens: Sequence[Token], at: int) -> int:
+    return next(index for index in range(at, len(tokens)) if tokens[index].type == "link_close")
 
 
-def _until(lines: list[str], at: int, wanted: Callable[[str], bool]) -> int:
-    """The place behind the lines from `at` on that are wanted."""
-    while at < len(lines) and wanted(lines[at]):
-        at += 1
-    return at
+@cache
+def _parser() -> MarkdownIt:
+    parser = _Parser("zero", {"breaks": True}, renderer_cls=_Renderer).enable(_RULES)
+    parser.inline.ruler.before("escape", "formula", _inline_formula)
+    parser.block.ruler.before("fence", "formula", _block_formula, {"alt": ["paragraph"]})
+    return parser
 
 
-def _list(lines: list[str]) -> str:
-    """A list; deeper ones keep their depth as an indent."""
-    rows = []
-    for line in lines:
-        match = _BULLET.match(line)
-        if match is None:
-            rows.append(f'<div style="padding-left:18px">{inline(line.strip())}</div>')
-            continue
-        depth = len(match[1].expandtabs(4)) // 2
-        mark = match[2] if match[2][0].isdigit() else "•"
-        rows.append(f'<div style="padding-left:{18 * min(depth, 6)}px">{escape(mark)} {inline(match[3])}</div>')
-    return f'<div style="margin:4px 0">{"".join(rows)}</div>'
-
-
-def _is_head(lines: list[str], at: int) -> bool:
-    """Whether a table begins here: a line of cells above a line of as many dashes."""
-    if "|" not in lines[at] or at + 1 >= len(lines) or len(lines[at + 1]) > LONGEST or "|" not in lines[at + 1]:
+def _inline_formula(state: StateInline, silent: bool) -> bool:
+    match = _FORMULA.match(state.src, state.pos)
+    if match is None:
         return False
-    return bool(_UNDER.match(lines[at + 1])) and len(_cells(lines[at])) == len(_cells(lines[at + 1]))
+    if not silent:
+        state.push("formula", "", 0).content = match.group()
+    state.pos = match.end()
+    return True
 
 
-def _cells(line: str) -> list[str]:
-    """The cells of a row; a bar behind a backslash stands for itself."""
-    inner = line.strip().removeprefix("|")
-    if inner.endswith("|") and not inner.endswith("\\|"):
-        inner = inner[:-1]
-    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(inner)]
-
-
-def _table(lines: list[str]) -> str:
-    """A table: head, dashes (which may say how a column is aligned), rows. Rows get as many cells as the head has."""
-    head = _cells(lines[0])
-    sides = [_side(cell) for cell in _cells(lines[1])]
-    rows: list[str] = []
-    for line in (lines[0], *lines[2:]):
-        tag = "td" if rows else "th"
-        cells = (_cells(line) + [""] * len(head))[: len(head)]
-        drawn = "".join(
-            f'<{tag} style="text-align:{side};padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.3)">'
-            f"{inline(cell)}</{tag}>"
-            for cell, side in zip(cells, sides, strict=True)
-        )
-        rows.append(f"<tr>{drawn}</tr>")
-    return f'<table style="border-collapse:collapse;margin:4px 0">{"".join(rows)}</table>'
-
-
-def _side(dashes: str) -> str:
-    if dashes.endswith(":"):
-        return "center" if dashes.startswith(":") else "right"
-    return "left"
-
-
-def inline(text: str, level: int = 0) -> str:
-    """HTML of a line: formulas, code, links, bold, italic; the rest escaped."""
-    if len(text) > LONGEST:
-        return escape(text)
-    out, last = [], 0
-    for match in _INLINE.finditer(text):
-        out.append(escape(text[last : match.start()]))
-        last = match.end()
-        found = match.groupdict()
-        if found["formula"] is not None:
-            out.append(_formula(found["formula"]))
-        elif found["code"] is not None:
-            code = found["code"]
-            code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " else code
-            out.append(f"<code>{escape(code)}</code>")
-        elif found["url"] is not None:
-            out.append(_link(found["label"], found["url"], match.group()))
-        elif found["bare"] is not None:
-            out.append(_link(found["bare"], found["bare"], found["bare"]))
-        elif level >= LEVELS:
-            out.append(escape(match.group()))
-        elif found["strong"] is not None:
-            out.append(f"<b>{inline(found['bold'], level + 1)}</b>")
-        else:
-            out.append(f"<i>{inline(found['italic'], level + 1)}</i>")
-    return "".join([*out, escape(text[last:])])
-
-
-def _link(label: str, url: str, source: str) -> str:
-    """A link where it leads to the web, and says so; else the text it was."""
-    if not _HTTP.match(url):
-        return escape(source)
-    shown = escape(label) or escape(url)
-    where = f' <span class="oc-s-dim">({escape(visible(url))})</span>' if label != url else ""
-    return f'<a class="oc-s-link" href="{escape(url)}" rel="noopener">{shown}</a>{where}'
+def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    match = _FORMULA_BLOCK.match(state.src, state.bMarks[start] + state.tShift[start])
+    if match is None or state.level:
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content, token.block = match.group().rstrip(), True
+        state.line = start + token.content.count("\n") + 1
+    return True

@@ -10,7 +10,6 @@ from ..mime import state_words as call_state
 from ..render_html import card
 from ..render_style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, padded, pre, summary
 from .items import with_children
-from .markdown import markdown
 from .words import head_words, state_words
 
 MARKDOWN_CHARS = 64_000
@@ -66,6 +65,8 @@ def _words(item: dict[str, Any]) -> str:
     text = item["text"]
     if item["kind"] == "note":
         return padded(f'<span {DIM};font-size:12px">{escape(readable(text))}</span>')
+    from .markdown import markdown  # its parser is imported with the first text
+
     drawn = markdown(text) if len(text) <= MARKDOWN_CHARS else pre(escape(readable(text)))
     if item["kind"] == "text":
         return block(f'<div style="padding:2px 10px">{drawn}</div>')
