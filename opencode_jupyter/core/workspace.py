@@ -38,7 +38,7 @@ from .trust import Subject, Trust, trust_project
 
 if TYPE_CHECKING:
     from ..adapters.exports import Exports
-    from ..agent.many import Evaluation, Many
+    from ..batch import Evaluation, Many
     from .presenter import Presenter
     from .project_rules import SavedRules
 
@@ -348,9 +348,9 @@ class Workspace:
 
         Options: ``model``, ``agent``, ``tools``, ``format``, ``files``, ``system``, ``max_steps``, ``timeout``,
         ``concurrency``, ``client`` (Dask), ``isolate``, ``on_error``, ``on_ask``, ``on_progress``; see
-        `agent.many.map_runs`, which says what each is and what is raised.
+        `batch.map_runs`, which says what each is and what is raised.
         """
-        from ..agent.many import map_runs  # here, so that core's modules do not depend on the agent
+        from ..batch import map_runs  # here, so that core's modules do not depend on the agent
 
         check_option_names(map_runs, options, "map")
         return map_runs(self, requests, **options)
@@ -360,9 +360,9 @@ class Workspace:
 
         Options: ``model``, ``models``, ``n``, ``agent``, ``tools``, ``format``, ``system``, ``max_steps``, ``timeout``,
         ``concurrency``, ``client``, ``isolate``, ``keep``, ``path``, ``seed``, ``on_ask``, ``on_progress``; see
-        `agent.many.evaluate`, which says what each is and what is raised.
+        `batch.evaluate`, which says what each is and what is raised.
         """
-        from ..agent.many import evaluate  # here, as for `map`
+        from ..batch import evaluate  # here, as for `map`
 
         check_option_names(evaluate, options, "evaluate")
         return await evaluate(self, cases, scorers, **options)

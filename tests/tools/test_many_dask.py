@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
-from opencode_jupyter.agent.many import Case, WorkerLostError, command, files_equal
+from opencode_jupyter.batch import Case, WorkerLostError, command, files_equal
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError, ToolTimeoutError
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
-from opencode_jupyter.agent.many import Case, command, contains, exact, files_equal, model_graded
 from opencode_jupyter.agent.model import Request
+from opencode_jupyter.batch import Case, command, contains, exact, files_equal, model_graded
 from opencode_jupyter.core.errors import ToolAbortedError
 
 from ..support.saying import Saying, prompt_of, results_of, slow

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.agent.many import Case, Score, command, contains, exact, files_equal, json_equal, regex
-from opencode_jupyter.agent.many.cases import cases_of
-from opencode_jupyter.agent.many.journal import Journal
-from opencode_jupyter.agent.many.scoring import score, scorers_of
-from opencode_jupyter.agent.many.statistics import estimate, t_975
+from opencode_jupyter.batch import Case, Score, command, contains, exact, files_equal, json_equal, regex
+from opencode_jupyter.batch.cases import Journal, cases_of
+from opencode_jupyter.batch.evaluation import estimate, t_975
+from opencode_jupyter.batch.scorers import score, scorers_of
 from opencode_jupyter.core.errors import ToolError
 
 pytestmark = pytest.mark.anyio
@@ -223,3 +222,9 @@ def test_another_file_is_not_written_into(tmp_path: Path, content: str) -> None:
     with pytest.raises(ToolError, match="not a file of an evaluation"):
         Journal(path)
     assert path.read_text() == content
+
+
+def test_the_former_path_still_works() -> None:
+    from opencode_jupyter.agent.many import exact as former
+
+    assert former is exact

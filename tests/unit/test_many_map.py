@@ -13,8 +13,8 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
-from opencode_jupyter.agent.many import Progress, RunTimeoutError
 from opencode_jupyter.agent.model import Request
+from opencode_jupyter.batch import Progress, RunTimeoutError
 from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError, ToolError
 
 from ..support.saying import Said, Saying, prompt_of, results_of, slow

@@ -1,30 +1,97 @@
-"""One run from its job to its outcome. It never raises for what goes wrong in the run: that is the outcome's error."""
+"""One run, from its job to its outcome; runs of one provider slow down together.
+
+A run never raises for what goes wrong in it: that is the outcome's error.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ...core.errors import ToolAbortedError
-from .asking import Person, settle
-from .jobs import Job
-from .outcome import Outcome, RunTimeoutError
-from .pacing import Paced, Paces
-from .places import Places, discard
+from ..agent.errors import ModelError
+from ..agent.events import Event
+from ..agent.model import Model, ModelInfo, Request
+from ..core.errors import ToolAbortedError
+from .approvals import Person, settle
+from .folders import Places, discard
+from .requests import Job
+from .results import Outcome, RunTimeoutError
 
 if TYPE_CHECKING:
-    from ...core.call import Call
-    from ...core.sessions import Session
-    from ...core.state import ToolPart
-    from ...core.workspace import Workspace
-    from ..answer import Answer
-    from ..run import Run
+    from ..agent.answer import Answer
+    from ..agent.run import Run
+    from ..core.call import Call
+    from ..core.sessions import Session
+    from ..core.state import ToolPart
+    from ..core.workspace import Workspace
+
+
+UNSAID = 2.0
+"""Seconds that all wait where the provider did not say how long."""
+MOST = 120.0
+"""Seconds that the others wait at most for what one was told."""
+
+
+class Paces:
+    """When each provider may be asked again; one for a workspace (`Workspace.service`)."""
+
+    def __init__(self, workspace: Workspace | None = None) -> None:
+        self._until: dict[str, float] = {}
+
+    def hold(self, provider: str, seconds: float | None) -> None:
+        """Let nobody ask this provider for so long."""
+        wait = UNSAID if seconds is None else min(max(seconds, 0.0), MOST)
+        self._until[provider] = max(self._until.get(provider, 0.0), time.monotonic() + wait)
+
+    def left(self, provider: str) -> float:
+        """Seconds until it may be asked; 0 if now."""
+        return max(0.0, self._until.get(provider, 0.0) - time.monotonic())
+
+    async def turn(self, provider: str) -> None:
+        """Wait until it may be asked."""
+        while (left := self.left(provider)) > 0:  # noqa: ASYNC110 - the clock is what it waits for
+            await asyncio.sleep(left)
+
+
+class Paced:
+    """A model that keeps to the pace of its provider."""
+
+    def __init__(self, model: Model, paces: Paces) -> None:
+        self._model = model
+        self._paces = paces
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model's own."""
+        return self._model.info
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The model's own, once its provider may be asked.
+
+        Raises:
+            ModelError: as the model itself; what says "too many" holds back the others too.
+        """
+        provider = self._model.info.provider
+        await self._paces.turn(provider)
+        try:
+            async with contextlib.aclosing(self._model.stream(request)) as events:
+                async for event in events:
+                    yield event
+        except ModelError as error:
+            if error.kind in ("rate_limit", "overloaded"):
+                self._paces.hold(provider, error.retry_after)
+            raise
+
+    async def aclose(self) -> None:
+        """Nothing: whoever made the model closes it."""
+
 
 TICK = 0.1
 """Seconds between two looks at a run's clock."""
@@ -153,7 +220,7 @@ class Runner:
 
     async def _paced(self, workspace: Workspace, model: Any) -> Any:
         if isinstance(model, str):
-            from ..models import resolve
+            from ..agent.models import resolve
 
             model = await resolve(workspace, model)
         assert self.paces is not None

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from ...core.errors import ToolError
-from ...core.paths import find_worktree, make_private_folder
-from ...core.workspace import Workspace
-from .jobs import Job
+from ..core.errors import ToolError
+from ..core.paths import find_worktree, make_private_folder
+from ..core.workspace import Workspace
+from .requests import Job
 
 if TYPE_CHECKING:
-    from ...core.sessions import Session
+    from ..core.sessions import Session
+
 
 Isolate = Literal["copy", "worktree", "fresh"]
 RUNS = "runs"

@@ -1,4 +1,4 @@
-"""Who answers the asks of many runs: what `on_ask` says, a person in the notebook, or the workspace as ever."""
+"""Who answers the permission requests and questions of many runs: `on_ask`, a person, or the workspace as ever."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from ...core.call import Call
-from ...core.context import ToolContext
-from ...core.errors import PermissionCorrectedError, PermissionRejectedError, QuestionRejectedError, ToolError
-from ...core.permission import PermissionRequest, PermissionService, Reply, Rule
-from ...core.question_request import QuestionRequest
-from ...core.result import ToolResult
-from ...core.tool import Tool
+from ..core.call import Call
+from ..core.context import ToolContext
+from ..core.errors import PermissionCorrectedError, PermissionRejectedError, QuestionRejectedError, ToolError
+from ..core.permission import PermissionRequest, PermissionService, Reply, Rule
+from ..core.question_request import QuestionRequest
+from ..core.result import ToolResult
+from ..core.tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...core.sessions import Session
-    from ...core.workspace import Workspace
+    from ..core.sessions import Session
+    from ..core.workspace import Workspace
+
 
 OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
 """``reject`` refuses every ask, with a word to the model, which goes on without it, and dismisses every question; a

@@ -1,28 +1,26 @@
-"""What a worker sends back, in plain data: errors, sessions with their messages, an answer."""
+"""A run's outcome on its way from a Dask worker, in plain data: errors, sessions with their messages, an answer."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import pickle
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ToolError
-from ...core.messages import Message, Part, part_from_wire
-from ...core.result import ToolResult
-from ...core.sessions import Session
-from ...core.state import ToolPart
-from ..answer import Answer
-from .outcome import Outcome
+from ..agent.answer import Answer
+from ..core.errors import ToolError
+from ..core.messages import Message, Part, part_from_wire
+from ..core.result import ToolResult
+from ..core.sessions import Session
+from ..core.state import ToolPart
+from .results import Outcome
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ..core.workspace import Workspace
+
 
 EXTRA = "opencode_jupyter"
 """The key of a part's wire form that the store has its own columns under."""
-OURS = __name__.partition(".")[0]
 
 
 class RemoteError(ToolError):
@@ -38,8 +36,8 @@ class RemoteError(ToolError):
 
 
 @dataclass
-class Carried:
-    """A run's outcome on its way from a worker.
+class RunResult:
+    """A run's outcome, as a worker sends it.
 
     Attributes:
         attempt: which attempt it was.
@@ -51,27 +49,27 @@ class Carried:
 
     attempt: str
     outcome: Outcome
-    error: dict[str, Any] | None = None
+    error: tuple[str, bytes] | None = None
     answer: dict[str, Any] | None = None
     sessions: list[dict[str, Any]] = field(default_factory=list)
 
 
-def pack(workspace: Workspace, attempt: str, outcome: Outcome) -> Carried:
+def pack(workspace: Workspace, attempt: str, outcome: Outcome) -> RunResult:
     """What is sent of an outcome; the workspace forgets its sessions."""
-    carried = Carried(attempt, outcome)
-    carried.error, outcome.error = None if outcome.error is None else pack_error(outcome.error), None
+    result = RunResult(attempt, outcome)
+    result.error, outcome.error = None if outcome.error is None else pack_error(outcome.error), None
     answer, outcome.answer = outcome.answer, None
     if answer is not None:
         names = ("text", "model", "usage", "cost", "steps", "finish", "ended", "notes")
-        carried.answer = {name: getattr(answer, name) for name in names}
-        carried.answer["messages"] = [message.id for message in answer.messages]
+        result.answer = {name: getattr(answer, name) for name in names}
+        result.answer["messages"] = [message.id for message in answer.messages]
     family = {outcome.session}
     for session in workspace.sessions.list():  # parents come before their children
         if session.id in family or session.parent_id in family:
             family.add(session.id)
-            carried.sessions.append(_pack_session(session, outcome))
+            result.sessions.append(_pack_session(session, outcome))
     outcome.value = _sendable(outcome.value)
-    return carried
+    return result
 
 
 def _pack_session(session: Session, outcome: Outcome) -> dict[str, Any]:
@@ -107,65 +105,54 @@ def _plain(value: Any) -> Any:
 
 
 def _sendable(value: Any) -> Any:
-    try:
-        pickle.loads(pickle.dumps(value))  # noqa: S301 - what this process has made itself
-    except Exception:
-        if isinstance(value, ToolResult):
-            records = None if value.records is None else _plain(value.records)
-            return ToolResult(value.title, value.output, _plain(value.metadata), value.attachments, records)
-        return _plain(value)
-    return value
+    if _pickles(value):
+        return value
+    if isinstance(value, ToolResult):
+        records = None if value.records is None else _plain(value.records)
+        return ToolResult(value.title, value.output, _plain(value.metadata), value.attachments, records)
+    return _plain(value)
 
 
-def pack_error(error: BaseException) -> dict[str, Any]:
-    """An error as data: ours by class, words and what else it says; others whole, if they can be."""
-    kind = type(error)
-    packed: dict[str, Any] = {"module": kind.__module__, "name": kind.__qualname__, "text": str(error)}
-    if kind.__module__.partition(".")[0] == OURS:
-        packed["state"] = {name: value for name, value in vars(error).items() if _pickles(value)}
-    else:
-        with contextlib.suppress(Exception):
-            whole = pickle.dumps(error)
-            pickle.loads(whole)  # noqa: S301 - as above
-            packed["whole"] = whole
-    return packed
+def pack_error(error: BaseException) -> tuple[str, bytes]:
+    """An error as data: its text, and its class with all that can be sent of its state."""
+    kind, text = type(error), str(error)
+    message = f"{kind.__qualname__}: {text}" if text else kind.__qualname__
+    state = {name: value for name, value in vars(error).items() if _pickles(value)}
+    args = error.args if _pickles(error.args) else (text,)
+    whole = (kind, args, state)
+    return message, pickle.dumps(whole) if _pickles(whole) else b""
 
 
 def _pickles(value: Any) -> bool:
     try:
-        pickle.loads(pickle.dumps(value))  # noqa: S301 - as above
+        pickle.loads(pickle.dumps(value))  # noqa: S301 - what this process has made itself
     except Exception:
         return False
     return True
 
 
-def unpack_error(packed: Mapping[str, Any]) -> BaseException:
-    """The error that `pack_error` was given, or one that says as much."""
-    with contextlib.suppress(Exception):
-        if "whole" in packed:
-            error = pickle.loads(packed["whole"])  # noqa: S301 - from our own worker, as all that Dask carries
-            if isinstance(error, BaseException):
-                return error
-        elif packed["module"].partition(".")[0] == OURS:
-            kind = getattr(importlib.import_module(packed["module"]), packed["name"])
-            if issubclass(kind, ToolError):
-                made: BaseException = kind.__new__(kind)  # its own __init__ may want other things than the text
-                made.args = (packed["text"],)
-                vars(made).update(packed["state"])
-                return made
-    name, text = packed["name"], packed["text"]
-    return RemoteError(f"{name}: {text}" if text else name, name)
+def unpack_error(packed: tuple[str, bytes]) -> BaseException:
+    """The error that was packed; a `RemoteError` with its text if its class is unknown here."""
+    message, data = packed
+    try:
+        kind, args, state = pickle.loads(data)  # noqa: S301 - from our own worker, as all that Dask sends
+        error: BaseException = kind.__new__(kind, *args)  # its own __init__ may take other arguments
+    except Exception:
+        return RemoteError(message, message.partition(":")[0])
+    error.args = args
+    vars(error).update(state)
+    return error
 
 
-def unpack(workspace: Workspace, carried: Carried, job_request: Any) -> Outcome:
+def unpack(workspace: Workspace, result: RunResult, job_request: Any) -> Outcome:
     """The outcome, its sessions taken into the workspace and its store."""
-    outcome = carried.outcome
+    outcome = result.outcome
     outcome.request = job_request
-    outcome.error = None if carried.error is None else unpack_error(carried.error)
-    kept = [_keep(workspace, packed) for packed in carried.sessions]
+    outcome.error = None if result.error is None else unpack_error(result.error)
+    kept = [_keep(workspace, packed) for packed in result.sessions]
     session = next((one for one in kept if one.id == outcome.session), None)
-    if carried.answer is not None and session is not None:
-        fields = dict(carried.answer)
+    if result.answer is not None and session is not None:
+        fields = dict(result.answer)
         own = set(fields.pop("messages"))
         messages = [message for message in session.messages if message.id in own]
         outcome.answer = Answer(session=session, messages=messages, value=outcome.value, **fields)

@@ -1,22 +1,27 @@
-"""Cases of an evaluation: what is asked, what is expected, and the files it is about."""
+"""Cases of an evaluation: the prompt, the expected answer, the files; and the file that keeps the rows."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import inspect
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ToolError
-from .shell import run_command
+import anyio
+
+from ..core.errors import ToolError
+from ..tools.process.child import spawn
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ..core.workspace import Workspace
+
 
 Files = Mapping[str, Any] | str | Path
 
@@ -167,3 +172,94 @@ def _source(function: Callable[..., Any]) -> str:
         return inspect.getsource(function)
     except (OSError, TypeError):
         return getattr(function, "__qualname__", type(function).__name__)
+
+
+LIMIT = 300.0
+"""Seconds a command may take."""
+KEPT = 100_000
+"""Bytes of its output that are kept, from the end."""
+
+
+async def run_command(command: str, folder: Path, limit: float = LIMIT) -> tuple[int, str]:
+    """Run a command in a folder.
+
+    Returns:
+        Its exit code (124 if it took too long, 128 and the signal's number if one ended it) and its output.
+    """
+    output = bytearray()
+
+    def more(data: bytes) -> None:
+        output.extend(data)
+        del output[:-KEPT]
+
+    shell = ["cmd", "/c", command] if os.name == "nt" else ["/bin/sh", "-c", command]
+    child = await spawn(shell, cwd=str(folder), env=dict(os.environ), on_output=more)
+    code = 124
+    try:
+        with anyio.move_on_after(limit):
+            outcome = await child.wait()
+            code = 128 + (outcome.signal or 0) if outcome.code is None else outcome.code
+        if code == 124:
+            await child.stop()
+    except BaseException:
+        await child.stop()
+        raise
+    finally:
+        child.close()
+    return code, bytes(output).decode("utf-8", "replace")
+
+
+VERSION = 1
+
+
+class Journal:
+    """A file of rows.
+
+    A line that a crash cut off is left out when it is read, and the next row begins a new line.
+
+    Raises:
+        ToolError: the file can't be read, or is none of an evaluation.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self.rows: dict[str, dict[str, Any]] = {}
+        self._torn = False
+        try:
+            data = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise ToolError(f"the evaluation's file can't be read: {error}") from error
+        self._new = not data
+        self._torn = bool(data) and not data.endswith(b"\n")
+        lines = data.split(b"\n")
+        for number, line in enumerate(lines, 1):
+            with contextlib.suppress(ValueError):
+                row = json.loads(line)
+                if number == 1 and not (isinstance(row, dict) and row.get("evaluation") == VERSION):
+                    raise ToolError(
+                        f"{self.path} is not a file of an evaluation (of this release); choose another path="
+                    )
+                if isinstance(row, dict) and isinstance(row.get("key"), str):
+                    self.rows[row["key"]] = row
+                continue
+            if number == 1 and line:
+                raise ToolError(f"{self.path} is not a file of an evaluation; choose another path=")
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a row: it is on the disk when this returns.
+
+        Raises:
+            ToolError: it can't be written.
+        """
+        lines = [json.dumps({"evaluation": VERSION})] if self._new else [""] if self._torn else []
+        lines.append(json.dumps(row, default=str, ensure_ascii=False))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write(("\n".join(lines) + "\n").encode("utf-8", "surrogatepass"))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ToolError(f"the evaluation's row can't be kept in {self.path}: {error}") from error
+        self._new = self._torn = False
+        self.rows[row["key"]] = row

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from ...core.errors import ToolError
-from .asking import Asked, Deciders, OnAsk, Person
-from .jobs import Job, jobs_of
-from .outcome import Outcome, Results
-from .pacing import Paces
-from .places import Isolate, Places
-from .progress import OnProgress, Tracker
-from .running import END, After, Before, Runner, aborted, person_of
+from ..core.errors import ToolError
+from .approvals import Asked, Deciders, OnAsk, Person
+from .folders import Isolate, Places
+from .requests import Job, jobs_of
+from .results import OnProgress, Outcome, Results, Tracker
+from .runner import END, After, Before, Paces, Runner, aborted, person_of
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ..core.workspace import Workspace
+
 
 CONCURRENCY = 8
 """Runs at once in this process, where nothing else is said."""

@@ -1,7 +1,7 @@
 """The part of a batch that runs where the user is, when Dask's workers do the work.
 
-What comes from workers are events of a topic of the batch: they ask for the kit, tell what they begin, bring asks.
-What goes to them besides jobs are direct calls (`Client.run`). Results are fetched as they come, and counted once.
+A plugin brings the batch to the workers. They send events of the batch's topic: what they begin, and their permission
+requests, which are answered by direct calls (`Client.run`). Results are fetched as they come, and counted once.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ...core.errors import ToolError
-from ...core.paths import make_private_folder
-from ...core.permission import PermissionRequest
-from . import kit, worker
-from .asking import Person
-from .carried import Carried, unpack
-from .jobs import Job
-from .outcome import Lost, Outcome, WorkerLostError
+from ..core.errors import ToolError
+from ..core.paths import make_private_folder
+from ..core.permission import PermissionRequest
+from .approvals import Person
+from .requests import Job
+from .results import Lost, Outcome, WorkerLostError
+from .transfer import RunResult, unpack
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
-    from .mapping import Settings
+    from ..core.workspace import Workspace
+    from .map import Settings
+
 
 STOP_WAIT = 2.0
 """Seconds the workers have to say that they ended what was stopped."""
@@ -56,12 +56,15 @@ async def on_cluster(
         raise TypeError(f"client= takes a distributed.Client, not {type(settings.client).__name__}")
     token = f"runs-{settings.batch}.token"
     mark = workspace.data_dir / token
-    batch = Cluster(workspace, settings, tell, person, kit.packed(workspace, settings, token))
+    from . import worker  # here: it needs Dask
+
+    plugin = worker.plugin_for(workspace, settings, token)
+    batch = Cluster(workspace, settings, tell, person)
     sent = {job.index: _sendable(job) for job in jobs}
     make_private_folder(mark.parent)
     mark.touch(mode=0o600)
     try:
-        await batch.run(jobs, sent)
+        await batch.run(jobs, sent, plugin)
     finally:
         mark.unlink(missing_ok=True)
 
@@ -69,65 +72,63 @@ async def on_cluster(
 class Cluster:
     """One batch on Dask."""
 
-    def __init__(
-        self, workspace: Workspace, settings: Settings, tell: Callable[[Any], None], person: Person, data: bytes
-    ) -> None:
+    def __init__(self, workspace: Workspace, settings: Settings, tell: Callable[[Any], None], person: Person) -> None:
         self._workspace = workspace
         self._client = settings.client
         self._settings = settings
         self._tell = tell
         self._person = person
-        self._kit = data
         self._loop = asyncio.get_running_loop()
         self._attempts: dict[int, dict[str, Lost]] = {}
-        self._asks: dict[str, asyncio.Task[None]] = {}
-        self._replies: dict[str, Any] = {}
-        self._others: set[asyncio.Task[None]] = set()
+        self._replies: set[asyncio.Task[None]] = set()
         self._futures: dict[int, Any] = {}
         self._fetchers = ThreadPoolExecutor(FETCHING, "opencode-dask-fetch")
         self._talkers = ThreadPoolExecutor(TALKING, "opencode-dask-talk")
 
-    async def run(self, jobs: list[Job], sent: dict[int, Job]) -> None:
+    async def run(self, jobs: list[Job], sent: dict[int, Job], plugin: Any) -> None:
         """See `on_cluster`."""
         name, client = self._settings.batch, self._client
-        await self._on_client(client.subscribe_topic, name, self._heard)
+        await self._on_client(client.subscribe_topic, name, self._receive)
         limit = anyio.Semaphore(self._settings.concurrency or max(1, len(jobs)))
-        whole = False
+        complete = False
         try:
+            await self._on_client(client.register_plugin, plugin)
             async with anyio.create_task_group() as group:
                 for job in jobs:
                     group.start_soon(self._one, job, sent[job.index], limit)
-            whole = True
+            complete = True
         finally:
             with anyio.CancelScope(shield=True):
-                if not whole:
+                if not complete:
                     await self._quietly(client.cancel, list(self._futures.values()))
-                for task in [*self._asks.values(), *self._others]:
+                for task in self._replies:
                     task.cancel()
-                await self._quietly(client.run, worker.close, name, on_error="ignore")
+                await self._quietly(client.unregister_worker_plugin, name)
                 await self._quietly(client.unsubscribe_topic, name)
                 for pool in (self._fetchers, self._talkers):
                     pool.shutdown(wait=False, cancel_futures=True)
 
     async def _one(self, job: Job, sent: Job, limit: anyio.Semaphore) -> None:
+        from .worker import run_job
+
         name = self._settings.batch
         async with limit:
             # The key is the run's own: given twice to Dask, it would still be one run.
             key = f"opencode-run-{name}-{job.index}"
-            future = await self._on_client(self._client.submit, worker.run_job, name, sent, key=key, pure=False)
+            future = await self._on_client(self._client.submit, run_job, name, sent, key=key, pure=False)
             self._futures[job.index] = future
             over = asyncio.Event()
             future.add_done_callback(lambda _: self._loop.call_soon_threadsafe(over.set))
             await over.wait()
             try:
                 try:
-                    carried: Carried = await self._on_client(future.result, pool=self._fetchers)
+                    result: RunResult = await self._on_client(future.result, pool=self._fetchers)
                 finally:  # at once: Dask begins a run anew whose worker dies while its result is still wanted
                     await self._on_client(future.release)
-                outcome = unpack(self._workspace, carried, job.request)
+                outcome = unpack(self._workspace, result, job.request)
                 _validate(outcome, job.options.get("format"))
                 lost = {**self._attempts.get(job.index, {})}
-                lost.pop(carried.attempt, None)
+                lost.pop(result.attempt, None)
             except Exception as error:
                 outcome = Outcome(job.index, job.request, error=_lost(error), ended="failed")
                 lost = self._attempts.get(job.index, {})
@@ -136,29 +137,27 @@ class Cluster:
             del self._futures[job.index]
             self._tell(outcome)
 
-    # ------------------------------------------------------------------ what workers say
+    # ------------------------------------------------------------------ events of the workers
 
-    def _heard(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _receive(self, event: tuple[float, dict[str, Any]]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._hear, event[1])
+            self._loop.call_soon_threadsafe(self._handle, event[1])
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        kind, address = message["kind"], message["worker"]
-        if kind == "kit":
-            self._send(worker.deliver, self._settings.batch, self._kit, to=address)
-        elif kind == "begun":
-            self._attempts.setdefault(message["index"], {})[message["attempt"]] = Lost(address)
-        elif kind == "call":
-            attempt = self._attempts.setdefault(message["index"], {}).setdefault(message["attempt"], Lost(address))
+    def _handle(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "ask":
+            self._replies.add(task := asyncio.ensure_future(self._reply(message)))
+            task.add_done_callback(self._replies.discard)
+            return
+        attempts = self._attempts.setdefault(message["index"], {})
+        attempt = attempts.setdefault(message["attempt"], Lost(message["worker"]))
+        if message["kind"] == "call":
             attempt.calls.append(message["call"])
-        elif kind == "ask" and message["id"] in self._replies:  # the answer was lost on its way
-            self._send(worker.answer, self._settings.batch, message["id"], self._replies[message["id"]], to=address)
-        elif kind == "ask" and message["id"] not in self._asks:
-            task = asyncio.ensure_future(self._ask(message["id"], json.loads(message["wire"]), address))
-            self._asks[message["id"]] = task
 
-    async def _ask(self, id: str, wire: dict[str, Any], address: str) -> None:
-        """Ask here and send the answer there; said again, it waits for the same answer."""
+    async def _reply(self, message: dict[str, Any]) -> None:
+        """Ask here and send the answer there."""
+        from .worker import send_reply
+
+        wire = json.loads(message["wire"])
         run = str(wire.pop("run", None) or wire["sessionID"])
         on_ask = self._settings.on_ask
         if "questions" in wire:
@@ -169,15 +168,8 @@ class Cluster:
                 reply = await reply
         else:
             reply = await self._person.permission(wire, run)
-        self._replies[id] = reply
-        self._send(worker.answer, self._settings.batch, id, reply, to=address)
-
-    def _send(self, function: Callable[..., Any], *arguments: Any, to: str) -> None:
-        task = asyncio.ensure_future(
-            self._quietly(self._client.run, function, *arguments, workers=[to], on_error="ignore")
-        )
-        self._others.add(task)
-        task.add_done_callback(self._others.discard)
+        arguments = (send_reply, self._settings.batch, message["id"], reply)
+        await self._quietly(self._client.run, *arguments, workers=[message["worker"]], on_error="ignore")
 
     # ------------------------------------------------------------------ calls of the client
 

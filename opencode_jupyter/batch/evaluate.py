@@ -11,19 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .asking import OnAsk
-from .cases import Case, cases_of
+from .approvals import OnAsk
+from .cases import Case, Journal, cases_of
 from .evaluation import Evaluation
-from .jobs import Job, jobs_of
-from .journal import Journal
-from .mapping import Many, Settings
-from .outcome import Outcome, said
-from .places import Isolate
-from .progress import OnProgress
-from .scoring import Score, Scorer, score, scorers_of
+from .folders import Isolate
+from .map import Many, Settings
+from .requests import Job, jobs_of
+from .results import OnProgress, Outcome, said
+from .scorers import Score, Scorer, score, scorers_of
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ..core.workspace import Workspace
 
 
 @dataclass
@@ -97,7 +95,7 @@ async def evaluate(
         cases: `Case` objects, dicts with their names (``input``, ``expected``, ``files``, ``setup``, ``tags``, ``id``,
             ``metadata``), or bare prompts.
         scorers: functions of (case, answer, workspace), plain or async, that return a bool, a number, a `Score` or a
-            dict of these; one, a list, or a dict of names. `agent.many.scorers` has some.
+            dict of these; one, a list, or a dict of names. `batch.scorers` has some.
         model: who runs them; None: the workspace's own model.
         models: several, side by side: a list, or a dict of labels and models.
         n: how often each model runs each case.

@@ -1,4 +1,4 @@
-"""Jobs, made of requests as a user writes them."""
+"""Requests of a batch, as a user writes them, made into jobs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.option_checks import check_timeout
+from ..core.option_checks import check_timeout
 
 PROMPT = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
 """Options of a prompt, as in ``sessions.prompt``."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from .cases import Case
-from .evaluating import evaluate
+from .evaluate import evaluate
 from .evaluation import Evaluation
-from .mapping import Many, map_runs
-from .outcome import Lost, Outcome, Results, RunTimeoutError, WorkerLostError
-from .progress import Progress
-from .scorers import command, contains, exact, files_equal, json_equal, model_graded, regex
-from .scoring import Score
+from .map import Many, map_runs
+from .results import Lost, Outcome, Progress, Results, RunTimeoutError, WorkerLostError
+from .scorers import Score, command, contains, exact, files_equal, json_equal, model_graded, regex
 
 __all__ = [
     "Case",

@@ -1,0 +1,288 @@
+"""The part of a batch that runs in a Dask worker: whole sessions and tool calls in a workspace of the worker's own.
+
+A `WorkerPlugin` brings what the runs need. Dask gives it to every worker, those that join later included, and it is no
+part of the task graph, which the dashboard shows: the configuration may hold a key. Keys in the environment or a
+keyring are never sent: a worker uses those of its own machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import json
+import os
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distributed import WorkerPlugin, get_worker
+
+from ..core.errors import ToolAbortedError, ToolError
+from ..core.permission import PermissionRequest, Rule
+from ..core.question_request import QuestionRequest
+from ..core.workspace import Workspace
+from .approvals import Asked, Deciders, settle
+from .folders import Isolate, Places
+from .requests import Job
+from .results import Outcome
+from .runner import After, Before, Paces, Runner
+from .transfer import RunResult, pack, pack_error
+
+if TYPE_CHECKING:
+    from .map import Settings
+
+POLL = 0.1
+"""Seconds between two checks whether Dask still wants a run."""
+STOP = 3.0
+"""Seconds that the runs of a batch have to end when it is stopped."""
+
+
+@dataclass
+class Context:
+    """What the runs of a batch need on a worker.
+
+    Attributes:
+        directory: the workspace's folder.
+        data_dir: its data folder, used if it is the same one (it holds the file `token`).
+        overrides: the configuration laid over the files.
+        approved: rules that a person allowed for the session.
+        tools: the registered tools.
+        reject: deny every permission request.
+        isolate: see `Places`.
+        keep, before, after: see `Runner`.
+    """
+
+    directory: str
+    data_dir: str
+    token: str
+    overrides: dict[str, Any] | None = None
+    rules: list[Rule] = field(default_factory=list)
+    approved: list[Rule] = field(default_factory=list)
+    tools: list[Any] = field(default_factory=list)
+    reject: bool = False
+    isolate: Isolate | None = None
+    keep: bool = True
+    before: Before | None = None
+    after: After | None = None
+
+
+def plugin_for(workspace: Workspace, settings: Settings, token: str) -> BatchPlugin:
+    """The plugin that brings a batch to the workers.
+
+    Raises:
+        ToolError: something in it cannot be sent; the message names it.
+    """
+    import cloudpickle
+
+    tools = list(workspace.registry.registered)
+    for tool in tools:
+        try:
+            cloudpickle.dumps(tool)
+        except Exception as error:
+            raise ToolError(
+                f"the registered tool {tool.id} can't be sent to Dask's workers ({error}); put it into a file of "
+                ".opencode/tool, which every worker reads by itself, or unregister it"
+            ) from error
+    context = Context(
+        str(workspace.directory),
+        str(workspace.data_dir),
+        token,
+        workspace.overrides,
+        list(workspace.rules),
+        list(workspace.permissions.approved),
+        tools,
+        settings.on_ask == "reject",
+        settings.isolate,
+        settings.keep,
+        settings.before,
+        settings.after,
+    )
+    try:
+        return BatchPlugin(settings.batch, cloudpickle.dumps(context))
+    except Exception as error:
+        raise ToolError(f"what the runs need cannot be sent to Dask's workers: {error}") from error
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop of this process's runs, in a thread of its own: Dask's loop must not be blocked."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="opencode-runs", daemon=True).start()
+    return loop
+
+
+class BatchPlugin(WorkerPlugin):
+    """A batch in a worker: its workspace, opened at the first run and closed when the plugin is removed.
+
+    Args:
+        name: of the batch; also the topic of its events.
+        context: the pickled `Context`.
+    """
+
+    def __init__(self, name: str, context: bytes) -> None:
+        self.name = name
+        self._context = context
+
+    def setup(self, worker: Any) -> None:
+        """Start in a worker."""
+        self._worker = worker
+        self._lock = asyncio.Lock()
+        self._workspace: Workspace | None = None
+        self._runner: Runner | None = None
+        self._requests: dict[str, asyncio.Future[Any]] = {}
+        self._tasks: set[asyncio.Task[RunResult]] = set()
+
+    async def teardown(self, worker: Any) -> None:
+        """Stop the runs and close the workspace."""
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._close(), _loop()))
+
+    async def _close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP)
+        async with self._lock:
+            if self._workspace is not None:
+                await self._workspace.aclose()
+
+    async def _open(self) -> Runner:
+        """The runner of the workspace, which the first run opens."""
+        async with self._lock:
+            if self._runner is not None:
+                return self._runner
+            import cloudpickle
+
+            context: Context = cloudpickle.loads(self._context)
+            folder = Path(context.directory)
+            if not await asyncio.to_thread(folder.is_dir):
+                raise ToolError(f"there is no folder {folder}: workers must see the project under the same path")
+            data_dir = Path(context.data_dir)
+            if not await asyncio.to_thread((data_dir / context.token).exists):  # another machine's disk
+                data_dir = Path(tempfile.gettempdir()) / f"opencode-runs-{os.getpid()}"
+            workspace = await Workspace(folder, context.overrides, data_dir, store=False).__aenter__()
+            workspace.rules += context.rules
+            workspace.permissions.approved += context.approved
+            for tool in context.tools:
+                workspace.registry.register(tool)
+            places = Places(workspace, self.name, context.isolate)
+            paces = workspace.service(Paces)
+            self._runner = Runner(places, paces, context.before, context.after, context.keep, parts=True)
+            self._workspace = workspace
+            on_ask: Any = "reject" if context.reject else None
+            # As long as the workspace is open; closing it ends this with it.
+            workspace.service(Deciders).asked.append(Asked(lambda _: True, on_ask, self._request_reply))
+            return self._runner
+
+    def submit(self, job: Job) -> concurrent.futures.Future[RunResult]:
+        """Start a job on the loop of the runs."""
+        return asyncio.run_coroutine_threadsafe(self._do(job), _loop())
+
+    async def _do(self, job: Job) -> RunResult:
+        attempt, address = secrets.token_hex(6), self._worker.address
+        try:
+            runner = await self._open()
+        except Exception as error:
+            problem = ToolError(f"the worker {address} could not start: {error}")
+            return RunResult(attempt, Outcome(job.index, None, ended="failed", worker=address), pack_error(problem))
+        source = {"index": job.index, "attempt": attempt, "worker": address}
+        self._worker.log_event(self.name, {"kind": "begun", **source})
+        workspace = runner.places.workspace
+        begun: set[str] = set()
+        sessions: list[str] = []
+
+        def report(event: dict[str, Any]) -> None:
+            part = event["properties"]["part"]
+            if part.get("type") != "tool" or part["id"] in begun or part["state"]["status"] != "running":
+                return
+            if runner.run_of(part["sessionID"]) in sessions:
+                begun.add(part["id"])
+                self._worker.log_event(self.name, {"kind": "call", "call": _call_name(part), **source})
+
+        unsubscribe = workspace.bus.subscribe("message.part.updated", report)
+        task = asyncio.ensure_future(_result(runner, attempt, job, sessions.append))
+        self._tasks.add(task)
+        try:
+            result = await task
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            unsubscribe()
+            self._tasks.discard(task)
+        result.outcome.worker = address
+        return result
+
+    async def _request_reply(self, request: PermissionRequest | QuestionRequest) -> Any:
+        """Send a request to where the batch comes from, and wait for its reply."""
+        runner = await self._open()
+        future = self._requests[request.id] = asyncio.get_running_loop().create_future()
+        wire = json.dumps({**request.to_wire(), "run": runner.title_of(request.session_id)}, default=str)
+        event = {"kind": "ask", "id": request.id, "worker": self._worker.address, "wire": wire}
+        self._worker.log_event(self.name, event)
+        try:
+            reply = await future
+        finally:
+            del self._requests[request.id]
+        permissions = runner.places.workspace.permissions
+        return reply if isinstance(request, QuestionRequest) else settle(permissions, request, reply)
+
+    def reply(self, request_id: str, reply: Any) -> None:
+        """Answer a request. Any thread may call it."""
+
+        def answer() -> None:
+            future = self._requests.get(request_id)
+            if future is not None and not future.done():
+                future.set_result(reply)
+
+        _loop().call_soon_threadsafe(answer)
+
+
+def run_job(batch: str, job: Job) -> RunResult:
+    """Do a job: the task of Dask's graph, in a thread of Dask's. The run's own failure is in what it returns."""
+    worker = get_worker()
+    key = worker.get_current_task()
+    plugin: Any = worker.plugins[batch]
+    future: concurrent.futures.Future[RunResult] = plugin.submit(job)
+    while True:
+        try:
+            return future.result(POLL)
+        except concurrent.futures.TimeoutError:
+            if future.done():
+                raise
+        except concurrent.futures.CancelledError:
+            return _stopped(job)
+        state = worker.state.tasks.get(key)
+        if state is None or state.state == "cancelled":  # cancelled, or the notebook is gone
+            future.cancel()
+            return _stopped(job)  # not raised: Dask would log the job
+
+
+def _stopped(job: Job) -> RunResult:
+    error = pack_error(ToolAbortedError("the run was stopped"))
+    return RunResult("", Outcome(job.index, None, ended="failed"), error)
+
+
+def send_reply(batch: str, request_id: str, reply: Any, dask_worker: Any = None) -> None:
+    """Answer a request of a run in this worker (`Client.run`)."""
+    dask_worker.plugins[batch].reply(request_id, reply)
+
+
+async def _result(runner: Runner, attempt: str, job: Job, began: Callable[[str], None]) -> RunResult:
+    outcome = await runner.do(job, began)
+    workspace = runner.places.workspace
+    result = pack(workspace, attempt, outcome)
+    if result.sessions:
+        await workspace.sessions.delete(outcome.session)  # from now on it is the notebook's
+    return result
+
+
+def _call_name(part: dict[str, Any]) -> str:
+    arguments = part["state"].get("input") or {}
+    names = ("filePath", "command", "pattern", "path")
+    first = next((str(arguments[name]) for name in names if arguments.get(name)), "")
+    return f"{part['tool']} {first}".strip()[:200]
