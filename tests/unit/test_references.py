@@ -115,6 +115,22 @@ def test_links_resolve(path: Path) -> None:
     assert broken == []
 
 
+def test_architecture_names_files_that_exist() -> None:
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in code_files()]
+    names = {
+        (path.name, name)
+        for path in ROOT.glob("docs/architecture*.md")
+        for name in re.findall(r"(?<![\w*/.-])[\w./-]*\w\.(?:py|ts|mjs)\b", path.read_text("utf-8"))
+    }
+    missing = {
+        (document, name)
+        for document, name in names
+        if not (ROOT / name).is_file() and not any(file.endswith(f"/{name}") for file in files)
+    }
+    assert len(names) > 50
+    assert missing == set()
+
+
 def test_a_wrong_anchor_or_number_would_be_noticed() -> None:
     core = ROOT / "docs/opencode/core.md"
     assert "3-output-truncation" in anchors(core)
