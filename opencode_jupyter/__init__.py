@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .core.installed_code import prefer
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    prefer()
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value
@@ -114,6 +117,7 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(ip: Any) -> None:
     """``%load_ext opencode_jupyter``."""
+    prefer()
     from .jupyter.extension import load
 
     load(ip)
