@@ -110,7 +110,12 @@ def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent
     rules, more = add_rules(workspace, action, permission, patterns, agent)
     notes += more
     rows = [{"n": _number(workspace, rule, agent), **rule.to_wire(), "origin": rule.origin} for rule in rules]
-    return Confirmation(rows, _COLUMNS, title="Added until the kernel ends", notes=notes)
+    return Confirmation(rows, _COLUMNS, title=_changed("Added until the kernel ends", rows), notes=notes)
+
+
+def _changed(what: str, rows: list[dict[str, Any]]) -> str:
+    rules = "; ".join(f"{row['action']} {row['permission']} {row['pattern']}" for row in rows)
+    return f"{what}: {rules}."
 
 
 def _save(
@@ -123,7 +128,7 @@ def _save(
         wanted = Rule(permission, pattern, action)
         places = [n for n, rule in enumerate(rules, 1) if rule == wanted and file_of(rule) is not None]
         rows += [{"n": n, **wanted.to_wire(), "origin": rules[n - 1].origin} for n in places[-1:]]
-    title = f"Saved in {', '.join(saved.files)}"
+    title = _changed(f"Saved in {', '.join(saved.files)}", rows)
     return Confirmation(rows, _COLUMNS, title=title, notes=[*notes, *more])
 
 
@@ -158,7 +163,7 @@ def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None 
         done = f" Revoked before that: {'; '.join(said(r) for r, *_ in gone)}." if gone else ""
         raise ToolError(f"{error}{done}") from None
     rows = [{**rule.to_wire(), "origin": origin} for (rule, *_), origin in gone.items()]
-    return Confirmation(rows, _COLUMNS[1:], title="Revoked", notes=notes)
+    return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=notes)
 
 
 def history(workspace: Workspace, rest: list[str]) -> Table:

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.suggestions import near_names, suggestion
 from .arguments_words import words
 from .help import tool_list
-from .history import display_row, local_time, read_history
+from .history import display_row, read_history
 from .labels import project_folder
 from .preparing import ready_all
-from .tables import Table
+from .tables import Confirmation, Table
 from .usage import pointer
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def reload(notebook: Notebook, rest: list[str]) -> Table:
     return read_again(notebook)
 
 
-def undo(notebook: Notebook, rest: list[str]) -> Table:
+def undo(notebook: Notebook, rest: list[str]) -> Confirmation:
     """``%tools undo [N] [--force]``."""
     force = "--force" in rest
     count = count_of("%tools undo", [r for r in rest if r != "--force"], 1)
@@ -123,7 +123,7 @@ def undo(notebook: Notebook, rest: list[str]) -> Table:
     rows = [
         {
             "file": shown_path(notebook, change.path),
-            "now": "removed (the call had created it)" if change.created else "restored",
+            "now": "removed" if change.created else "restored",
             "tool": change.tool,
             "called": datetime.fromtimestamp(change.time_ms / 1000).replace(microsecond=0),  # noqa: DTZ006
         }
@@ -131,9 +131,9 @@ def undo(notebook: Notebook, rest: list[str]) -> Table:
     ]
     left = len(changes.entries())
     less = f" (there were no more than {len(done)})" if len(done) < count else ""
-    title = f"Undid {_counted(len(done), 'change')}{less}; {left} can still be undone."
-    display = [{**row, "called": local_time(cast("datetime", row["called"]))} for row in rows]
-    return Table(rows, ("file", "now", "tool", "called"), title=title, display=display)
+    files = "; ".join(f"{row['file']} {row['now']}" for row in rows)
+    title = f"Undid {_counted(len(done), 'change')}{less}: {files}. {left} can still be undone."
+    return Confirmation(rows, title=title).show()
 
 
 def clean(notebook: Notebook, rest: list[str]) -> Table:

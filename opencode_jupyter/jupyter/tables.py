@@ -121,13 +121,12 @@ class Table:
 
 
 class Confirmation(Table):
-    """Rules that a line changed: printed in a line or two at once, so that several lines in a cell all show."""
+    """What a line changed: printed at once as its title and notes, so that several lines in a cell all show."""
 
     _cell = -1
 
     def __repr__(self) -> str:
-        rules = (f"{row['action']} {row['permission']} {row['pattern']}" for row in self.records)
-        return "\n".join([f"{self.title}: {'; '.join(rules)}.", *self.notes])
+        return visible("\n".join([self.title, *self.notes]))
 
     def show(self) -> Confirmation:
         """Print it; as the value of the same cell it then displays nothing."""

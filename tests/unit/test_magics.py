@@ -230,7 +230,9 @@ def test_undo_says_what_it_took_back(ip: Shell) -> None:
     ip.run("%tool -q write new.txt x")
     ip.run("%tool -q read a.txt")
     ip.run("%tool -q edit a.txt one 1")
-    table = ip.run("%tools undo 2")
+    table = ip.run("t = %tools undo 2\nprint('next')\nt")
+    said = "Undid 2 changes: a.txt restored; new.txt removed. 0 can still be undone.\nnext\n"
+    assert ip.printed == said and not ip.shown
     assert [(row["file"], row["tool"]) for row in table] == [("a.txt", "edit"), ("new.txt", "write")]
     assert Path("a.txt").read_text() == "one\nTODO two\n"
     assert not Path("new.txt").exists()

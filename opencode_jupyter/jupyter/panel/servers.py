@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ...core.errors import ToolError
+from ...core.errors import ToolError, full_text
 from ...core.secrets import hide
 from ...text.visible import visible
 
@@ -173,7 +173,7 @@ def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) 
         try:
             words = await work
         except ToolError as error:
-            words = str(error)
+            words = full_text(error, for_person=True)
         except Exception as error:  # the person must hear of it
             log.exception("%s the MCP server %s failed", doing, name)
             words = f"{type(error).__name__}: {error}"

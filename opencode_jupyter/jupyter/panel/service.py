@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import ToolError
+from ...core.errors import ToolError, full_text
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -122,7 +122,9 @@ class Panel:
             return {"error": "This kernel has another version of opencode_jupyter than this page; restart the kernel."}
         try:
             return self.notebook.workspace.masked(handler(self, asked))
-        except (ToolError, ValueError) as error:
+        except ToolError as error:
+            return {"error": full_text(error, for_person=True)}
+        except ValueError as error:
             return {"error": str(error)}
         except TimeoutError:
             return {"error": "The kernel is too busy to answer; try again in a moment."}
