@@ -7,8 +7,8 @@ import { Again } from './again';
 import { answerKeys } from './asks/commands';
 import type { CardSpill } from './card/token';
 import { hubOf } from './lab/hub';
-import { controlMessage, documentOf, kernelOf, openKernel, requestKernel } from './kernel';
-import type { ControlBridge, ControlContent, ToKernel } from './messages';
+import { documentOf, kernelOf, openKernel, requestKernel } from './kernel';
+import type { ControlBridge } from './messages';
 import { openSpill } from './viewer';
 
 /** The bridge that cards look for. */
@@ -16,16 +16,7 @@ export function createBridge(app: JupyterFrontEnd, typesetter: ILatexTypesetter 
   const { shell } = app;
   const again = new Again(app);
   return {
-    send(kernelId: string, commId: string, message: ToKernel): boolean {
-      const kernel = openKernel(shell, kernelId);
-      if (!kernel) {
-        return false;
-      }
-      const content: ControlContent = { comm_id: commId, data: message };
-      // the kernel's answer, if any, is of no interest: the card changes when the call goes on
-      kernel.sendControlMessage(controlMessage(kernel, content), false, true);
-      return true;
-    },
+    send: (kernelId, commId, message) => hubOf(app).send(kernelId, commId, message),
     liveModel(card, modelId) {
       const kernel = kernelOf(documentOf(shell, card, ''));
       return kernel ? hubOf(app).comms.model(modelId, kernel.id) : undefined;

@@ -4,10 +4,8 @@ IPython's completer is asked on the shell channel, which waits until the running
 asks here instead. The control channel's thread also carries answers to asks and interrupts, so nothing may hold it up:
 each question is worked out on a thread of its own, which is given up on (not ended) after `LIMIT`. Requests, replies:
 
-- ``{"kind": "complete", "code", "cursor_pos"}`` → ``{"matches": [{"text", "type"}], "start", "end", "revision"}``;
-- ``{"kind": "help", "code", "cursor_pos"}`` → ``{"found": true, "start", "end", ...}`` (`editing_help`);
-- ``{"kind": "schemas", "revision"?}`` → ``{"revision", "tools", ...}`` (`editing_schemas`), or the revision alone where
-  the page's is right.
+- ``{"kind": "complete", "code", "cursor_pos"}`` → ``{"matches": [{"text", "type", "help"?}], "start", "end"}``;
+- ``{"kind": "help", "code", "cursor_pos"}`` → ``{"found": true, "start", "end", ...}`` (`editing_help`).
 
 What takes too long is answered with ``{"late": true}``. Positions count code points, as in Jupyter's own messages.
 """
@@ -29,6 +27,8 @@ LIMIT = 0.15
 """Seconds that a question may hold the control channel up."""
 AT_ONCE = 2
 """Questions that are worked on side by side: one that blocks (a tool's own completions, a slow disk) leaves another."""
+EXPLAINED = 50
+"""Suggestions that come with what they mean."""
 LONGEST = 20_000
 """Characters of a line beyond which nothing is offered."""
 
@@ -39,12 +39,11 @@ class Editing:
     def __init__(self, notebook: Notebook) -> None:
         self._notebook = notebook
         self._free = threading.BoundedSemaphore(AT_ONCE)
-        self._schemas: Any = None
 
     @property
     def requests(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
         """The kinds of request, and what answers them."""
-        return {"complete": self.complete, "help": self.help, "schemas": self.schemas}
+        return {"complete": self.complete, "help": self.help}
 
     def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """What may stand at a place in a cell."""
@@ -56,12 +55,9 @@ class Editing:
         code, position = _place(asked)
         return self._within(LIMIT, lambda: self._help(code, position))
 
-    def schemas(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """All tools with their parameters, unless the page has them as they are."""
-        return self._within(LIMIT, lambda: self._cached().reply(asked.get("revision")))
-
     def _complete(self, code: str, position: int) -> dict[str, Any]:
         from .completion import complete
+        from .editing_help import explain_match
 
         line, number = line_at(code, position)
         if len(line) > LONGEST:
@@ -71,21 +67,18 @@ class Editing:
         # a copy in one step: the cell that runs may be changing it
         own = {name: value for name, value in dict(shell.user_ns).items() if hidden.get(name, hidden) is not value}
         found = complete(self._notebook, own, code, number, line, follow=False)
-        matches = [{"text": one.text, "type": one.type} for one in found["completions"]]
-        begin = position - len(found.get("matched_fragment", ""))
-        return {"matches": matches, "start": begin, "end": position, "revision": self._cached().revision}
+        fragment = found.get("matched_fragment", "")
+        before = line.removesuffix(fragment)
+        registry = self._notebook.workspace.registry
+        matches: list[dict[str, Any]] = [{"text": one.text, "type": one.type} for one in found["completions"]]
+        for match in matches[:EXPLAINED]:
+            match.update(explain_match(registry, before, match["text"], match["type"]))
+        return {"matches": matches, "start": position - len(fragment), "end": position}
 
     def _help(self, code: str, position: int) -> dict[str, Any]:
         from .editing_help import explain
 
         return explain(self._notebook.workspace.registry, code, position)
-
-    def _cached(self) -> Any:
-        from .editing_schemas import Schemas
-
-        if self._schemas is None:
-            self._schemas = Schemas(self._notebook.workspace.registry)
-        return self._schemas
 
     def _within(self, seconds: float, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What `work` gives, or that it is late; what it raises is logged, and nothing is offered."""

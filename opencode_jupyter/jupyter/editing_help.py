@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.repair import correct_name
+from .agent.options import OPTIONS as AGENT_OPTIONS
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec, spec_of
 from .completion import VALUED, spans
-from .editing_schemas import DESCRIPTION, field_of, tool_described
-from .help import source_of
+from .help import source_of, summary
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..core.registry import Registry
 
+log = logging.getLogger(__name__)
+
+MOST_CHOICES = 200
+"""Values of one parameter that are listed."""
+DESCRIPTION = 1_000
+"""Characters of a description that are shown."""
 _HEAD = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%{1,2}tool(?:_awaited)?(?=\s)")
 _KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
 _NOTHING: dict[str, Any] = {"found": False}
@@ -46,21 +55,44 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
     place = {"found": True, "start": begin + start, "end": begin + end}
     named = _tool_at([text for text, _, _ in words])
     if word.startswith("-") and (named is None or at < named):
-        return {**place, **_option(word)} if word in OPTIONS else _NOTHING
+        return {**place, **_option(OPTIONS, word)} if word in OPTIONS else _NOTHING
     if named is None or at < named:
         return _NOTHING
-    tool = registry.get(correct_name(registry, words[named][0].rstrip("?")))
+    name = correct_name(registry, words[named][0].rstrip("?"))
+    tool = registry.get(name)
     if tool is None:
-        return _NOTHING
+        reason = registry.why_not(name)[:DESCRIPTION] if at == named else ""
+        return {**place, "kind": "tool", "name": name, "description": reason} if reason else _NOTHING
     spec = spec_of(tool, registry)
     if at == named:
         names = " ".join(f.name if f.required else f"[{f.name}]" for f in spec.positional)
-        about = {"kind": "tool", "name": tool.id, "description": tool_described(spec)}
+        about = {"kind": "tool", "name": tool.id, "description": _tool_described(spec)}
         return {**place, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
     if word in OPTIONS:
-        return {**place, **_option(word)}
+        return {**place, **_option(OPTIONS, word)}
     field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
-    return {**place, "kind": "parameter", **field_of(field)} if field is not None else _NOTHING
+    return {**place, "kind": "parameter", **_described(field)} if field is not None else _NOTHING
+
+
+def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict[str, Any]:
+    """What a suggestion means, as ``help``; nothing where there is nothing to say.
+
+    Args:
+        registry: whose tools.
+        before: the line up to the suggestion.
+        text: the suggestion.
+        kind: its type.
+    """
+    if kind == "option" and before.startswith("%%agent"):
+        return {"help": _option(AGENT_OPTIONS, text)} if text in AGENT_OPTIONS else {}
+    if kind not in ("tool", "option", "param", "value"):
+        return {}
+    try:
+        help = explain(registry, before + text, len(before + text))
+    except Exception:  # a tool that cannot describe itself; its call says why
+        log.debug("%s cannot be explained", text, exc_info=True)
+        return {}
+    return {"help": help} if help["found"] else {}
 
 
 def _tool_at(words: list[str]) -> int | None:
@@ -76,8 +108,27 @@ def _tool_at(words: list[str]) -> int | None:
     return None
 
 
-def _option(word: str) -> dict[str, Any]:
-    value, two_blanks, text = OPTIONS[word].partition("  ")
+def _described(field: Field) -> dict[str, Any]:
+    """One parameter."""
+    default = {"default": field.schema["default"]} if "default" in field.schema else {}
+    return {
+        "name": field.name,
+        "type": field.type[:DESCRIPTION],
+        "required": field.required,
+        "description": field.description[:DESCRIPTION],
+        "choices": field.choices[:MOST_CHOICES],
+        **default,
+    }
+
+
+def _tool_described(spec: Spec) -> str:
+    """A tool's first sentence, from wherever it says one."""
+    lines = (line.strip(" #-*") for line in spec.bound.description.splitlines())
+    return (summary(spec.tool) or next(filter(None, lines), ""))[:DESCRIPTION]
+
+
+def _option(options: Mapping[str, str], word: str) -> dict[str, Any]:
+    value, two_blanks, text = options[word].partition("  ")
     name = f"{word} {value}" if two_blanks else word
     return {"kind": "option", "name": name, "description": (text or value)[:DESCRIPTION]}
 

@@ -14,8 +14,6 @@ from tests.support import browser as support
 
 pytestmark = pytest.mark.browser
 
-GIL = "import ctypes; _ = ctypes.PyDLL(None).sleep(6)"
-"""Code in C that keeps every other thread of the kernel waiting."""
 SCRIPT = '%%tool bash\nif true; then echo "it\'s"; fi # note'
 
 
@@ -91,16 +89,6 @@ def test_an_idle_kernel_offers_each_once_and_nothing_of_python(notebook: support
         offered = menu(notebook, text)
         assert len(offered) == len(set(offered))
         assert not {"globals", "getattr"} & set(offered)
-
-
-@lab_only
-def test_a_kernel_that_can_not_answer_leaves_it_to_the_page(notebook: support.Notebook) -> None:
-    at = notebook.add_cell(GIL)
-    notebook.run(at, wait=False)
-    assert sorted(menu(notebook, "%tool g")) == ["glob", "grep"]
-    assert "limit=" in menu(notebook, "%tool read a.txt ")
-    assert notebook.prompt(at).startswith("[*]")
-    notebook.wait_idle(at)
 
 
 @lab_only

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter import Tool, ToolContext, tool
+from opencode_jupyter import Tool, ToolContext
 from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.completion import typed_words
 from opencode_jupyter.jupyter.editing import Editing
-from opencode_jupyter.jupyter.editing_help import spans
-from opencode_jupyter.jupyter.editing_schemas import MOST_CHOICES, Schemas
+from opencode_jupyter.jupyter.editing_help import MOST_CHOICES, spans
 from tests.support.shells import Shell, shell
 
 ODD: dict[str, Any] = {
@@ -184,62 +183,53 @@ def test_words_have_their_places() -> None:
         assert all(line[start:end] == word for word, start, end in cut)
 
 
-# ---------------------------------------------------------------------- schemas
-
-
-def test_a_page_is_told_once_until_tools_change(ip: Shell, editing: Editing) -> None:
-    told = answered(editing.schemas, {})
-    read = next(one for one in told["tools"] if one["name"] == "read")
-    assert read["fields"][0]["name"] == "filePath" and read["fields"][0]["required"]
-    assert read["source"] == "built in" and read["summary"]
-    assert {"--dry-run", "--timeout"} <= set(told["options"]) and "--timeout" in told["valued"]
-    assert "undo" in told["commands"]["tools"]
-    revision = told["revision"]
-    assert answered(editing.schemas, {"revision": revision}) == {"revision": revision}
-
-    @tool
-    def quite_new(colour: str = "red") -> str:
-        """Paint."""
-        return colour
-
-    ip.notebook.workspace.registry.register(quite_new)
+@pytest.mark.parametrize(
+    ("code", "match", "name"),
+    [
+        ("%tool re", "read", "read"),
+        ("%tool read a.txt li", "limit=", "limit"),
+        ("%tool --tim", "--timeout", "--timeout SECONDS"),
+        ("%%agent --mo", "--mode", "--mode MODE"),
+        ("%tool paint colour=g", "green", "colour"),
+        ("%tool paint g", "green", "colour"),
+    ],
+)
+def test_suggestions_come_with_what_they_mean(ip: Shell, editing: Editing, code: str, match: str, name: str) -> None:
+    schema = {"type": "object", "properties": {"colour": {"enum": ["red", "green"]}}}
+    registry = ip.notebook.workspace.registry
+    registry.register(Tool("paint", Definition("Paints.", schema, nothing)))
     try:
-        assert answered(editing.complete, asked("%tool re"))["revision"] != revision
-        again = answered(editing.schemas, {"revision": revision})
-        made = next(one for one in again["tools"] if one["name"] == "quite_new")
-        assert made["fields"][0] | {"description": ""} == {
-            "name": "colour",
-            "type": "string",
-            "required": False,
-            "description": "",
-            "choices": [],
-            "list": False,
-            "default": "red",
-        }
+        matches = {one["text"]: one for one in answered(editing.complete, asked(code))["matches"]}
+        assert matches[match]["help"]["name"] == name
+        assert "help" not in answered(editing.complete, asked("%tool read a"))["matches"][0]  # a file
     finally:
-        ip.notebook.workspace.registry.unregister("quite_new")
+        registry.unregister("paint")
 
 
-def test_odd_schemas_and_many_tools(ip: Shell) -> None:
+def test_odd_schemas_and_many_tools(ip: Shell, editing: Editing) -> None:
     registry = ip.notebook.workspace.registry
     for name, schema in ODD.items():
-        registry.register(Tool(f"odd {name}", Definition("O.", schema, nothing)))
+        registry.register(Tool(f"odd_{name.replace(' ', '_')}", Definition("O.", schema, nothing)))
 
     def broken(context: Any) -> Definition:
         raise RuntimeError("no")
 
-    registry.register(Tool("broken", broken))
+    registry.register(Tool("odd_broken", broken))
     for i in range(500):
         registry.register(Tool(f"many_{i}", Definition("Many.", {"type": "object", "properties": {"a": {}}}, nothing)))
     try:
-        told = {one["name"]: one for one in Schemas(registry).reply()["tools"]}
-        assert told["broken"]["fields"] == []
-        assert len(told["odd many values"]["fields"][0]["choices"]) == MOST_CHOICES
-        assert len(told["odd long"]["fields"][0]["description"]) <= 1_000
-        assert {name for name in told if name.startswith("odd ")} == {f"odd {name}" for name in ODD}
-        assert told["many_499"]["summary"] == "Many."
-        editing = Editing(ip.notebook)
-        assert len(answered(editing.complete, asked("%tool many_"))["matches"]) == 500
+        matches = {one["text"]: one for one in answered(editing.complete, asked("%tool odd_"))["matches"]}
+        assert set(matches) == {"odd_broken", *(f"odd_{name.replace(' ', '_')}" for name in ODD)}
+        assert [name for name in matches if "help" not in matches[name]] == ["odd_broken"]
+        (many,) = answered(editing.complete, asked("%tool odd_many_values x"))["matches"][:1]
+        assert len(many["help"]["choices"]) == MOST_CHOICES
+        assert len(answered(editing.help, asked("%tool odd_long x=1", 16))["description"]) <= 1_000
+        found = answered(editing.complete, asked("%tool many_"))["matches"]
+        assert len(found) == 500 and found[0]["help"]["description"] == "Many."
     finally:
-        for name in ["broken", *(f"odd {name}" for name in ODD), *(f"many_{i}" for i in range(500))]:
+        for name in [
+            "odd_broken",
+            *(f"odd_{name.replace(' ', '_')}" for name in ODD),
+            *(f"many_{i}" for i in range(500)),
+        ]:
             registry.unregister(name)

@@ -2,80 +2,13 @@ import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { forceParsing, language, syntaxTree } from '@codemirror/language';
 import { pythonLanguage } from '@codemirror/lang-python';
-import { Signal } from '@lumino/signaling';
 
-import { explain, lines } from '../editing/explain';
 import { highlighting, patchLine } from '../editing/highlight';
-import { drawn } from '../editing/hover';
+import { drawn, lines } from '../editing/hover';
 import { codePoints, indexOf, magicOf, words } from '../editing/line';
 import { placeOf, takeOver, ToolCompleter } from '../editing/provider';
-import { SchemaStore } from '../editing/schemas';
-import { suggest } from '../editing/suggest';
-import type { EditingRequest, SchemasReply } from '../editing/token';
 import { bodyOf, tokens } from '../editing/tokens';
 import { setPreferences } from '../preferences';
-
-const field = (name: string, more: object = {}) => ({ name, type: 'string', required: false, description: '', choices: [], ...more });
-const SCHEMAS: SchemasReply = {
-  revision: 1,
-  tools: [
-    {
-      name: 'read',
-      source: 'built in',
-      summary: 'Reads a file.',
-      fields: [field('filePath', { required: true }), field('limit', { type: 'integer', default: 20, description: 'How many.' })]
-    },
-    { name: 'bash', source: 'built in', summary: 'Runs.', raw: true, body: 'command', fields: [field('command'), field('workdir')] },
-    {
-      name: 'paint',
-      source: 'this notebook',
-      summary: '',
-      fields: [field('colour', { choices: ['red', 'green'], type: '"red" or "green"' }), field('glossy', { type: 'boolean', choices: [true, false] })]
-    },
-    { name: 'odd', source: '', summary: '<img src=x onerror=alert(1)>', fields: [field('a-b', { choices: null, type: 'any' })] }
-  ],
-  options: { '--timeout': 'SECONDS  stop after', '--dry-run': 'run nothing', '--from': 'VAR  from' },
-  valued: ['--timeout', '--from'],
-  agent: { '-m': 'MODEL  which', '--mode': 'MODE  which', '--new': 'begin' },
-  agentValued: ['-m', '--mode'],
-  modes: ['default', 'ask', 'plan'],
-  commands: { tools: ['list', 'undo'], permissions: ['allow', 'mode'], mcp: ['add'], sessions: ['open'] }
-};
-
-const offered = (line: string, first = true) => {
-  const magic = magicOf(line, first);
-  return magic ? suggest(SCHEMAS, magic, line).matches.map(({ text }) => text) : null;
-};
-
-test.each([
-  ['%tool re', ['read']],
-  ['%%tool ba', ['bash']],
-  ['x, y[0] = %tool re', ['read']],
-  ['%tool --timeout 3 re', ['read']],
-  ['%tool --d', ['--dry-run']],
-  ['%tool read a.txt li', ['limit=']],
-  ['%tool READ a.txt ', ['limit=']],
-  ['%tool read limit=3 ', ['filePath=']],
-  ["%tool read 'a b", []],
-  ['%tool paint ', ['colour=', 'glossy=', 'red', 'green']],
-  ['%tool paint colour=g', ['green']],
-  ['%tool paint colour:="g', ['"green"']],
-  ['%tool paint red t', ['true']],
-  ['%tool bash wor', ['workdir=']],
-  ['%tool bash ls wor', []],
-  ['%tool --timeout ', ['10', '60', '600']],
-  ['%tool odd a', ['a-b=']],
-  ['%tool odd a-b=', []],
-  ['%tool nosuch x', []],
-  ['%tools un', ['undo']],
-  ['%permissions mode p', ['plan']],
-  ['%mcp ', ['add']],
-  ['%sessions o', ['open']],
-  ['%%agent --mo', ['--mode']],
-  ['%%agent --mode p', ['plan']]
-])('offers for %s', (line, wanted) => {
-  expect(offered(line)).toEqual(wanted);
-});
 
 test('other lines are not ours', () => {
   for (const line of ['x % tool', 'print("%tool read")', '%toolbox re', '%time', '']) {
@@ -94,16 +27,17 @@ test('words and places', () => {
   expect([0, 1, 2, 3].map(count => indexOf(text, count))).toEqual([0, 1, 3, 4]);
 });
 
-test('what a word means', () => {
-  const at = (line: string, word: string) => explain(SCHEMAS, line, true, line.indexOf(word) + 1);
-  expect(lines(at('%tool read a.txt', 'read'))).toEqual(['read (built in)', '%tool read filePath [limit]', 'Reads a file.']);
-  expect(lines(at('%tool read a.txt limit=3', 'limit'))).toEqual(['limit', 'Type: integer · Optional · Default: 20', 'How many.']);
-  expect(at('%tool read a.txt', 'a.txt')).toMatchObject({ name: 'filePath', start: 11, end: 16 });
-  expect(at('%tool bash echo hi', 'hi')).toMatchObject({ name: 'command' });
-  expect(at('%tool --timeout 3 read', '--timeout')).toMatchObject({ name: '--timeout SECONDS', description: 'stop after' });
-  expect(at('%tool --timeout 3 read', '3')).toEqual({ found: false });
-  expect(at('%tool nosuch x', 'nosuch')).toEqual({ found: false });
-  expect(lines(at('%tool odd x', 'x'))).toEqual(['a-b', 'Type: any · Optional']);
+test('what a word means, in lines', () => {
+  expect(lines({ kind: 'tool', name: 'read', source: 'built in', usage: '%tool read filePath [limit]', description: 'Reads a file.' })).toEqual([
+    'read (built in)', '%tool read filePath [limit]', 'Reads a file.'
+  ]);
+  expect(lines({ kind: 'parameter', name: 'limit', type: 'integer', default: 20, description: 'How many.' })).toEqual([
+    'limit', 'Type: integer · Optional · Default: 20', 'How many.'
+  ]);
+  expect(lines({ kind: 'parameter', name: 'on', type: 'boolean', required: true, choices: [true, false] })).toEqual([
+    'on', 'Type: boolean · Required · Values: true, false'
+  ]);
+  expect(lines({ kind: 'option', name: '--timeout SECONDS', description: 'stop after' })).toEqual(['--timeout SECONDS', 'stop after']);
 });
 
 test('a tool’s own words are text', () => {
@@ -117,11 +51,7 @@ describe('asking the kernel', () => {
   const connection = { id: 'k', status: 'busy', anyMessage: null } as never;
   const kernels = [{ id: 'k', connection }] as never[];
 
-  function completer(answer: (request: EditingRequest) => Promise<unknown>) {
-    const hub = { kernels: () => kernels, changed: new Signal<never, never>({} as never) };
-    const store = new SchemaStore(hub as never, async (_, request) => (request.kind === 'schemas' ? SCHEMAS : undefined));
-    return { store, ours: new ToolCompleter(store, (_, request) => answer(request)) };
-  }
+  const completer = (answer: (request: unknown) => Promise<unknown>) => new ToolCompleter({ kernels: () => kernels }, (_, request) => answer(request));
   const context = (text: string, kernel: unknown = connection) =>
     ({
       session: { kernel },
@@ -133,46 +63,39 @@ describe('asking the kernel', () => {
     }) as never;
   const ask = async (ours: ToolCompleter, text: string) =>
     ours.fetch({ text, offset: codePoints(text, text.length), mimeType: '' } as never, context(text));
-  const ready = () => new Promise(resolve => setTimeout(resolve));
 
   test('what it offers, with what it means', async () => {
-    const asked: EditingRequest[] = [];
-    const { ours } = completer(async request => {
+    const asked: unknown[] = [];
+    const help = { found: true, kind: 'tool', name: 'read', description: 'Reads a file.' };
+    const ours = completer(async request => {
       asked.push(request);
-      return { matches: [{ text: 'read', type: 'tool' }, { text: 'ready', type: 'tool' }], start: 6, end: 8, revision: 1 };
+      return { matches: [{ text: 'read', type: 'tool', help }, { text: 'ready', type: 'tool' }], start: 6, end: 8 };
     });
-    await ready();
     const text = '📈 = 1\nmore()\n%tool re';
     const found = await ask(ours, text);
     expect(asked).toEqual([{ kind: 'complete', code: '📈 = 1\n%tool re', cursor_pos: 14 }]);
     expect([found.start, found.end]).toEqual([19, 21]);
     expect(found.items.map(({ label }) => label)).toEqual(['read', 'ready']);
     expect(found.items[0].documentation).toContain('Reads a file.');
+    expect(found.items[1].documentation).toBeUndefined();
   });
 
-  test('a late or silent kernel: what the page keeps, within 100 ms', async () => {
-    for (const silent of [async () => ({ late: true }), () => new Promise(() => undefined), () => Promise.reject(new Error('gone'))]) {
-      const { ours } = completer(silent);
-      await ready();
-      jest.useFakeTimers();
-      const answered = ask(ours, '%tool paint colour=g');
-      await jest.advanceTimersByTimeAsync(100);
-      jest.useRealTimers();
-      const found = await answered;
-      expect(found.items.map(({ label }) => label)).toEqual(['green']);
-      expect([found.start, found.end]).toEqual([19, 20]);
-    }
+  test('a kernel that is late is asked again, one that is gone offers nothing', async () => {
+    const replies = [{ late: true }, { matches: [{ text: 'read', type: 'tool' }], start: 6, end: 8 }];
+    expect((await ask(completer(async () => replies.shift()), '%tool re')).items).toHaveLength(1);
+    let asked = 0;
+    expect((await ask(completer(async () => ({ late: ++asked > 0 })), '%tool re')).items).toEqual([]);
+    expect(asked).toBe(5);
+    expect((await ask(completer(() => Promise.reject(new Error('gone'))), '%tool re')).items).toEqual([]);
   });
 
   test('a word that the kernel only repeats is no suggestion', async () => {
-    const { ours } = completer(async () => ({ matches: [{ text: 'zz', type: 'text' }], start: 6, end: 8 }));
-    await ready();
+    const ours = completer(async () => ({ matches: [{ text: 'zz', type: 'text' }], start: 6, end: 8 }));
     expect((await ask(ours, '%tool zz')).items).toEqual([]);
   });
 
   test('JupyterLab’s own are kept off our lines alone, and come back when this is switched off', async () => {
-    const { ours } = completer(async () => ({}));
-    await ready();
+    const ours = completer(async () => ({}));
     const other = { isApplicable: async (_: unknown) => true };
     const applicable = (place: unknown) => other.isApplicable(place);
     takeOver({ getProviders: () => new Map([['CompletionProvider:kernel', other]]) }, ours);
@@ -180,7 +103,6 @@ describe('asking the kernel', () => {
     expect(await applicable(context('%tool re'))).toBe(false);
     expect(await applicable(context('prin'))).toBe(true);
     expect(await applicable(context('%tool re', { id: 'x', status: 'idle' }))).toBe(true);
-    expect(ours.answers(context('%tool re', { id: 'x', status: 'starting' }))).toBe(true);
     setPreferences({ completions: false });
     expect(await applicable(context('%tool re'))).toBe(true);
     setPreferences({});

@@ -7,9 +7,9 @@ import type { Tooltip } from '@codemirror/view';
 
 import { el } from '../card/dom';
 import { visibleLine } from '../card/format';
-import { explain, lines } from './explain';
+import { trans } from '../i18n';
 import { LONGEST, magicOf, words } from './line';
-import type { HelpReply, SchemasReply } from './token';
+import type { HelpReply } from './token';
 
 /** A line of a cell, and a place in it. */
 export interface LinePlace {
@@ -19,10 +19,13 @@ export interface LinePlace {
   at: number;
 }
 
+/** Characters of a value that are shown. */
+const SHOWN = 200;
+
 /** Where explanations come from. */
 export interface Source {
-  /** The tools that the page keeps for this editor's kernel; none: nothing is explained. */
-  schemas(view: EditorView): SchemasReply | undefined;
+  /** Whether this editor's kernel can explain anything. */
+  answers(view: EditorView): boolean;
   /** What the kernel says; positions are those of the line. */
   ask(view: EditorView, place: LinePlace): Promise<HelpReply>;
 }
@@ -69,6 +72,31 @@ function tooltip({ from }: { from: number }, help: HelpReply): Tooltip | null {
   return { pos, end: from + (help.end ?? 0), above: true, create: () => ({ dom: drawn(help) }) };
 }
 
+/** An explanation in lines of plain text; the first is its head. */
+export function lines(help: HelpReply): string[] {
+  const { kind, name = '', description = '', usage, source, type, required, choices } = help;
+  if (kind === 'tool') {
+    return [source ? `${name} (${source})` : name, ...(usage ? [usage] : []), ...(description ? [description] : [])];
+  }
+  if (kind !== 'parameter') {
+    return description ? [name, description] : [name];
+  }
+  const facts = [type ? trans.__('Type: %1', cut(type)) : ''];
+  facts.push(required ? trans.__('Required') : trans.__('Optional'));
+  if ('default' in help && help.default !== undefined) {
+    facts.push(trans.__('Default: %1', cut(JSON.stringify(help.default))));
+  }
+  const said = Array.isArray(choices) && choices.length && !type?.includes('"') ? choices : [];
+  if (said.length) {
+    facts.push(trans.__('Values: %1', cut(said.map(value => JSON.stringify(value)).join(', '))));
+  }
+  return [name, facts.filter(Boolean).join(' · '), ...(description ? [description] : [])];
+}
+
+function cut(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+}
+
 /** An explanation as an element; its texts are a tool's own words, so they are text and nothing else. */
 export function drawn(help: HelpReply): HTMLElement {
   const node = el('div', 'oc-explained');
@@ -82,16 +110,11 @@ export function drawn(help: HelpReply): HTMLElement {
   return node;
 }
 
-/** Explains the place `pos`: from what the page keeps, else the kernel does. */
+/** Has the kernel explain the place `pos`. */
 async function explainAt(view: EditorView, source: Source, pos: number): Promise<Tooltip | null> {
-  const schemas = source.schemas(view);
   const place = placeAt(view.state, pos);
-  if (!schemas || place.text.length > LONGEST) {
+  if (place.text.length > LONGEST || !source.answers(view)) {
     return null;
-  }
-  const known = explain(schemas, place.text, place.first, place.at);
-  if (known.found) {
-    return tooltip(place, known);
   }
   const magic = magicOf(place.text, place.first);
   const over = magic && words(place.text, magic.end).some(({ start, end }) => start <= place.at && place.at <= end);
@@ -134,6 +157,6 @@ export function hover(source: Source): Extension {
         }
       }
     ]),
-    EditorView.editorAttributes.of(view => (onLine(view.state) && source.schemas(view) ? { class: ON_LINE } : null))
+    EditorView.editorAttributes.of(view => (onLine(view.state) && source.answers(view) ? { class: ON_LINE } : null))
   ];
 }

@@ -9,6 +9,7 @@ import { trans } from '../i18n';
 import { documents, kernelOf, requestKernel } from '../kernel';
 import type { KernelDocument } from '../kernel';
 import { hubOf } from '../lab/hub';
+import type { OpenKernel } from '../lab/hub';
 import { preferences } from '../preferences';
 import { highlighting } from './highlight';
 import type { Languages } from './highlight';
@@ -16,19 +17,10 @@ import { explainCursor, hover, ON_LINE } from './hover';
 import type { LinePlace, Source } from './hover';
 import { codePoints, indexOf } from './line';
 import { takeOver, ToolCompleter } from './provider';
-import { SchemaStore } from './schemas';
 import type { HelpReply } from './token';
 
 /** The command of Shift-Tab on one of our lines. */
 export const EXPLAIN = 'opencode-jupyter:explain-line';
-
-const stores = new WeakMap<object, SchemaStore>();
-
-function storeOf(app: JupyterFrontEnd): SchemaStore {
-  const store = stores.get(app) ?? new SchemaStore(hubOf(app));
-  stores.set(app, store);
-  return store;
-}
 
 const completion: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:completion',
@@ -36,7 +28,7 @@ const completion: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [ICompletionProviderManager],
   activate: (app: JupyterFrontEnd, manager: ICompletionProviderManager): void => {
-    const completer = new ToolCompleter(storeOf(app));
+    const completer = new ToolCompleter(hubOf(app));
     manager.registerProvider(completer);
     // JupyterLab's own are registered by then
     void app.restored.then(() => takeOver(manager, completer));
@@ -59,24 +51,20 @@ function documentWith(app: JupyterFrontEnd, view: EditorView): KernelDocument | 
   return undefined;
 }
 
-function sourceOf(app: JupyterFrontEnd, store: SchemaStore): Source {
+function sourceOf(app: JupyterFrontEnd): Source {
+  const kernelIn = (view: EditorView): OpenKernel | undefined => {
+    const id = kernelOf(documentWith(app, view))?.id;
+    return hubOf(app).kernels().find(kernel => kernel.id === id);
+  };
   return {
-    schemas: view => {
-      const document = preferences().completions ? documentWith(app, view) : undefined;
-      const kernel = kernelOf(document);
-      return document && store.of(kernel?.id, !kernel);
-    },
+    answers: view => preferences().completions && kernelIn(view) !== undefined,
     ask: async (view: EditorView, { text, first, at }: LinePlace): Promise<HelpReply> => {
-      const kernel = store.kernel(kernelOf(documentWith(app, view))?.id)?.connection;
-      if (!kernel) {
-        return { found: false };
-      }
       const before = first ? 0 : 1;
       const code = first ? text : `\n${text}`;
-      const asked = { kind: 'help' as const, code, cursor_pos: codePoints(code, before + at) };
-      const told = (await requestKernel(kernel, asked)) as HelpReply;
+      const request = { kind: 'help' as const, code, cursor_pos: codePoints(code, before + at) };
+      const reply = (await requestKernel(kernelIn(view)?.connection ?? null, request)) as HelpReply;
       const place = (count = 0): number => indexOf(code, count) - before;
-      return { ...told, start: place(told.start), end: place(told.end) };
+      return { ...reply, start: place(reply.start), end: place(reply.end) };
     }
   };
 }
@@ -87,7 +75,7 @@ const hovering: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IEditorExtensionRegistry],
   activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry): void => {
-    const source = sourceOf(app, storeOf(app));
+    const source = sourceOf(app);
     registry.addExtension({
       name: 'opencode-jupyter:hover',
       factory: () => EditorExtensionRegistry.createImmutableExtension(hover(source))

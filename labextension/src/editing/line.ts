@@ -73,17 +73,6 @@ export function words(line: string, from: number): Word[] {
   return found;
 }
 
-/** The words before a cursor at the end of `until`, and the one under it, perhaps empty. */
-export function typed(until: string, from: number): { before: Word[]; word: Word } {
-  const found = words(until, from);
-  const last = found[found.length - 1];
-  // a blank that is part of the word (in quotes, behind a backslash) does not end it
-  if (last && last.end === until.length) {
-    return { before: found.slice(0, -1), word: last };
-  }
-  return { before: found, word: { text: '', start: until.length, end: until.length } };
-}
-
 /** Which of `list` names the tool: the first that is neither an option nor an option's value; -1: none yet. */
 export function toolAt(list: readonly string[], valued: readonly string[]): number {
   for (let at = 0; at < list.length; at++) {

@@ -10,7 +10,7 @@ import { Signal } from '@lumino/signaling';
 
 import { LiveComms } from '../comms';
 import type { IOPubMessage } from '../comms';
-import { controlMessage, documents, kernelOf, MESSAGE_TYPE, requestKernel, serverRunsCells } from '../kernel';
+import { controlMessage, documents, kernelOf, MESSAGE_TYPE, openKernel, requestKernel, serverRunsCells } from '../kernel';
 import type { KernelDocument } from '../kernel';
 import type { ToKernel } from '../messages';
 
@@ -118,11 +118,11 @@ export class KernelHub {
     return reply;
   }
 
-  /** Sends a card's message, which has no answer: what comes of it is nudged. False if the kernel is gone. */
+  /** Sends a card's message, which has no answer: the card changes when the call goes on. False if no open document has that kernel. */
   send(kernelId: string, commId: string, message: ToKernel): boolean {
-    const kernel = this.kernels().find(({ id }) => id === kernelId)?.connection;
+    const kernel = openKernel(this.app.shell, kernelId);
     kernel?.sendControlMessage(controlMessage(kernel, { comm_id: commId, data: message }), false, true);
-    return kernel !== undefined;
+    return kernel !== null;
   }
 
   private scan(): void {
