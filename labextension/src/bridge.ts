@@ -7,7 +7,7 @@ import { Again } from './again';
 import { answerKeys } from './asks/commands';
 import type { CardSpill } from './card/token';
 import { hubOf } from './lab/hub';
-import { documentOf, kernelOf, openKernel, requestKernel } from './kernel';
+import { documentOf, kernelOf, openKernel, requestKernel, sendToKernel } from './kernel';
 import type { ControlBridge } from './messages';
 import { openSpill } from './viewer';
 
@@ -16,7 +16,7 @@ export function createBridge(app: JupyterFrontEnd, typesetter: ILatexTypesetter 
   const { shell } = app;
   const again = new Again(app);
   return {
-    send: (kernelId, commId, message) => hubOf(app).send(kernelId, commId, message),
+    send: (kernelId, commId, message) => sendToKernel(shell, kernelId, commId, message),
     liveModel(card, modelId) {
       const kernel = kernelOf(documentOf(shell, card, ''));
       return kernel ? hubOf(app).comms.model(modelId, kernel.id) : undefined;

@@ -6,7 +6,7 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 
 import type { EditingRequest } from './editing/token';
 import { trans } from './i18n';
-import type { ControlContent, ServedRequest, SettledRequest } from './messages';
+import type { ControlContent, ServedRequest, SettledRequest, ToKernel } from './messages';
 import type { Word } from './notebook/protocol';
 import type { SpillRequest } from './viewer/source';
 
@@ -87,7 +87,7 @@ export function documentOf(shell: Shell, card: Element, id: string): KernelDocum
 }
 
 /** A control message that carries `content`. */
-export function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
+function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
   const message = {
     header: {
       msg_id: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`,
@@ -104,6 +104,13 @@ export function controlMessage(kernel: Connection, content: ControlContent): Ker
     content
   };
   return message as unknown as KernelMessage.IControlMessage;
+}
+
+/** Sends a card's message, which has no answer: the card changes when the call goes on. False if no open document has that kernel. */
+export function sendToKernel(shell: Shell, kernelId: string, commId: string, message: ToKernel): boolean {
+  const kernel = openKernel(shell, kernelId);
+  kernel?.sendControlMessage(controlMessage(kernel, { comm_id: commId, data: message }), false, true);
+  return kernel !== null;
 }
 
 /** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */

@@ -10,7 +10,7 @@ import { Signal } from '@lumino/signaling';
 
 import { LiveComms } from '../comms';
 import type { IOPubMessage } from '../comms';
-import { controlMessage, documents, kernelOf, MESSAGE_TYPE, openKernel, requestKernel, serverRunsCells } from '../kernel';
+import { documents, kernelOf, MESSAGE_TYPE, requestKernel, sendToKernel, serverRunsCells } from '../kernel';
 import type { KernelDocument } from '../kernel';
 import type { ToKernel } from '../messages';
 
@@ -118,11 +118,9 @@ export class KernelHub {
     return reply;
   }
 
-  /** Sends a card's message, which has no answer: the card changes when the call goes on. False if no open document has that kernel. */
+  /** Sends a card's message; false if no open document has that kernel. */
   send(kernelId: string, commId: string, message: ToKernel): boolean {
-    const kernel = openKernel(this.app.shell, kernelId);
-    kernel?.sendControlMessage(controlMessage(kernel, { comm_id: commId, data: message }), false, true);
-    return kernel !== null;
+    return sendToKernel(this.app.shell, kernelId, commId, message);
   }
 
   private scan(): void {
