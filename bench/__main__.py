@@ -74,7 +74,7 @@ def table(rows: list[Row]) -> list[str]:
         (
             row.what,
             row.ours,
-            row.peer,
+            row.peer.replace("|", "\\|"),
             "" if row.ratio is None else f"{row.ratio:.2f}",
             row.target,
             {True: "yes", False: "NO", None: ""}[row.met],
