@@ -87,7 +87,7 @@ export function documentOf(shell: Shell, card: Element, id: string): KernelDocum
 }
 
 /** A control message that carries `content`. */
-function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
+export function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
   const message = {
     header: {
       msg_id: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`,
