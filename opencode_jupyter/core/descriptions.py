@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+CHARS = 120
+"""Most characters of a title that is made from an argument."""
 LENGTH = 60
 """Characters of a command that serve as its description."""
 
+PREPARES = re.compile(
+    r"#|//|import\b|from \S+ import\b|set [-+]|cd\b[^;&|]*$|export\b[^;&|]*$|[\w./-]+(?: -\S*)* <<-?\s*['\"]?\w+['\"]?$"
+)
+"""Lines of a script that tell little: comments, imports, the shell's options, an interpreter's here-document."""
+
+
+def telling_line(text: str) -> str:
+    """The line of a text that says what it does: the first that is no comment, import or preparation of a shell."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) < 2:
+        return "".join(lines)[:CHARS]
+    line = next((line for line in lines if not PREPARES.match(line)), lines[0])
+    return f"{line[:CHARS]} …"
+
 
 def command_description(command: str) -> str:
-    """A description made from a command: the beginning of its first line."""
-    first = next((line.strip() for line in command.splitlines() if line.strip()), "")
-    return first if len(first) <= LENGTH else first[: LENGTH - 3] + "..."
+    """A description made from a command: the beginning of the line that says what it does."""
+    line = telling_line(command).removesuffix(" …")
+    return line if len(line) <= LENGTH else line[: LENGTH - 3] + "..."
 
 
 def renew_description(before: Any, after: Any) -> Any:

@@ -174,16 +174,18 @@ class PermissionDeniedError(ToolError):
         rules: the rules that speak of this permission, in order.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], decider: Rule | None = None) -> None:
         self.rules = list(rules)
+        decider = decider or next((rule for rule in reversed(self.rules) if rule.action == "deny"), None)
+        origin = f" from {decider.origin}" if decider is not None and decider.origin else ""
         shown: list[dict[str, Any]] = [
             {"permission": r.permission, "pattern": r.pattern, "action": r.action} for r in self.rules
         ]
         super().__init__(
             "The user has specified a rule which prevents you from using this specific tool call. "
             "Here are some of the relevant rules " + json.dumps(shown, separators=(",", ":"), ensure_ascii=False),
-            for_person="A rule denies this call: "
-            + "; ".join(f'{rule.permission} "{rule.pattern}": {rule.action}' for rule in self.rules)
+            for_person="A rule denies this call"
+            + (f': {decider.permission} "{decider.pattern}": deny{origin}' if decider is not None else "")
             + ". %permissions shows all rules and changes them.",
         )
 

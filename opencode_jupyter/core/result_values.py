@@ -72,7 +72,7 @@ def result_of(tool_id: str, value: Any) -> ToolResult:
         kind = type(value)
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         raise InvalidResultError(
-            f"the {tool_id} tool returned a value of type {name}, which cannot be shown. {_RETURNABLE}"
+            f"The {tool_id} tool returned a value of type {name}, which cannot be shown. {_RETURNABLE}"
         )
     metadata: dict[str, Any] = {TABLES: rendering.tables} if rendering.tables else {}
     if rendering.is_rich:

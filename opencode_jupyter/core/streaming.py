@@ -147,8 +147,8 @@ class Stream:
             self._result = ToolResult(value=piece)
         else:
             raise InvalidResultError(
-                f"a streaming tool {how} {_described(piece)}; it must give text, piece by piece, and may give one "
-                f"ToolResult or dict ({', '.join(sorted(RESULT_KEYS))}) at its end"
+                f"The tool yielded {_described(piece)}. A generator must yield text, and may yield one "
+                f"ToolResult or dict ({', '.join(sorted(RESULT_KEYS))}) at its end."
             )
 
     def result(self) -> ToolResult:
@@ -247,4 +247,4 @@ def _described(piece: Any) -> str:
     if isinstance(piece, dict):
         unknown = ", ".join(sorted(str(key) for key in piece.keys() - RESULT_KEYS))
         return f"a dict with the key {unknown}"
-    return type(piece).__name__
+    return f"a value of type {type(piece).__name__}"

@@ -130,8 +130,10 @@ class Broker:
         return len(cards)
 
     def pending(self) -> list[Ask]:
-        """The asks that wait, oldest first."""
-        return list(self._asks.values())
+        """The asks that wait: those of the oldest call first, as their cards stand in the notebook."""
+        calls = self._workspace.calls
+        parts = {ask.id: call.part.id for ask in self._asks.values() if (call := calls.get(ask.call_id)) is not None}
+        return sorted(self._asks.values(), key=lambda ask: parts.get(ask.id, ""))
 
     # ------------------------------------------------------------------ the workspace's events, on the engine's thread
 
@@ -222,7 +224,7 @@ class Broker:
             self._show(card)
 
     def _show(self, card: LiveDisplay) -> None:
-        waiting = list(self._asks.values())
+        waiting = self.pending()
         views: dict[str, list[AskView]] = {}
         for place, ask in enumerate(waiting, 1):
             if ask.card is card:

@@ -83,6 +83,8 @@ class Spec:
         self.fields = [
             Field(name, node if isinstance(node, dict) else {}, name in required) for name, node in properties.items()
         ]
+        if self.raw:  # it is made from the command, so a person need not write it
+            self.fields = [f._replace(required=f.required and f.name != "description") for f in self.fields]
         more = schema.get("additionalProperties")
         self.open = isinstance(self.bound.definition.parameters, dict) and more not in (None, False)
         """Whether other names than these are taken too."""

@@ -48,8 +48,6 @@ def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str,
         InvalidArgumentsError: something is missing, has the wrong type or is not allowed; each field is named.
     """
     missing = [f for f in spec.fields if f.required and f.name not in arguments]
-    if spec.raw and len(missing) > 1:  # the description is made from the command, so nobody need be asked for it
-        missing = [f for f in missing if f.name != "description"]
     if missing:
         raise InvalidArgumentsError(_missing(spec, missing), tool=spec.tool.id)
     hint = _json_hint(spec, arguments, texts)

@@ -23,10 +23,10 @@ BRIEF_CHARS = 120
 """A longer message of an error is cut where the card above has the whole."""
 
 
-def brief(message: str) -> str:
-    """An error's message in one line, where the card above has the whole."""
+def brief(message: str, headline: str = "") -> str:
+    """An error's message in one line, where the card above has the whole: `headline`, or else its first line."""
     message = visible(message)
-    line = message.strip().split("\n")[0]
+    line = visible(headline) or message.strip().split("\n")[0]
     if line == message.strip() and len(line) <= BRIEF_CHARS:
         return line
     cut = line if len(line) <= BRIEF_CHARS else line[:BRIEF_CHARS].rpartition(" ")[0] + " …"
@@ -66,7 +66,8 @@ def for_cell(error: BaseException, *, whole: bool = True, base: Path | None = No
     if isinstance(error, (ToolError, KeyboardInterrupt)):
         error.__traceback__ = None
         message = paths_below(base, full_text(error, for_person=True)) if isinstance(error, ToolError) else str(error)
-        text = visible(f"{type(error).__name__}: {message if whole else brief(message)}".removesuffix(": "))
+        shown = message if whole else brief(message, getattr(error, "headline", ""))
+        text = visible(f"{type(error).__name__}: {shown}".removesuffix(": "))
         error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
     else:
         shorten(error)

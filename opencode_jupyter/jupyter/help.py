@@ -14,7 +14,7 @@ from ..core.permission import EDIT_TOOLS
 from ..core.tool import ToolGroup
 from .arguments import OPTIONS
 from .arguments_schema import Field, Spec
-from .tables import Table, cell, text_width, without_math, wrap_line
+from .tables import Table, cell, td, text_width, without_math, wrap_line
 
 if TYPE_CHECKING:
     from ..core.call import By
@@ -159,7 +159,7 @@ class ToolTable(Table):
             body += f'<tr><th colspan="4" {left}>{escape(group)}</th></tr>'
             for row in rows:
                 shown = (row["tool"], row["description"] or row["by"], row["source"], row["calls"])
-                body += "<tr>" + "".join(f"<td {left}>{escape(cell(value))}</td>" for value in shown) + "</tr>"
+                body += "<tr>" + "".join(td("", cell(value)) for value in shown) + "</tr>"
         head = "".join(f"<th {left}>{name}</th>" for name in self.columns)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return without_math(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.descriptions import CHARS, PREPARES, telling_line
 from ..core.repair import INVALID
 from ..core.state import Completed, Pending, Running, ToolPart
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from ..core.context import ToolContext
     from ..core.workspace import Workspace
 
-CHARS = 120
-"""Most characters of a label made of an argument."""
 TELLING = (
     "description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name", "expression", "tool",
 )  # fmt: skip
@@ -26,10 +25,6 @@ PATH_ARGUMENTS = ("filePath", "file_path", "path")
 FILE_TOOLS = ("read", "edit", "multiedit", "write", "list", "lsp", "notebook_read", "notebook_edit")
 """Tools whose path arguments, and titles, are files' paths."""
 
-_PREPARES = re.compile(
-    r"#|//|import\b|from \S+ import\b|set [-+]|cd\b[^;&|]*$|export\b[^;&|]*$|[\w./-]+(?: -\S*)* <<-?\s*['\"]?\w+['\"]?$"
-)
-"""Lines of a script that tell little: comments, imports, the shell's options, an interpreter's here-document."""
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
 
 
@@ -116,15 +111,6 @@ def _held(given: dict[str, Any]) -> str:
     return ", ".join(name + count for name, count in counts)[:CHARS]
 
 
-def telling_line(text: str) -> str:
-    """The line of a text that says what it does: the first that is no comment, import or preparation of a shell."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    if len(lines) < 2:
-        return first_line(text) if lines else ""
-    line = next((line for line in lines if not _PREPARES.match(line)), lines[0])
-    return f"{line[:CHARS]} …"
-
-
 def first_line(value: Any) -> str:
     """The first line of a text, cut to `CHARS`."""
     return str(value).strip().splitlines()[0][:CHARS]
@@ -205,7 +191,7 @@ def _notebook(given: dict[str, Any], part: ToolPart) -> str:
 def _code(given: dict[str, Any], part: ToolPart) -> str:
     """Its title, unless that is an import or another line that tells little."""
     title, code = str(getattr(part.state, "title", None) or ""), given.get("code")
-    if title and not _PREPARES.match(title):
+    if title and not PREPARES.match(title):
         return title
     return telling_line(code) if isinstance(code, str) else title
 

@@ -41,11 +41,12 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
     state, ui = part["state"], part["ui"]
     tool, label = escape(visible_line(part["tool"])), escape(visible_line(ui.get("label") or state.get("title") or ""))
     accent = TONES[tone]
+    time = time_words(part)
     head = (
         f'<b class="oc-s-mono" style="{MONO}">{tool}</b>',
         f'<span class="oc-s-mono" style="{MONO}flex:1;word-break:break-word">{label}</span>',
         f'<b style="white-space:nowrap;font-size:12px"><span style="color:{accent}">{mark}</span> {escape(word)}</b>',
-        f'<small {DIM};white-space:nowrap;font-size:11px">{escape(time_words(part))}</small>',
+        f'<small {DIM};white-space:nowrap;font-size:11px">{escape(time)}</small>' if time else "",
     )
     blocks = [f'<div style="{HEAD}">{" ".join(head)}</div>']
     if ui.get("diff"):

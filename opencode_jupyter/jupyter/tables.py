@@ -21,6 +21,8 @@ TEXT_CHARS = 60
 """The same for the text form."""
 TEXT_WIDTH = 80
 """Characters of a line of the text form where no terminal says how many it has."""
+UNWRAPPED_CHARS = 32
+"""A value of at most this length is not wrapped in the HTML form."""
 MIN_COLUMN = 3
 """No column of the text form is made narrower to fit the line."""
 
@@ -113,7 +115,7 @@ class Table:
         else:
             head = "".join(f'<th style="text-align:left">{escape(c)}</th>' for c in self.columns)
             limit = None if self.whole else CELL_CHARS
-            lines = ("".join(_td(c, cell(row.get(c), limit)) for c in self.columns) for row in self._rows)
+            lines = ("".join(td(c, cell(row.get(c), limit)) for c in self.columns) for row in self._rows)
             body = "".join(f"<tr>{line}</tr>" for line in lines)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
@@ -224,7 +226,13 @@ def _text_rows(rows: list[list[str]], width: int, *, wrap: bool) -> list[str]:
     return lines
 
 
-def _td(column: str, text: str) -> str:
+def td(column: str, text: str) -> str:
+    """A cell of the HTML form."""
     style = _ACTION_STYLES.get(text) if column in ("action", "now") else None
     shown = f'<span style="{style}">{escape(text)}</span>' if style else escape(text)
-    return f'<td style="text-align:left">{shown}</td>'
+    return f'<td style="{_cell_style(text)}">{shown}</td>'
+
+
+def _cell_style(text: str) -> str:
+    """Style of a cell; one with a few words stays on one line, and a narrow notebook scrolls the table."""
+    return "text-align:left" + (";white-space:nowrap" if len(text) <= UNWRAPPED_CHARS else "")

@@ -61,7 +61,7 @@ def test_a_form_makes_the_call(notebook: Notebook) -> None:
     place.get_by_label("Filter by text").fill("everything")
     row = place.get_by_role("button", name="shapes")
     expect(row).to_be_visible()
-    expect(row).to_contain_text("you: allowed")
+    expect(row).to_contain_text("you: runs")
     expect(place.get_by_role("button", name="bash")).to_be_hidden()
     notebook.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1; }")
     row.focus()
@@ -126,7 +126,7 @@ def test_rules_are_changed_and_tried_out(notebook: Notebook) -> None:
     place.get_by_label("Mode", exact=True).select_option("plan")
     expect(place).to_contain_text("nothing is written")
     place.get_by_label("Mode", exact=True).select_option("default")
-    expect(place).to_contain_text("the agent's own rules hold")
+    expect(place).to_contain_text("the agent's own rules apply")
 
 
 def test_a_server_is_connected_and_ended(notebook: Notebook) -> None:

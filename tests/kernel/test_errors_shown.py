@@ -60,6 +60,15 @@ def test_an_error_is_shown_once(shared_kernel: Kernel, style: str, watched: bool
         assert whole not in box
 
 
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [("print(1); 1/0", "ZeroDivisionError: division by zero"), ("while True pass", "SyntaxError: invalid syntax")],
+)
+def test_an_error_of_python_code_is_named_by_its_exception(shared_kernel: Kernel, code: str, line: str) -> None:
+    (box,) = boxes(shared_kernel.execute(f"%tool python {code}", allow_stdin=True))
+    assert box == f"CodeError: {line} (see the card above)"
+
+
 @pytest.mark.parametrize("style", ["awaited", "refused"])
 def test_an_error_without_a_card_is_complete(shared_kernel: Kernel, style: str) -> None:
     cell = shared_kernel.execute(FAILING[style].replace("%tool", "%tool -q"))

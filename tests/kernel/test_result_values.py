@@ -112,7 +112,7 @@ def test_what_cannot_be_shown_is_one_clear_error(kernel: Kernel) -> None:
     failed = kernel.execute("%tool connect")
     assert failed.error is not None
     traceback = "\n".join(m["content"]["traceback"][0] for m in failed.messages if m["msg_type"] == "error")
-    assert "the connect tool returned a value of type __main__.Connection, which cannot be shown." in traceback
+    assert "The connect tool returned a value of type __main__.Connection, which cannot be shown." in traceback
     assert "(see the card above)" in traceback
     kernel.idle_for(0.2)
     bundles = [message["data"] for message in failed.contents("display_data", "update_display_data")]

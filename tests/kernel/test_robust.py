@@ -143,8 +143,8 @@ def check_fine(kernel: Kernel) -> None:
 ERRORS = {
     "raises": "KeyError: 'a key'",
     "raises_sync": "OSError: [Errno 28] No space left",
-    "unknown": "InvalidResultError: the unknown tool returned a value of type object, which cannot be shown",
-    "unknown_sync": "InvalidResultError: the unknown_sync tool returned a value of type _thread.lock, which cannot",
+    "unknown": "InvalidResultError: The unknown tool returned a value of type object, which cannot be shown",
+    "unknown_sync": "InvalidResultError: The unknown_sync tool returned a value of type _thread.lock, which cannot",
     "bytes_out": "InvalidResultError: the bytes_out tool's output must be text, not bytes",
     "attached": "InvalidResultError: an attachment must be an Attachment or a dict with mime and url, not str",
     "metadata": "InvalidResultError: the metadata tool's metadata must be a dict, not int",

@@ -264,6 +264,14 @@ async def test_reject_forms(
         await task
 
 
+async def test_a_person_reads_which_rule_denied(service: PermissionService) -> None:
+    rules = [Rule("bash", "*", "allow"), Rule("bash", "rm *", "deny", "opencode.json"), Rule("bash", "ls", "deny")]
+    with pytest.raises(PermissionDeniedError) as caught:
+        await service.ask(session_id="ses", permission="bash", patterns=["rm x"], ruleset=rules)
+    assert 'A rule denies this call: bash "rm *": deny from opencode.json. ' in caught.value.for_person
+    assert all(rule.pattern in str(caught.value) for rule in rules)
+
+
 async def test_a_reject_may_bring_its_own_error(service: PermissionService) -> None:
     tasks = [start(service, "a"), start(service, "b")]
     requests = await waiting(service, 2)

@@ -285,7 +285,7 @@ def test_objects_that_show_themselves_as_a_picture_or_markdown() -> None:
 
 @pytest.mark.parametrize("value", [object(), len, dict, sys, ValueError("x"), iter([1])])
 def test_what_cannot_be_shown_says_what_can(value: Any) -> None:
-    with pytest.raises(InvalidResultError, match=rf"the t tool returned .*{type(value).__name__}.* DataFrame") as error:
+    with pytest.raises(InvalidResultError, match=rf"The t tool returned .*{type(value).__name__}.* DataFrame") as error:
         as_result("t", value)
     assert isinstance(error.value, TypeError)
 

@@ -132,7 +132,7 @@ async def test_other_pieces_are_refused_with_their_kind(ws: Workspace, wrong: An
             closed.append(True)
 
     ws.registry.register(bad)
-    with pytest.raises(TypeError, match=r"a streaming tool yielded (int|NoneType|list|a dict with the key progress)"):
+    with pytest.raises(TypeError, match=r"yielded a (value of type (int|NoneType|list)|dict with the key progress)\."):
         await ws.call("bad")
     assert closed == [True]
 

@@ -39,8 +39,8 @@ test('the changed arguments are sent whole; what does not fit is told in the for
 
 test('the form says that running approves, and when a request comes again', () => {
   const form = new ReviseForm({ command: 'ls' }, async () => undefined, () => undefined);
-  expect(form.node.textContent).toContain('Running with these approves them');
-  expect(form.node.textContent).toContain('only if a rule treats the changed call differently');
+  expect(form.node.textContent).toContain('Running the changed call approves it');
+  expect(form.node.textContent).toContain('only if a rule treats it differently');
 });
 
 test('escape leaves it', () => {

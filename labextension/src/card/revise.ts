@@ -33,7 +33,7 @@ export class ReviseForm {
     const group = el('div', 'oc-patterns');
     group.setAttribute('role', 'group');
     group.setAttribute('aria-label', trans.__('Arguments'));
-    group.append(el('div', 'oc-why', trans.__('Running with these approves them. You are asked again only if a rule treats the changed call differently.')));
+    group.append(el('div', 'oc-why', trans.__('Running the changed call approves it. You are asked again only if a rule treats it differently.')));
     for (const [name, value] of Object.entries(input)) {
       const label = el('label', 'oc-field');
       const field = el('textarea', 'oc-word');

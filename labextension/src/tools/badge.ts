@@ -6,7 +6,7 @@ import type { Action } from './filter';
 
 /** An action in words, by its own name as in the rules. */
 export const actionWords = (action: Action): string =>
-  ({ allow: trans.__('allowed'), ask: trans.__('asks'), deny: trans.__('denied') })[action] ?? action;
+  ({ allow: trans.__('runs'), ask: trans.__('asks'), deny: trans.__('denied') })[action] ?? action;
 
 /** A word about what a call meets; the words tell it, the colour only repeats it. */
 export function badge(action: Action, words: string, title = ''): HTMLElement {

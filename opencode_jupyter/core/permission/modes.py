@@ -46,7 +46,7 @@ class PermissionMode(NamedTuple):
 MODES: dict[str, PermissionMode] = {
     mode.name: mode
     for mode in (
-        PermissionMode(DEFAULT, "the agent's own rules hold"),
+        PermissionMode(DEFAULT, "the agent's own rules apply"),
         PermissionMode(
             "accept-edits", "edits go through without asking; rules that deny still hold", (("edit", "allow"),)
         ),

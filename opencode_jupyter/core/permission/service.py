@@ -286,7 +286,7 @@ class PermissionService:
         concerned = relevant(permission, ruleset)
         if not any(rule is decider for rule in concerned):  # denied by a rule of this session
             concerned.append(decider)
-        raise deciding(PermissionDeniedError(concerned), decision)
+        raise deciding(PermissionDeniedError(concerned, decider), decision)
 
     async def _wait(self, request: PermissionRequest) -> Decision:
         if request.permission == DOOM_LOOP and not self.answerable:
