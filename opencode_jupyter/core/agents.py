@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from .config.merge import deep_merge
+from .config.config import deep_merge
 from .config.schema import normalise
 from .errors import ConfigError
 from .paths import relative

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config import Config, load_config
-from .config.reading import display
+from .config.files import display
 from .config.rule_changes import overlap
-from .config.save import project_root, remove_rule, save_rule
+from .config.save import ConfigFiles, remove_rule
 from .errors import ToolError
 from .option_checks import check_kind, check_patterns
 from .permission import Rule, evaluate, expand
@@ -68,6 +68,7 @@ def save(
             "A project's configuration can't let commands out of the sandbox; write it to your global opencode.json."
         )
     saved = SavedRules()
+    files = ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
     before = {name: found.permission for name, found in workspace.agents.items() if not found.hidden}
     problems: list[ToolError] = []
     trusted = _TrustKept(workspace, permission)
@@ -76,15 +77,7 @@ def save(
             problems.append(ToolError(f"{pattern} would mean the home folder in a config file"))
             continue
         try:
-            path = save_rule(
-                workspace.directory,
-                workspace.worktree,
-                permission,
-                pattern,
-                action,
-                keep_denies=keep_denies,
-                overrides=workspace.overrides,
-            )
+            path = files.save_rule(permission, pattern, action, keep_denies=keep_denies)
         except ToolError as error:
             problems.append(error)
             continue
@@ -194,7 +187,7 @@ class _TrustKept:
 
 
 def _root(workspace: Workspace) -> Path:
-    return project_root(workspace.directory, workspace.worktree)
+    return ConfigFiles(workspace.directory, workspace.worktree).root
 
 
 def _freed(agent: Agent | None, before: list[Rule], permission: str, texts: list[str]) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from .config.load import upwards
+from .config.files import upwards
 from .permission import Rule, evaluate, expand
 from .skill_files import Skill, Stamp, read_skill, stamp, walk
 

@@ -88,7 +88,7 @@ class Loaded:
         On the thread of a cell, whose output it becomes. They are not read again by themselves: a call that may write
         files could otherwise give the next one its permissions.
         """
-        from ..core.config.warning import UNTRUSTED
+        from ..core.config.config import UNTRUSTED
 
         config = self.notebook.workspace.config
         # where somebody is there, the first call's card tells of an untrusted project, and `%permissions`

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.config.reading import display
+from ..core.config.files import display
 from ..core.errors import InvalidArgumentsError
 from ..text.visible import visible
 from .arguments_words import words

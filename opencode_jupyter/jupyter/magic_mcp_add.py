@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..core.config.save_server import Place, ServerFiles
+from ..core.config.save import ConfigFiles, Place
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.secrets import is_secret_name
 from .magic_mcp import one, shown_file
@@ -176,14 +176,14 @@ def _variable(found: re.Match[str]) -> str:
     return os.environ[found[1]]
 
 
-def _files(request: Request) -> ServerFiles:
+def _files(request: Request) -> ConfigFiles:
     workspace = request.workspace
-    return ServerFiles(workspace.directory, workspace.worktree, workspace.overrides)
+    return ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
 
 
 def _save(request: Request, name: str, entry: dict[str, Any], place: Place) -> Path:
     """Write it down and read it again. Whoever typed it need not be asked whether to trust it."""
-    path = _files(request).save(name, entry, place)
+    path = _files(request).save_server(name, entry, place)
     request.workspace.reload_config()
     spec = request.servers.specs().get(name)
     if spec is not None and not spec.own and Path(spec.source) == path:
@@ -192,7 +192,7 @@ def _save(request: Request, name: str, entry: dict[str, Any], place: Place) -> P
 
 
 def _take_out(request: Request, name: str, path: Path) -> bool:
-    done = _files(request).remove(name, path)
+    done = _files(request).remove_server(name, path)
     if done:
         request.workspace.reload_config()
     return done

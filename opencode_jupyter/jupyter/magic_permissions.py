@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.audit import audit_log
-from ..core.config.warning import UNTRUSTED
+from ..core.config.config import UNTRUSTED
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.permission import ACTIONS, Rule, expand
 from ..core.permission.modes import BYPASS, MODES, mode_of, set_mode

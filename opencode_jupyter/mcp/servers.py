@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from ..core.config import Config
-from ..core.config.load import upwards
+from ..core.config.files import upwards
+from ..core.config.parse import load_jsonc
 from ..core.flags import flag
 from ..core.secrets import hide, is_secret_name
 from ..core.trust import Subject, digest
@@ -184,7 +185,7 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
     except (OSError, UnicodeDecodeError) as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} can't be read: {error}")}
     try:
-        data = _json(text)
+        data = load_jsonc(text)
     except ValueError as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} is no JSON: {error}")}
     entries = data.get("servers" if path.parent.name == ".vscode" else "mcpServers") if isinstance(data, dict) else None
@@ -199,16 +200,6 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
         except UnsetVariableError as error:
             found[name] = ServerSpec(name, source=str(path), own=False, problem=str(error))
     return found
-
-
-def _json(text: str) -> Any:
-    """JSON; with comments and trailing commas too, as VS Code has it."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        import json5
-
-        return json5.loads(text)
 
 
 def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool]:

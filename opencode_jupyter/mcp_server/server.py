@@ -19,7 +19,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .. import __version__
-from ..core.config.load import GLOBAL_FILES, PROJECT_FILES, upwards
+from ..core.config.files import upwards
+from ..core.config.load import GLOBAL_FILES, PROJECT_FILES
 from ..core.errors import PermissionRejectedError, QuestionRejectedError, ToolError
 from ..core.hooks import BEFORE
 from ..core.permission import PermissionRequest, Reply, Rule

@@ -229,7 +229,7 @@ class ConfigHooks:
         applied_base, applied = self._applied
         if (base is applied_base and functions == applied) or not (hooks or self._changed):
             return
-        from ..core.config.amend import amended
+        from ..core.config.load import amended
 
         config = base
         for plugin, fn in hooks:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlparse
 
 from ..core.config import Config
-from ..core.config.reading import display
+from ..core.config.files import display
 from ..core.fingerprint import Fingerprint
 from ..core.permission import expand
 from ..core.trust import Subject, Trust, digest

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ..core.config.load import upwards
-from ..core.config.reading import display
+from ..core.config.files import display, upwards
 from ..core.fingerprint import Fingerprint
 from ..core.tool import Tool
 from ..core.trust import Subject

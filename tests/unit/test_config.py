@@ -228,8 +228,8 @@ def test_toml(place: Place) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "line", "words"),
     [
-        ("opencode.json", '{\n  "a": 1,\n  "b": }\n', 3, "Unexpected"),
-        ("opencode.json", '{"a": 1', 1, "Unexpected end"),
+        ("opencode.json", '{\n  "a": 1,\n  "b": }\n', 3, "Expecting value"),
+        ("opencode.json", '{"a": 1', 1, "Expecting ',' delimiter"),
         ("opencode.json", "[1]", 1, "must be an object"),
         ("opencode.json", '"allow"', 1, "must be an object"),
         (".opencode/config.toml", "a = 1\nb = = 2\n", 2, "Invalid value"),

@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.config import jsonc, load_config
+from opencode_jupyter.core.config import load_config, parse
 from opencode_jupyter.core.config.json_text import JsonText
-from opencode_jupyter.core.config.save import remove_rule, save_rule
+from opencode_jupyter.core.config.save import ConfigFiles, remove_rule
 from opencode_jupyter.core.errors import ConfigError, ToolError
 from opencode_jupyter.core.permission import evaluate
 
@@ -55,7 +55,7 @@ FILES = st.fixed_dictionaries({"provider": st.fixed_dictionaries({"p": st.fixed_
 def spread(data: Any, draw: Any, fillers: Any) -> str:
     """The JSON text of some data, with something between its tokens."""
     out = [draw(fillers)]
-    for piece in jsonc._TOKENS.findall(json.dumps(data, ensure_ascii=False)):
+    for piece in parse._TOKENS.findall(json.dumps(data, ensure_ascii=False)):
         out += [piece, draw(fillers)]
     return "".join(out)
 
@@ -76,7 +76,7 @@ def place(folder: str) -> tuple[Path, Path, dict[str, Any]]:
 )
 def test_a_file_with_comments_keeps_every_byte(data: dict[str, Any], name: str, draw: st.DataObject) -> None:
     text = spread(data, draw.draw, BLANKS | COMMENTS)
-    if jsonc.without_comments(text) == text:
+    if parse._without_comments(text) == text:
         text += "// at least one"
     with tempfile.TemporaryDirectory() as folder:
         _, tree, where = place(folder)
@@ -85,7 +85,7 @@ def test_a_file_with_comments_keeps_every_byte(data: dict[str, Any], name: str, 
         path.write_bytes(text.encode())
         assert load_config(tree, tree, **where).data["provider"] == data["provider"]
         with contextlib.suppress(ToolError):
-            saved = save_rule(tree, tree, "bash", "ls *", "allow", **where)
+            saved = ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow")
             assert saved != path
             rules = load_config(tree, tree, **where).permission_rules
             assert evaluate("bash", "ls -l", rules).action == "allow"
@@ -107,7 +107,7 @@ def test_every_byte_outside_of_the_rules_stays(data: dict[str, Any], mark: bytes
         path = tree / "opencode.json"
         path.write_bytes(raw)
         try:
-            saved = save_rule(tree, tree, "bash", "ls *", "allow", **where)
+            saved = ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow")
         except ConfigError:
             raise
         except ToolError:
@@ -149,7 +149,7 @@ def test_a_toml_file_keeps_every_byte(above: list[str], below: list[str], ending
         before = load_config(tree, tree, **where).permission_rules
         assert evaluate("bash", "rm x", before).action == "deny"
         with contextlib.suppress(ToolError):
-            assert save_rule(tree, tree, "bash", "ls *", "allow", **where).suffix == ".json"
+            assert ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow").suffix == ".json"
         assert path.read_bytes() == raw
         assert evaluate("bash", "rm x", load_config(tree, tree, **where).permission_rules).action == "deny"
 

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.config import jsonc
-from opencode_jupyter.core.config.parse import parse, parsed
-from opencode_jupyter.core.config.references import fill
+from opencode_jupyter.core.config.parse import _TOKENS, _without_comments, fill_references, key_positions, parse
 from opencode_jupyter.core.errors import ConfigError
 from tests.support.config_place import Place
 
@@ -23,7 +21,9 @@ SECRET = "sk-very-s3cr3t-0123456789"
 
 def read(text: str, **more: Any) -> dict[str, Any]:
     here = Path("/nowhere")
-    return parse(text, path=more.pop("path", "x.json"), folder=here, env=more.pop("env", {}), home=here)
+    data = parse(text, path=more.pop("path", "x.json"), folder=here, env=more.pop("env", {}), home=here).data
+    assert isinstance(data, dict)
+    return data
 
 
 # ---- comments
@@ -35,7 +35,6 @@ def read(text: str, **more: Any) -> dict[str, Any]:
         ('{"a": "http://x" // {file:gone}\n}', {"a": "http://x"}),
         ('{"a": /* {file:gone} \n */ 1, // "b": 2\n}', {"a": 1}),
         ('/* " */ {"a": "/* no */"} // end', {"a": "/* no */"}),
-        ("{'a': 'it // is', b: \"\\\"//\\\"\"}", {"a": "it // is", "b": '"//"'}),
         ('{"a": [1, 2,], "b": ",]",}', {"a": [1, 2], "b": ",]"}),
         ('{"a": "{env:X}" /* {env:X} */}', {"a": "v"}),
         ('{"a": "it\'s" // it\'s\n, "b": 1}', {"a": "it's", "b": 1}),
@@ -73,11 +72,11 @@ NOISE = st.sampled_from(["", " ", "\n", "// {x: 'y\n", '/* "],} */', "/**/ // '\
 def test_noise_between_tokens_changes_nothing(data: dict[str, Any], draw: st.DataObject) -> None:
     text = json.dumps(data, ensure_ascii=draw.draw(st.booleans()))
     out: list[str] = []
-    for piece in jsonc._TOKENS.findall(text):
+    for piece in _TOKENS.findall(text):
         if piece in "}]" and out and draw.draw(st.booleans()) and out[-1] not in ("{", "["):
             out += [",", draw.draw(NOISE)]
         out += [piece, draw.draw(NOISE)] if piece not in ("{", "[") else [piece]
-    assert jsonc.without_comments(text) == text
+    assert _without_comments(text) == text
     if "{env:" not in text and "{file:" not in text and "\\u0000" not in text:
         assert read("".join(out)) == data
 
@@ -94,7 +93,7 @@ def _paths(value: Any, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 @given(OBJECTS)
 def test_every_entry_is_found_in_its_place(data: dict[str, Any]) -> None:
     text = json.dumps(data, indent=1)
-    found = list(jsonc.places(text))
+    found = list(key_positions(text))
     assert [path for path, _ in found] == _paths(data)
     assert all(text.startswith(json.dumps(path[-1]), at) for path, at in found)
 
@@ -156,7 +155,7 @@ def test_a_file_that_is_not_there_names_its_line(place: Place, name: str) -> Non
 @given(st.lists(st.sampled_from(["{env:A}", "{env:LONG}", "{env:NONE}", "ab", "\n", "é"]), max_size=12))
 def test_every_place_is_found_again(pieces: list[str]) -> None:
     written = "".join(pieces)
-    filled = fill(written, path="", folder=Path(), env={"A": "1", "LONG": "two\nlines"}, home=Path())
+    filled = fill_references(written, path="", folder=Path(), env={"A": "1", "LONG": "two\nlines"}, home=Path())
     assert filled.text == written.replace("{env:A}", "1").replace("{env:LONG}", "two\nlines").replace("{env:NONE}", "")
     for at, char in enumerate(filled.text):
         origin, reference = filled.origin(at)
@@ -321,7 +320,7 @@ def test_a_pipe_does_not_hang(place: Place) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     for path in ("x.json", "x.toml"):
         try:
-            found = parsed(text, path=path, folder=Path("/nowhere"), env={}, home=Path("/nowhere"))
+            found = parse(text, path=path, folder=Path("/nowhere"), env={}, home=Path("/nowhere"))
         except ConfigError as error:
             said = error.path
         else:

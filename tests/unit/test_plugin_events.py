@@ -11,7 +11,7 @@ import pytest
 
 from opencode_jupyter import PermissionDeniedError
 from opencode_jupyter.core.config import Config
-from opencode_jupyter.core.config.amend import amended
+from opencode_jupyter.core.config.load import amended
 from tests.support.plugin_place import PluginPlace, keep, kept, plugins_of, running
 
 # ---------------------------------------------------------------------- event

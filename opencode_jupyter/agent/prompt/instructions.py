@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.config.load import upwards
+from ...core.config.files import upwards
 from ...text.encoding import decode
 from ...tools._instructions import LIMIT, names
 from .fetching import Pages

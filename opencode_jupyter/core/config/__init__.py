@@ -1,11 +1,10 @@
-"""Configuration: OpenCode's files, where they are looked for and how they add up (docs/opencode/core.md 14)."""
+"""Configuration: OpenCode's files, where they are looked for and how they are merged (docs/opencode/core.md 14)."""
 
 from __future__ import annotations
 
 from ..flags import flag
-from .load import Config, load_config
-from .merge import deep_merge, merge_config
+from .config import Config, ConfigWarning, deep_merge, merge_config
+from .load import load_config
 from .schema import normalise
-from .warning import ConfigWarning
 
 __all__ = ["Config", "ConfigWarning", "deep_merge", "flag", "load_config", "merge_config", "normalise"]

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ..errors import ConfigError
-from .reading import read_text
+from .files import read_text
 
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]+([^\s\"'|>\[{&*!#].*:.*)")
 """A line with a colon in its unquoted value."""

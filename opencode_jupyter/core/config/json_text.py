@@ -1,4 +1,4 @@
-"""A JSON file's text with one top-level entry put in or replaced; every other byte stays as the person wrote it."""
+"""Set one top-level entry of a JSON file; every other byte stays as it was."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ToolError
+from .parse import key_positions
 
 _BLANK = " \t\r\n"
 _FIRST_LINE = re.compile(r'[ \t\r\n]*\{[ \t]*\r?\n(?:[ \t]*\r?\n)*([ \t]*)"')
 """The indentation of the first entry."""
+_VALUE = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
 INDENT = "  "
 """Of a file that has no entry on a line of its own; OpenCode's own files have two blanks."""
 
@@ -49,19 +51,19 @@ class JsonText:
     def with_entry(self, name: str, value: Any) -> bytes:
         """The file's new bytes with `value` under `name`: in the old one's place, else as the last entry."""
         text = self.text if self.text.strip(_BLANK) else "{}\n"
-        fresh = not self.text.strip(_BLANK) or not self.data
+        is_empty = not self.text.strip(_BLANK) or not self.data
         first = _FIRST_LINE.match(text)
-        unit = first[1] if first else INDENT if fresh or "\n" in text.strip(_BLANK) else None
+        unit = first[1] if first else INDENT if is_empty or "\n" in text.strip(_BLANK) else None
         newline = "\r\n" if "\r\n" in text else "\n"
         colon = ":" if unit is None and '": ' not in text else ": "
-        said = _dumped(value, unit, newline, colon)
+        value_text = _dumped(value, unit, newline, colon)
         last = text.index("{") + 1
         for key, start, end in _entries(text):
             if key == name:
-                return self._mark + _encoded(text[:start] + said + text[end:])
+                return self._mark + _encoded(text[:start] + value_text + text[end:])
             last = end
-        entry = f"{json.dumps(name)}{colon}{said}"
-        if fresh:
+        entry = f"{json.dumps(name)}{colon}{value_text}"
+        if is_empty:
             close = text.index("}", last)
             return self._mark + _encoded(f"{text[:last]}{newline}{unit}{entry}{newline}{text[close:]}")
         gap = f",{newline}{unit}" if unit is not None else "," + colon[1:]
@@ -86,9 +88,9 @@ def read(path: Path) -> JsonText | None:
 
 
 def _strict(text: str) -> dict[str, Any]:
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        out = dict(found)
-        if len(out) < len(found):
+    def pairs(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(entries)
+        if len(out) < len(entries):
             raise NotStrictError("names an entry twice")
         return out
 
@@ -106,23 +108,13 @@ def _constant(name: str) -> NoReturn:
 
 
 def _entries(text: str) -> Iterator[tuple[str, int, int]]:
-    """The top-level entries of a strict object: name, where the value begins, where it ends."""
+    """The top-level entries of a strict object: name, start and end of its value."""
     decoder = json.JSONDecoder()
-    at = _skip(text, text.index("{") + 1)
-    while text[at] != "}":
-        name, at = decoder.raw_decode(text, at)
-        start = _skip(text, _skip(text, at) + 1)  # behind the colon
-        _, end = decoder.raw_decode(text, start)
-        yield name, start, end
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at] in _BLANK:
-        at += 1
-    return at
+    for keys, at in key_positions(text):
+        if len(keys) == 1:
+            _, end = decoder.raw_decode(text, at)
+            start = _VALUE.match(text, end).end()  # type: ignore[union-attr]
+            yield keys[0], start, decoder.raw_decode(text, start)[1]
 
 
 def _dumped(value: Any, unit: str | None, newline: str, colon: str) -> str:
@@ -134,4 +126,4 @@ def _dumped(value: Any, unit: str | None, newline: str, colon: str) -> str:
 
 def _encoded(text: str) -> bytes:
     # A file's name may hold bytes that are no text; JSON can say those (as lone surrogates) only with an escape.
-    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")

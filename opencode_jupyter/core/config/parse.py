@@ -1,28 +1,85 @@
-"""One config text to data, with where its entries stand and what its references brought."""
+"""Parse a config file: JSON with comments and trailing commas, or TOML; fill in ``{env:NAME}`` and ``{file:path}``.
+
+The value of a reference (docs/opencode/core.md 14.2) may be a secret. It goes into the configuration and nowhere else:
+an error shows the text as it was written, and a warning the reference in place of its value.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from . import jsonc
-from .plain import DEEPEST
-from .reading import read_text
-from .references import Filled, fill
-from .warning import Keys, shown
+from .config import Keys, shown
+from .files import read
+from .schema import MAX_DEPTH
 
-_JSON5_ERROR = re.compile(r"^.*?:(\d+) (.*?) at column (\d+)$", re.DOTALL)
+# A string or comment that is not closed goes on to the end of its line or of the text: so none of it is read twice, and
+# the time stays in proportion to the text.
+_STRING = r"\"(?:[^\"\\\n]|\\.)*+(?:\"|(?=\n)|\Z|\\)"
+_COMMENTS = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TOML_COMMENTS = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
+    r"|'''.*?(?:'''|\Z)"
+    r"|\"(?:[^\"\\\n]|\\.)*+(?:\"|(?=\n)|\Z|\\)|'[^'\n]*+(?:'|(?=\n)|\Z)"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
+_COMMAS = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
+_TOKENS = re.compile(_STRING + r"|[{}\[\],:]|[^\s{}\[\],:\"]+", re.DOTALL)
 _TOML_ERROR = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
-_DEEP_KEY = re.compile(r"(?<![\w-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*\.[ \t]*)" + f"{{{DEEPEST}}}")
+_DEEP_KEY = re.compile(r"(?<![\w-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*\.[ \t]*)" + f"{{{MAX_DEPTH}}}")
 """A dotted key that is nested too deeply; Python's reader of TOML takes time with the square of its length."""
-LARGEST_JSON5 = 20_000
-"""Characters. The reader of JSON5 (names without quotes and the like) takes 30 µs for each; JSON has no such limit."""
+REFERENCE = re.compile(r"\{(env|file):([^{}\n]+)\}")
+_SHORT = 4
+"""Characters. A shorter value is hidden where it is the whole of an entry only: a "1" may stand anywhere."""
+
+
+@dataclass(slots=True)
+class Filled:
+    """A text with its references filled in.
+
+    Attributes:
+        text: the result.
+        written: the text as it was written.
+        brought: what each reference brought, by that.
+    """
+
+    text: str
+    written: str
+    brought: dict[str, str] = field(default_factory=dict)
+    _spans: list[tuple[int, int, int, str]] = field(default_factory=list)
+
+    def origin(self, at: int) -> tuple[int, str]:
+        """Where a place of `text` was written, and the reference that brought it ("" if it was written so)."""
+        before = bisect_right(self._spans, at, key=lambda span: span[0]) - 1
+        if before < 0:
+            return at, ""
+        _, end, begun, reference = self._spans[before]
+        return (begun, reference) if at < end else (begun + len(reference) + at - end, "")
+
+    def hidden(self, value: Any) -> Any:
+        """A value, with the references in place of what they brought."""
+        if isinstance(value, dict):
+            return {self.hidden(key): self.hidden(entry) for key, entry in value.items()}
+        if isinstance(value, list):
+            return [self.hidden(entry) for entry in value]
+        if not self.brought:
+            return value
+        text = value if isinstance(value, str) else json.dumps(value)
+        if text in self.brought:
+            return self.brought[text]
+        if isinstance(value, str):
+            for secret in sorted(self.brought, key=len, reverse=True):
+                if len(secret) >= _SHORT:
+                    value = value.replace(secret, self.brought[secret])
+        return value
 
 
 @dataclass(slots=True)
@@ -33,62 +90,44 @@ class Parsed:
         data: a dict, if it is a config file's; an empty one for an empty text.
         filled: the text, with its references filled in.
         toml: it is TOML.
-        repeated: keys that stand more than once in an object, with the line of the first and of the last.
+        has_repeated: a key occurs more than once in an object.
     """
 
     data: Any
     filled: Filled
     toml: bool = False
-    repeated: list[tuple[Keys, int, int]] = field(default_factory=list)
-    _lines: dict[Keys, int] | None = None
-    _breaks: list[int] | None = None
+    has_repeated: bool = False
+    _lines: dict[Keys, list[int]] | None = None
 
     def line(self, keys: Keys) -> int | None:
-        """The line on which an entry stands, or the nearest one above it that does; None if none does."""
-        if self.toml:
-            return _locate_toml(self.filled.written, keys)
+        """The line of an entry, or of the nearest one above it that is found; None if none is, and for TOML.
+
+        Of an entry that occurs twice, the last is in effect.
+        """
+        lines = {} if self.toml else self._all_lines()
+        return next((lines[keys[:end]][-1] for end in range(len(keys), 0, -1) if keys[:end] in lines), None)
+
+    def repeated(self) -> list[tuple[Keys, int, int]]:
+        """Keys that occur more than once in an object, with the line of the first and of the last."""
+        if not self.has_repeated:
+            return []
+        return [(path, lines[0], lines[-1]) for path, lines in self._all_lines().items() if lines[1:]]
+
+    def _all_lines(self) -> dict[Keys, list[int]]:
         if self._lines is None:
-            # Of an entry that stands twice, the last counts.
-            self._lines = {path: self._line_at(at) for path, at in jsonc.places(self.filled.text)}
-        for end in range(len(keys), 0, -1):
-            if keys[:end] in self._lines:
-                return self._lines[keys[:end]]
-        return None
+            self._lines = {}
+            breaks = [match.start() for match in re.finditer("\n", self.filled.written)]
+            for path, start in key_positions(self.filled.text):
+                line = bisect_left(breaks, self.filled.origin(start)[0]) + 1
+                self._lines.setdefault(path, []).append(line)
+        return self._lines
 
     def show(self, value: Any) -> str:
         """A value as a warning shows it: without secrets."""
         return shown(self.filled.hidden(value))
 
-    def find_repeated(self) -> None:
-        """Fill in `repeated`."""
-        first: dict[Keys, int] = {}
-        again: dict[Keys, int] = {}
-        for path, at in jsonc.places(self.filled.text):
-            if path in first:
-                again[path] = at
-            else:
-                first[path] = at
-        self.repeated = [(path, self._line_at(first[path]), self._line_at(at)) for path, at in again.items()]
 
-    def _line_at(self, at: int) -> int:
-        if self._breaks is None:
-            self._breaks = [found.start() for found in re.finditer("\n", self.filled.written)]
-        return bisect_left(self._breaks, self.filled.origin(at)[0]) + 1
-
-
-def parse(text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path) -> dict[str, Any]:
-    """The dict a config text stands for; see `parsed`.
-
-    Raises:
-        ConfigError: the text does not parse, is no object, or a file it names is not there.
-    """
-    data = parsed(text, path=path, folder=folder, env=env, home=home).data
-    if not isinstance(data, dict):
-        raise ConfigError(f"must be an object ({{...}}), not {type(data).__name__}", path=path, line=1)
-    return data
-
-
-def parsed(
+def parse(
     text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path, within: Path | None = None
 ) -> Parsed:
     """The data that a config text stands for.
@@ -99,7 +138,7 @@ def parsed(
         folder: what relative ``{file:...}`` paths are relative to.
         env: environment variables.
         home: the home folder.
-        within: as for `fill`.
+        within: as for `fill_references`.
 
     Raises:
         ConfigError: the text does not parse, or a file it names is not there.
@@ -113,60 +152,41 @@ def parsed(
             path=path,
             line=line,
         )
-    bare = jsonc.without_comments(text, toml=toml)
-    filled = fill(bare, path=path, folder=folder, env=env, home=home, written=text, within=within)
+    bare = _without_comments(text, toml=toml)
+    filled = fill_references(bare, path=path, folder=folder, env=env, home=home, written=text, within=within)
     if not filled.text.strip():
         return Parsed({}, filled, toml)
-    repeats: list[bool] = []
-    data = _toml(filled, path) if toml else _json(filled, path, repeats)
-    out = Parsed(data, filled, toml)
-    if repeats:
-        out.find_repeated()
-    return out
+    return _toml(filled, path) if toml else _json(filled, path)
 
 
-def _json(filled: Filled, path: str, repeats: list[bool]) -> Any:
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        out = dict(found)
-        if len(out) < len(found):
-            repeats.append(True)
+def _json(filled: Filled, path: str) -> Parsed:
+    has_repeated = False
+
+    def pairs(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        out = dict(entries)
+        has_repeated = has_repeated or len(out) < len(entries)
         return out
 
-    def read(load: Callable[..., Any], text: str) -> Any:
-        repeats.clear()
+    try:
         try:
-            return load(text, object_pairs_hook=pairs)
-        except RecursionError:
-            raise ConfigError("is nested too deeply", path=path) from None
-
-    try:
-        return read(json.loads, filled.text)
-    except ValueError:
-        pass
-    text = jsonc.without_trailing_commas(filled.text)
-    try:
-        return read(json.loads, text)
+            data = json.loads(filled.text, object_pairs_hook=pairs)
+        except ValueError:
+            data = json.loads(_without_trailing_commas(filled.text), object_pairs_hook=pairs)
+    except RecursionError:
+        raise ConfigError("is nested too deeply", path=path) from None
     except json.JSONDecodeError as error:
-        if len(text) > LARGEST_JSON5:
-            raise _syntax(filled, path, error.msg, error.lineno, error.colno) from None
-    import json5  # slow to import and to run: only for what JSON's reader does not take, and for its better errors
-
-    try:
-        return read(json5.loads, text)
-    except ValueError as error:
-        found = _JSON5_ERROR.match(str(error))
-        if found is None:
-            raise ConfigError("is not valid JSON", path=path) from None
-        raise _syntax(filled, path, found[2], int(found[1]), int(found[3])) from None
+        raise _syntax(filled, path, error.msg, error.lineno, error.colno) from None
+    return Parsed(data, filled, has_repeated=has_repeated)
 
 
-def _toml(filled: Filled, path: str) -> Any:
+def _toml(filled: Filled, path: str) -> Parsed:
     import tomllib  # here: most projects have no TOML
 
     if _DEEP_KEY.search(filled.text):
         raise ConfigError("is nested too deeply", path=path)
     try:
-        return tomllib.loads(filled.text)
+        return Parsed(tomllib.loads(filled.text), filled, toml=True)
     except RecursionError:
         raise ConfigError("is nested too deeply", path=path) from None
     except tomllib.TOMLDecodeError as error:
@@ -195,19 +215,132 @@ def _syntax(filled: Filled, path: str, what: str, line: int, column: int) -> Con
     )
 
 
-def _locate_toml(text: str, keys: Keys) -> int | None:
-    """The line on which an entry probably stands: each key is looked for after the one before it."""
-    position, line = 0, None
-    for key in keys:
-        quoted = rf"[\"']?{re.escape(key)}[\"']?"
-        table = rf"\[[^\]\n]*{quoted}\]"
-        found = re.search(rf"(?m)^[ \t]*(?:{table}|{quoted}[ \t]*[=.])|[{{,][ \t]*{quoted}[ \t]*=", text[position:])
-        if found is None:
-            return line
-        start = position + found.start() + (len(found[0]) - len(found[0].lstrip()))
-        line = text.count("\n", 0, start) + 1
-        position += found.end() if not found[0].endswith("=") else found.end() - 1
-    return line
+# ---------------------------------------------------------------------- text
 
 
-__all__ = ["Parsed", "parse", "parsed", "read_text"]
+def key_positions(text: str) -> Iterator[tuple[Keys, int]]:
+    """Every entry of every object, in order: the keys down to it, and where its own key begins.
+
+    An element of a list counts as an entry whose key is its number. The text may be no JSON at all: then the places
+    mean little.
+    """
+    # Of each bracket that is open: whether it is a list, and the key (or number) of the entry that it is at.
+    open_: list[tuple[bool, str]] = []
+    last: tuple[str, int] = ("", 0)
+    for found in _TOKENS.finditer(text):
+        piece = found[0]
+        if piece in "{[":
+            open_.append((piece == "[", "0"))
+        elif piece in "}]":
+            if open_:
+                open_.pop()
+        elif piece == "," and open_:
+            is_list, key = open_[-1]
+            open_[-1] = (is_list, str(int(key) + 1) if is_list else "")
+        elif piece == ":" and open_ and not open_[-1][0]:
+            open_[-1] = (False, last[0])
+            yield tuple(key for _, key in open_), last[1]
+        elif piece not in ",:":
+            last = (_key(piece), found.start())
+
+
+def _key(piece: str) -> str:
+    try:
+        return str(json.loads(piece, strict=False)) if piece[0] == '"' else piece
+    except ValueError:
+        return piece[1:-1]
+
+
+def _without_comments(text: str, *, toml: bool = False) -> str:
+    """The text with blanks in place of its comments, so that every other character keeps its position."""
+    pattern, starts = (_TOML_COMMENTS, "#") if toml else (_COMMENTS, "/")
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]) if match[0][0] == starts else match[0], text)
+
+
+def _without_trailing_commas(text: str) -> str:
+    """A text without comments, with blanks in place of commas before a closing bracket."""
+    return _COMMAS.sub(lambda match: " " if match[0] == "," else match[0], text)
+
+
+def load_jsonc(text: str) -> Any:
+    """The data of a JSON text with comments and trailing commas.
+
+    Raises:
+        ValueError: it does not parse.
+    """
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(_without_trailing_commas(_without_comments(text)))
+
+
+# ---------------------------------------------------------------------- references
+
+
+def fill_references(
+    text: str,
+    *,
+    path: str,
+    folder: Path,
+    env: Mapping[str, str],
+    home: Path,
+    written: str | None = None,
+    within: Path | None = None,
+) -> Filled:
+    """Fill in the references. A variable's value goes in as it is, a file's content escaped as in a JSON text.
+
+    What they bring is not searched for references again.
+
+    Args:
+        text: without its comments, in which nothing is filled in.
+        path: named in errors.
+        folder: what relative paths start from.
+        env: environment variables; one that is not set is empty.
+        home: what ``~/`` stands for.
+        written: the text with its comments, of the same length; `text` if left out.
+        within: leave variables, and files outside of this folder, as they are written.
+
+    Raises:
+        ConfigError: a file is not there or can't be read.
+    """
+    out = Filled(text, text if written is None else written)
+    if "{env:" not in text and "{file:" not in text:
+        return out
+    pieces: list[str] = []
+    length = done = 0
+    for found in REFERENCE.finditer(text):
+        if within is not None and (found[1] == "env" or not _inside(found[2], within, folder, home)):
+            continue
+        if found[1] == "env":
+            bare = said = env.get(found[2], "")
+        else:
+            bare = _content(found[2], path, text.count("\n", 0, found.start()) + 1, folder, home)
+            said = json.dumps(bare, ensure_ascii=False)[1:-1]
+        pieces += [text[done : found.start()], said]
+        length += found.start() - done
+        out._spans.append((length, length + len(said), found.start(), found[0]))
+        length += len(said)
+        done = found.end()
+        if bare:
+            out.brought[bare] = found[0]
+    out.text = "".join([*pieces, text[done:]])
+    return out
+
+
+def _inside(name: str, within: Path, folder: Path, home: Path) -> bool:
+    """Return whether a file is one of a project. A project around the home folder would make every file one."""
+    target = Path(os.path.realpath(home / name[2:] if name.startswith("~/") else folder / name))
+    return target.is_relative_to(within) and not home.is_relative_to(within)
+
+
+def _content(name: str, path: str, line: int, folder: Path, home: Path) -> str:
+    target = home / name[2:] if name.startswith("~/") else folder / name
+    try:
+        return read(target).strip()
+    except (FileNotFoundError, NotADirectoryError):
+        reason = f"{target} does not exist"
+    except UnicodeDecodeError:
+        reason = f"{target} can't be read: it is not UTF-8 text"
+    except (OSError, ValueError) as error:
+        reason = f"{target} can't be read: {getattr(error, 'strerror', None) or error}"
+    raise ConfigError(f'bad file reference: "{{file:{name}}}": {reason}', path=path, line=line)

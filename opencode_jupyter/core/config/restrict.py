@@ -13,8 +13,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from ..trust import Subject, digest
+from .config import UNTRUSTED, Keys
 from .schema import known_keys, normalise, tools_to_permission
-from .warning import UNTRUSTED, Keys
 
 GATED = ("mcp", "provider", "plugin")
 """Sections whose entries wait for trust one by one."""
@@ -177,7 +177,7 @@ def _without_references(out: Restricted, keys: Keys, value: Any) -> Any:
     """Without the entries that hold a reference which reaches out of the project."""
     if not isinstance(value, Mapping):
         return value
-    from .references import REFERENCE  # here: few projects have a configuration
+    from .parse import REFERENCE  # here: few projects have a configuration
 
     kept = {}
     for key, entry in value.items():

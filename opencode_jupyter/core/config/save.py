@@ -1,78 +1,226 @@
-"""Writes one permission rule into the project's own configuration, and takes it out again.
+"""Save a permission rule or an MCP server in a config file, and remove it again; the file's other bytes stay.
 
-Nothing is written before the configuration has been read as it would be afterwards: the rule must decide, and no
-decision outside of what it speaks of may change. Comments can't be kept, so a file that has some is never rewritten.
+Nothing is written before the configuration has been read as it would be afterwards: the rule or server must be in
+effect, and a rule must change no other decision. Comments would be lost, so a file that has some is never rewritten.
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .. import atomic
 from ..errors import ToolError
 from ..flags import flag
 from ..permission import ACTIONS, Rule, expand
 from . import rule_changes
+from .config import Config
+from .files import display
 from .json_text import JsonText, NotStrictError, read
-from .load import TOML_FILE, Config, load_config
-from .reading import display
+from .load import TOML_FILE, load_config
 
 NAME = "opencode.json"
 FOLDER = ".opencode"
-SCHEMA = "https://opencode.ai/config.json"
-"""OpenCode adds this to a file that lacks it."""
+EMPTY_FILE = b'{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
+"""OpenCode adds this schema to a file that lacks it."""
 ACTION_ONLY = frozenset({"todowrite", "todoread", "question", "webfetch", "websearch", "codesearch", "doom_loop"})
-"""Permissions that take no patterns in OpenCode's files; it refuses a file with some (docs/opencode/core.md 14.4)."""
+"""Permissions that take no patterns in OpenCode's files: it refuses a file with some (docs/opencode/core.md 14.4)."""
+Place = Literal["project", "user"]
+_USER_FILES = ("opencode.jsonc", NAME, "config.json")
+"""The user's own files, the one that is read last first."""
+_READ_LATER = (("", "opencode.jsonc"), (FOLDER, "opencode.jsonc"), (FOLDER, TOML_FILE))
+"""Files that are read after ``opencode.json``: where the project has one, nothing is saved there."""
 _ATTEMPTS = 5
 _REFERENCE = re.compile(r"\{(?:env|file):")
 _lock = threading.Lock()
 
 
-def save_rule(
-    directory: str | os.PathLike[str],
-    worktree: str | os.PathLike[str] | None,
-    permission: str,
-    pattern: str,
-    action: str,
-    *,
-    keep_denies: bool = False,
-    overrides: Mapping[str, Any] | None = None,
-    home: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] | None = None,
-) -> Path:
-    """Add a rule to the project's configuration, or change the one that is there for the same pattern.
+class _RuleInTheWayError(ToolError):
+    """Another rule decides instead in this file."""
 
-    It goes into ``opencode.json`` at the top of the project; where that has comments, or the project keeps its
-    configuration in ``opencode.jsonc`` or ``config.toml``, into ``.opencode/opencode.json``, which is read later.
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    """The config files of one project and its user, to be changed.
 
     Args:
         directory: where calls run.
         worktree: top of the project; ``/`` or None without version control, where `directory` is the project.
-        permission: the key, such as ``bash``.
-        pattern: as a config file has it: a ``~/`` or ``$HOME`` at its start stands for the home folder.
-        action: ``allow``, ``deny`` or ``ask``.
-        keep_denies: refuse to overrule a rule that denies, also for a part of what it denies.
         overrides: as for `load_config`.
         home: as for `load_config`.
         env: as for `load_config`.
-
-    Returns:
-        The file that has the rule now.
-
-    Raises:
-        ToolError: the rule would not decide, or other decisions would change (the message names the rule that stands
-            in the way), or the file can't be written. Nothing has changed then.
-        ConfigError: the configuration can't be read as it is.
     """
-    saver = _Saver(directory, worktree, overrides, home, env)
-    return saver.save(permission, pattern, action, keep_denies)
+
+    directory: str | os.PathLike[str]
+    worktree: str | os.PathLike[str] | None
+    overrides: Mapping[str, Any] | None = None
+    home: str | os.PathLike[str] | None = None
+    env: Mapping[str, str] | None = None
+
+    # ------------------------------------------------------------------ rules
+
+    def save_rule(self, permission: str, pattern: str, action: str, *, keep_denies: bool = False) -> Path:
+        """Add a rule to the project's configuration, or change the one that is there for the same pattern.
+
+        It goes into ``opencode.json`` at the top of the project; where that has comments, or the project keeps its
+        configuration in ``opencode.jsonc`` or ``config.toml``, into ``.opencode/opencode.json``, which is read later.
+
+        Args:
+            permission: the key, such as ``bash``.
+            pattern: as a config file has it: a ``~/`` or ``$HOME`` at its start stands for the home folder.
+            action: ``allow``, ``deny`` or ``ask``.
+            keep_denies: refuse to overrule a rule that denies, also for a part of what it denies.
+
+        Returns:
+            The file that has the rule now.
+
+        Raises:
+            ToolError: the rule would not decide, or other decisions would change (the message names the other rule),
+                or the file cannot be written. Nothing has changed then.
+            ConfigError: the configuration cannot be read as it is.
+        """
+        if action not in ACTIONS:
+            raise ToolError(f"{action!r} is not an action; use allow, deny or ask")
+        if not permission or not pattern:
+            raise ToolError("a rule needs a permission and a pattern; * matches anything")
+        if _REFERENCE.search(permission + "\n" + pattern):
+            raise ToolError(f"{pattern} can't be kept in a config file, which fills in {{env:...}} and {{file:...}}")
+        self._check_project_is_read()
+        refusal = ""
+        with _lock:
+            files = self._project_files()
+            for path in [path for path in files if _refusal(path) == ""] or files[-1:]:
+                try:
+                    self._save_rule_in(path, permission, pattern, action, keep_denies)
+                except _RuleInTheWayError as error:
+                    refusal = refusal or str(error)
+                else:
+                    return path
+        raise ToolError(refusal)
+
+    def _save_rule_in(self, path: Path, permission: str, pattern: str, action: str, keep_denies: bool) -> None:
+        """Write a rule into one file, in the first arrangement that changes nothing else."""
+        _stay_inside(path, self.root)
+
+        def change(file: JsonText | None) -> bytes | None:
+            before = self._load()
+            new = Rule(permission, expand(pattern, before.home), action)  # type: ignore[arg-type]
+            base = file or JsonText(EMPTY_FILE)
+            problem = ""
+            for section in _arrangements(base, before, permission, pattern, action, keep_denies):
+                changed = base.with_entry("permission", section)
+                after = self._load({path: JsonText(changed).text})
+                obstacle = _obstacle(before, after, new, keep_denies)
+                if not obstacle:
+                    old = base.data.get("permission")
+                    return None if section == old and _orders(section) == _orders(old) else changed
+                problem = problem or obstacle
+            shown = display(path, self.root, before.home)
+            raise _RuleInTheWayError(f"{permission} {pattern} {action} can't be saved in {shown}: {problem}")
+
+        _rewrite(path, change, f'add "{permission}": {{"{pattern}": "{action}"}} to its "permission" yourself')
+
+    # ------------------------------------------------------------------ MCP servers
+
+    def save_server(self, name: str, entry: Mapping[str, Any], place: Place = "project") -> Path:
+        """Put a server into the project's configuration, or the user's own, in place of one of that name.
+
+        Args:
+            name: its name.
+            entry: its object under ``mcp``; ``{env:NAME}`` in it stays as it is.
+            place: whose configuration.
+
+        Returns:
+            The file that has it now.
+
+        Raises:
+            ToolError: no file can take it, or another one overrules it; nothing has changed then.
+            ConfigError: the configuration cannot be read as it is.
+        """
+        if place == "project":
+            self._check_project_is_read()
+        by_hand = f'add {json.dumps({name: dict(entry)})[1:-1]} to its "mcp" yourself'
+        with _lock:
+            files = self._user_files() if place == "user" else self._project_files()
+            refusals = [_refusal(path) for path in files]
+            if "" not in refusals:
+                raise ToolError(f"{files[0]} {refusals[0]}, which would be lost; {by_hand}")
+            path = files[refusals.index("")]
+            if place == "project":
+                _stay_inside(path, self.root)
+
+            def change(file: JsonText | None) -> bytes:
+                base = file or JsonText(EMPTY_FILE)
+                changed = base.with_entry("mcp", {**_servers(base, path), name: dict(entry)})
+                self._check_server(path, JsonText(changed).text, name, entry)
+                return changed
+
+            _rewrite(path, change, by_hand)
+            return path
+
+    def remove_server(self, name: str, path: Path) -> bool:
+        """Take a server out of a file; False if the file has none of that name.
+
+        Raises:
+            ToolError: the file cannot be rewritten without losing something, or leads out of the project.
+        """
+        if path.parent != self._load().directories[0]:
+            _stay_inside(path, self.root)
+
+        def change(file: JsonText | None) -> bytes | None:
+            if file is None or name not in _servers(file, path):
+                return None
+            return file.with_entry("mcp", {key: value for key, value in _servers(file, path).items() if key != name})
+
+        with _lock:
+            return _rewrite(path, change, f"remove {name} there yourself")
+
+    def _check_server(self, path: Path, text: str, name: str, entry: Mapping[str, Any]) -> None:
+        """Refuse a server that the whole configuration would not have as it is saved."""
+        after = self._load({path: text})
+        merged = after.get("mcp", name)
+        for key, value in entry.items():
+            if not isinstance(merged, Mapping) or not _within(value, merged.get(key)):
+                origin = after.origin("mcp", name, key) or "another file"
+                raise ToolError(
+                    f"{name} can't be saved in {path}: its {key} would have no effect, because {origin} overrides it"
+                )
+
+    # ------------------------------------------------------------------ files
+
+    @property
+    def root(self) -> Path:
+        """The folder of the project's own files: the worktree, or the directory if there is no version control."""
+        here = Path(os.path.realpath(self.directory))
+        top = Path(os.path.realpath(self.worktree)) if self.worktree is not None else here
+        return here if top == Path(top.anchor) or not here.is_relative_to(top) else top
+
+    def _load(self, texts: Mapping[Path, str] | None = None) -> Config:
+        return load_config(
+            self.directory, self.worktree, overrides=self.overrides, home=self.home, env=self.env, texts=texts
+        )
+
+    def _check_project_is_read(self) -> None:
+        if flag("OPENCODE_DISABLE_PROJECT_CONFIG", self.env):
+            raise ToolError("OPENCODE_DISABLE_PROJECT_CONFIG is set, so the project's configuration is not read")
+
+    def _project_files(self) -> list[Path]:
+        """The project's files that may be changed, the preferred one first. The last is read last."""
+        root = self.root
+        here = Path(os.path.realpath(self.directory))
+        folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
+        has_later = any((folder / sub / name).exists() for folder in folders for sub, name in _READ_LATER)
+        return [root / FOLDER / NAME] if has_later else [root / NAME, root / FOLDER / NAME]
+
+    def _user_files(self) -> list[Path]:
+        folder = self._load().directories[0]
+        return [folder / name for name in _USER_FILES if (folder / name).exists()] or [folder / NAME]
 
 
 def remove_rule(path: Path, permission: str, pattern: str, *, root: Path | None = None) -> bool:
@@ -88,168 +236,120 @@ def remove_rule(path: Path, permission: str, pattern: str, *, root: Path | None 
         False if the file has no such rule.
 
     Raises:
-        ToolError: the file can't be rewritten without losing something, or leads elsewhere.
+        ToolError: the file cannot be rewritten without losing something, or leads elsewhere.
     """
+
+    def change(file: JsonText | None) -> bytes | None:
+        section = _without(file.data.get("permission"), permission, pattern) if file is not None else None
+        return None if file is None or section is None else file.with_entry("permission", section)
+
     with _lock:
         _stay_inside(path, root or path.parent)
-        for _ in range(_ATTEMPTS):
-            try:
-                file = read(path)
-            except NotStrictError as error:
-                raise ToolError(f"{path} {error}, which would be lost; remove the rule there yourself") from error
-            if file is None:
-                return False
-            section = _without(file.data.get("permission"), permission, pattern)
-            if section is None:
-                return False
-            if _replace(path, file, file.with_entry("permission", section)):
-                return True
-        raise ToolError(f"{path} keeps changing on disk; nothing was written")
+        return _rewrite(path, change, "remove the rule there yourself")
 
 
-def project_root(directory: str | os.PathLike[str], worktree: str | os.PathLike[str] | None) -> Path:
-    """The folder that a project's own files are in: the worktree, or the directory if there is no version control."""
-    here = Path(os.path.realpath(directory))
-    top = Path(os.path.realpath(worktree)) if worktree is not None else here
-    return here if top == Path(top.anchor) or not here.is_relative_to(top) else top
+# ---------------------------------------------------------------------- writing
 
 
-class _InTheWayError(ToolError):
-    """Another rule stands in the way in this file."""
+def _refusal(path: Path) -> str:
+    """Why a file cannot be rewritten; "" if it can."""
+    try:
+        read(path)
+    except NotStrictError as error:
+        return str(error)
+    return ""
 
 
-@dataclass(slots=True)
-class _Saver:
-    """One project's configuration, as it is and as it would be."""
+def _rewrite(path: Path, change: Callable[[JsonText | None], bytes | None], by_hand: str) -> bool:
+    """Replace a file, again if another program writes it meanwhile.
 
-    directory: str | os.PathLike[str]
-    worktree: str | os.PathLike[str] | None
-    overrides: Mapping[str, Any] | None
-    home: str | os.PathLike[str] | None
-    env: Mapping[str, str] | None
+    Args:
+        path: the file.
+        change: gives the new bytes; None for no change.
+        by_hand: what a person can do where the file cannot be rewritten.
 
-    @property
-    def root(self) -> Path:
-        return project_root(self.directory, self.worktree)
-
-    def load(self, texts: Mapping[Path, str] | None = None) -> Config:
-        return load_config(
-            self.directory, self.worktree, overrides=self.overrides, home=self.home, env=self.env, texts=texts
-        )
-
-    def save(self, permission: str, pattern: str, action: str, keep_denies: bool) -> Path:
-        if action not in ACTIONS:
-            raise ToolError(f"{action!r} is not an action; use allow, deny or ask")
-        if not permission or not pattern:
-            raise ToolError("a rule needs a permission and a pattern; * matches anything")
-        if _REFERENCE.search(permission + "\n" + pattern):
-            raise ToolError(f"{pattern} can't be kept in a config file, which fills in {{env:...}} and {{file:...}}")
-        if flag("OPENCODE_DISABLE_PROJECT_CONFIG", self.env):
-            raise ToolError("OPENCODE_DISABLE_PROJECT_CONFIG is set, so the project's configuration is not read")
-        with _lock:
-            first, *others = self.targets()
-            try:
-                self.into(first, permission, pattern, action, keep_denies)
-            except _InTheWayError as error:
-                for path in others:
-                    with contextlib.suppress(_InTheWayError):
-                        self.into(path, permission, pattern, action, keep_denies)
-                        return path
-                raise ToolError(str(error)) from None
-            return first
-
-    def targets(self) -> list[Path]:
-        """The files that may take a rule, the first first. The second is read later, so it can overrule more."""
-        root = self.root
-        later = root / FOLDER / NAME
+    Returns:
+        Whether it was changed.
+    """
+    for _ in range(_ATTEMPTS):
         try:
-            read(root / NAME)
-        except NotStrictError:
-            return [later]
-        here = Path(os.path.realpath(self.directory))
-        folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
-        others = [folder / sub / name for folder in folders for sub, name in _OTHERS]
-        return [later] if any(path.exists() for path in others) else [root / NAME, later]
-
-    def into(self, path: Path, permission: str, pattern: str, action: str, keep_denies: bool) -> None:
-        """Write the rule into one file, in the first arrangement that changes nothing else."""
-        root = self.root
-        _stay_inside(path, root)
-        for _ in range(_ATTEMPTS):
-            try:
-                file = read(path)
-            except NotStrictError as error:
-                raise ToolError(
-                    f'{path} {error}, which would be lost; add "{permission}": {{"{pattern}": "{action}"}} to its '
-                    '"permission" yourself'
-                ) from error
-            before = self.load()
-            new = Rule(permission, expand(pattern, before.home), _ACTIONS[action])
-            base = file or JsonText(b'{\n  "$schema": "%s"\n}\n' % SCHEMA.encode())
-            problem = ""
-            for section in self.arrangements(base, before, permission, pattern, action, keep_denies):
-                changed = base.with_entry("permission", section)
-                after = self.load({path: JsonText(changed).text})
-                trouble = self.trouble(before, after, new, keep_denies)
-                problem = problem or trouble
-                if trouble:
-                    continue
-                if (
-                    file is not None
-                    and section == file.data.get("permission")
-                    and _orders(section) == _orders(file.data["permission"])
-                ):
-                    return  # it is there already
-                if _replace(path, file, changed):
-                    return
-                break
-            else:
-                shown = display(path, root, before.home)
-                raise _InTheWayError(f"{permission} {pattern} {action} can't be saved in {shown}: {problem}")
-        raise ToolError(f"{path} keeps changing on disk; nothing was written")
-
-    def arrangements(
-        self, file: JsonText, before: Config, permission: str, pattern: str, action: str, keep_denies: bool
-    ) -> Iterator[dict[str, Any]]:
-        """Ways to say the rule in the file's ``permission`` object, from the least change on."""
-        section = file.data.get("permission", {})
-        if isinstance(section, str):
-            section = {"*": section}
-        if not isinstance(section, dict):
-            raise ToolError('its "permission" is neither an action nor an object; fix that first')
-        inherited = before.get("permission", permission)
-        # An object takes the place of an action that an earlier file has, so that action is said again.
-        value = section.get(permission, inherited if isinstance(inherited, str) else {})
-        if not isinstance(value, str | dict):
-            raise ToolError(f'its "permission" for {permission} is neither an action nor an object; fix that first')
-        if permission in ACTION_ONLY and pattern != "*" and (isinstance(value, str) or not value):
-            raise ToolError(
-                f"OpenCode's files take one action for all of {permission}, and it refuses a file that has a pattern "
-                f"there; * would be saved"
-            )
-        entries = {"*": value} if isinstance(value, str) else value
-        short = permission not in section or isinstance(value, str)
-        rest = {key: entry for key, entry in section.items() if key != permission}
-        orders = list(_placed(entries, pattern, action, keep_denies))
-        said = [action if short and list(order) == ["*"] else order for order in orders]
-        if permission in section:
-            yield from ({**section, permission: entry} for entry in said)
-        yield from ({**rest, permission: entry} for entry in said)
-
-    def trouble(self, before: Config, after: Config, new: Rule, keep_denies: bool) -> str:
-        """Why a change must not be made; "" if it may."""
-        old, rules = before.permission_rules, after.permission_rules
-        if keep_denies and (rule := rule_changes.undone(old, rules, new)) is not None:
-            return f"the rule {_said(rule)} denies a part of it"
-        if (rule := rule_changes.not_decided(rules, new)) is not None:
-            return f"the rule {_said(rule)} would still decide"
-        if (rule := rule_changes.changed(old, rules, new)) is not None:
-            return f"the rule {_said(rule)} would decide other cases than now"
-        return ""
+            file = read(path)
+        except NotStrictError as error:
+            raise ToolError(f"{path} {error}, which would be lost; {by_hand}") from error
+        data = change(file)
+        if data is None:
+            return False
+        if _replace(path, file, data):
+            return True
+    raise ToolError(f"{path} keeps changing on disk; nothing was written")
 
 
-_OTHERS = (("", "opencode.jsonc"), (FOLDER, "opencode.jsonc"), (FOLDER, TOML_FILE))
-_ACTIONS: dict[str, Any] = {action: action for action in ACTIONS}
+def _replace(path: Path, before: JsonText | None, data: bytes) -> bool:
+    """Write, unless another program has written in the meantime."""
+    try:
+        now = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        now = None
+    except OSError as error:
+        raise ToolError(atomic.explain(error, str(path))) from error
+    if now != (before.raw if before is not None else None):
+        return False
+    atomic.write(path, data)
+    return True
+
+
+def _stay_inside(path: Path, root: Path) -> None:
+    actual = Path(os.path.realpath(path))
+    if not actual.is_relative_to(os.path.realpath(root)):
+        raise ToolError(f"{path} leads to {actual}, outside the project; it is not changed from here. Edit it there")
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def _arrangements(
+    file: JsonText, before: Config, permission: str, pattern: str, action: str, keep_denies: bool
+) -> Iterator[dict[str, Any]]:
+    """Ways to say the rule in the file's ``permission`` object, from the least change on."""
+    section = file.data.get("permission", {})
+    if isinstance(section, str):
+        section = {"*": section}
+    if not isinstance(section, dict):
+        raise ToolError('its "permission" is neither an action nor an object; fix that first')
+    inherited = before.get("permission", permission)
+    # An object takes the place of an action that an earlier file has, so that action is said again.
+    value = section.get(permission, inherited if isinstance(inherited, str) else {})
+    if not isinstance(value, str | dict):
+        raise ToolError(f'its "permission" for {permission} is neither an action nor an object; fix that first')
+    if permission in ACTION_ONLY and pattern != "*" and (isinstance(value, str) or not value):
+        raise ToolError(
+            f"OpenCode's files take one action for all of {permission}, and it refuses a file that has a pattern "
+            f"there; * would be saved"
+        )
+    entries = {"*": value} if isinstance(value, str) else value
+    short = permission not in section or isinstance(value, str)
+    rest = {key: entry for key, entry in section.items() if key != permission}
+    orders = list(_placed(entries, pattern, action, keep_denies))
+    values = [action if short and list(order) == ["*"] else order for order in orders]
+    if permission in section:
+        yield from ({**section, permission: entry} for entry in values)
+    yield from ({**rest, permission: entry} for entry in values)
+
+
+def _obstacle(before: Config, after: Config, new: Rule, keep_denies: bool) -> str:
+    """Why a change must not be made; "" if it may."""
+    old, rules = before.permission_rules, after.permission_rules
+    if keep_denies and (rule := rule_changes.undone(old, rules, new)) is not None:
+        return f"the rule {_described(rule)} denies a part of it"
+    if (rule := rule_changes.not_decided(rules, new)) is not None:
+        return f"the rule {_described(rule)} would still decide"
+    if (rule := rule_changes.changed(old, rules, new)) is not None:
+        return f"the rule {_described(rule)} would decide other cases than now"
+    return ""
+
+
+def _described(rule: Rule) -> str:
+    return f"{rule.permission} {rule.pattern} {rule.action}" + (f" ({rule.origin})" if rule.origin else "")
 
 
 def _placed(entries: dict[str, str], pattern: str, action: str, keep_denies: bool) -> Iterator[dict[str, str]]:
@@ -286,25 +386,18 @@ def _orders(section: Mapping[str, Any]) -> list[Any]:
     return [(key, list(value) if isinstance(value, dict) else None) for key, value in section.items()]
 
 
-def _stay_inside(path: Path, root: Path) -> None:
-    actual = Path(os.path.realpath(path))
-    if not actual.is_relative_to(os.path.realpath(root)):
-        raise ToolError(f"{path} leads to {actual}, outside the project; it is not changed from here. Edit it there")
+# ---------------------------------------------------------------------- MCP servers
 
 
-def _replace(path: Path, seen: JsonText | None, data: bytes) -> bool:
-    """Write, unless another program has written in the meantime."""
-    try:
-        now = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        now = None
-    except OSError as error:
-        raise ToolError(atomic.explain(error, str(path))) from error
-    if now != (seen.raw if seen is not None else None):
-        return False
-    atomic.write(path, data)
-    return True
+def _servers(file: JsonText, path: Path) -> dict[str, Any]:
+    section = file.data.get("mcp", {})
+    if not isinstance(section, dict):
+        raise ToolError(f'the "mcp" of {path} is not an object ({{...}}); fix that first')
+    return section
 
 
-def _said(rule: Rule) -> str:
-    return f"{rule.permission} {rule.pattern} {rule.action}" + (f" ({rule.origin})" if rule.origin else "")
+def _within(value: Any, merged: Any) -> bool:
+    """Return whether all that `value` says is in what the files add up to; references are filled in there."""
+    if isinstance(value, Mapping):
+        return isinstance(merged, Mapping) and all(_within(v, merged.get(k)) for k, v in value.items())
+    return bool(value == merged) or "{env:" in str(value) or "{file:" in str(value)

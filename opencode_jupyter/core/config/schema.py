@@ -6,23 +6,28 @@ only its own entry, and a permission that can't be understood asks. What is righ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from ..permission import EDIT_TOOLS, never_matches
-from .plain import UnusableError, plain
-from .warning import ConfigWarning, Keys, Report, shown
+from .config import Keys, Report, shown
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, TypeAdapter
+    from pydantic_core import ErrorDetails
 
     from .models import ConfigFile
 
 _TOLD_AGAIN = ("formatter", "lsp")
 """What reads these leaves wrong entries out by itself, and says so where they would have been used."""
 
+MAX_DEPTH = 100
+"""Objects and lists within each other."""
+TAG = "\0"
+"""Begins the names of the members of a union, which pydantic puts into the path of an error; no key has it."""
 HINTS = 300
 """Words of one file for which a likely other is looked for, which takes a millisecond each."""
 
@@ -44,10 +49,7 @@ def normalise(data: Mapping[str, Any], report: Report | None = None, show: Show 
     Raises:
         ConfigError: it is nested too deeply, has no end, or holds NUL characters.
     """
-    try:
-        copied: dict[str, Any] = plain(data)
-    except UnusableError as error:
-        raise ConfigError(str(error)) from None
+    copied = _copy(data)
     if not copied:
         return {}
     out = _Check(report or _ignore, show).file(copied)
@@ -99,6 +101,19 @@ def known_keys() -> dict[str, str]:
     return {info.alias or name: name for name, info in _model().model_fields.items()}
 
 
+def _copy(value: Any, depth: int = 0) -> Any:
+    """A copy as plain JSON data: objects as dicts whose keys are texts, lists and tuples as lists."""
+    if depth > MAX_DEPTH:
+        raise ConfigError(f"is nested too deeply (more than {MAX_DEPTH} objects and lists within each other)")
+    if isinstance(value, Mapping):
+        if any("\0" in str(key) for key in value):
+            raise ConfigError("has a key with a NUL character")
+        return {str(key): _copy(entry, depth + 1) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(entry, depth + 1) for entry in value]
+    return value
+
+
 @cache
 def _model() -> type[ConfigFile]:
     from .models import ConfigFile
@@ -124,10 +139,7 @@ class _Check:
     """Checks one file's sections, and repairs what is wrong with them."""
 
     def __init__(self, report: Report, show: Show | None) -> None:
-        from . import explain
-
         self.report = report
-        self.explain = explain
         self.show = show or shown
         self.hints = HINTS
 
@@ -165,7 +177,7 @@ class _Check:
     def _repair(self, key: str, box: dict[str, Any], errors: Any) -> None:
         done: set[Keys] = set()
         for error in errors.errors(include_url=False):
-            below, element = self.explain.place(error)
+            below, element = _place(error)
             where = (key, *below)
             if error["type"] == "missing" or where in done:  # another file may bring what is missing
                 continue
@@ -179,7 +191,7 @@ class _Check:
         value = holder[where[-1]]
         path = ".".join(where)
         section = where[2:] if where[0] in ("agent", "mode") else where
-        should, words = self.explain.expected(error, element=element)
+        should, words = _expected(error, element=element)
         near = self._near(value, words)
         if section[:1] == ("permission",):
             holder[where[-1]] = "ask"
@@ -197,14 +209,13 @@ class _Check:
 
     def _near(self, word: Any, known: Iterable[str]) -> str:
         self.hints -= 1
-        return self.explain.near(word, known) if self.hints >= 0 else ""
+        return _near(word, known) if self.hints >= 0 else ""
 
     def _unknown(self, found: Any, where: Keys) -> None:
         """Tell of keys that no model has, where that is probably a mistake."""
         from pydantic import BaseModel
 
-        from .models.permission import KNOWN, PermissionRules
-        from .models.section import Section
+        from .models import KNOWN, PermissionRules, Section
 
         if isinstance(found, PermissionRules):
             for key in found.root.keys() - KNOWN.keys():
@@ -237,7 +248,7 @@ class _Check:
 
     def _meant(self, key: str, known: Iterable[str]) -> str | None:
         self.hints -= 1
-        return self.explain.slip(key, known) if self.hints >= 0 else None
+        return _slip(key, known) if self.hints >= 0 else None
 
 
 def _object(permission: Any) -> Any:
@@ -266,4 +277,71 @@ def _ignore(where: Keys, message: str) -> None:
     """Nobody wants to know."""
 
 
-__all__ = ["ConfigWarning", "Report", "incomplete", "known_keys", "normalise", "permission_key", "tools_to_permission"]
+# ---------------------------------------------------------------------- wording
+
+_EXPECTED: dict[str, str] = {
+    "string_type": "a text",
+    "scalar_type": "a text",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "int_type": "a whole number above 0",
+    "int_from_float": "a whole number above 0",
+    "greater_than": "a number above 0",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "list_type": "a list of texts",
+}
+_QUOTED = re.compile(r"'([^']*)'|\b(True|False)\b")
+_ALIKE = 0.85
+"""How alike two words must be (``difflib``) for one to be called a slip of the other; 1 is the same."""
+
+
+def _place(error: ErrorDetails) -> tuple[Keys, bool]:
+    """The keys down to the entry that is wrong, and whether the fault is one element of that entry's list."""
+    keys: list[str] = []
+    for part in error["loc"]:
+        if isinstance(part, int):
+            return tuple(keys), True
+        if not part.startswith(TAG):
+            keys.append(part)
+    return tuple(keys), False
+
+
+def _expected(error: ErrorDetails, *, element: bool) -> tuple[str, list[str]]:
+    """The expected kind of an entry, and its allowed values if they are few."""
+    if element:
+        return "a list of texts", []
+    kind = error["type"]
+    if kind == "literal_error":
+        found = _QUOTED.findall(str((error.get("ctx") or {}).get("expected", "")))
+        words = [quoted or bare.lower() for quoted, bare in found]
+        return _either(words), words
+    return _EXPECTED.get(kind, "something else: " + error["msg"]), []
+
+
+def _near(word: Any, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """A hint at the known word that is most like this one; "" if none is."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word.lower(), list(known), n=1, cutoff=cutoff) if isinstance(word, str) else []
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
+def _slip(word: str, known: Mapping[str, Any] | Iterable[str]) -> str | None:
+    """The known word of which this one is most probably a slip: two letters exchanged, one too many or too few."""
+    from difflib import SequenceMatcher
+
+    lowered = word.lower()
+    for candidate in known:
+        one, other = lowered.replace("-", "_"), candidate.lower()
+        if one == other or (sorted(one) == sorted(other) and one[:1] == other[:1]):
+            return candidate
+        if SequenceMatcher(None, one, other).ratio() >= _ALIKE:
+            return candidate
+    return None
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "something else"

@@ -1,16 +1,52 @@
-"""The configuration of one project, put together: what holds, and which file said it."""
+"""The merged configuration of one project: what is in effect, which file set it, and what is wrong with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..fingerprint import Stamp, stamp
 from ..permission import Rule, expand, from_config
 from ..trust import Subject
-from .reading import Stamp, stamp
-from .warning import ConfigWarning, Keys
+
+MAX_SHOWN = 60
+"""Characters of a wrong value that are shown."""
+
+UNTRUSTED = "project configuration"
+"""What a person trusts by trusting a project's configuration; key of the warning about one that is not trusted."""
+
+Keys = tuple[str, ...]
+Report = Callable[[Keys, str], None]
+"""Told of a mistake: where (the keys down to it) and what is wrong, with what to write instead."""
+
+
+class ConfigWarning(NamedTuple):
+    """A mistake in a config that was worked around.
+
+    Attributes:
+        message: what is wrong and what to do.
+        path: the file (or ``OPENCODE_PERMISSION`` and the like).
+        line: 1-based, if known.
+        key: the entry, such as ``permission.bash``.
+    """
+
+    message: str
+    path: str = ""
+    line: int | None = None
+    key: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where}: {self.message}" if where else self.message
+
+
+def shown(value: Any) -> str:
+    """A value as a warning shows it."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +156,34 @@ class Config:
         shown = ", ".join(part for part in (origin, setter.label) if part)
         made = from_config(entries, shown, home=self.home, source="project" if setter.project else "config")
         return [replace(rule, source_name=setter.path) for rule in made] if keys == ("permission",) else made
+
+
+# ---------------------------------------------------------------------- merging
+
+CONCATENATED = ("plugin", "instructions")
+"""Top-level lists that grow instead of being replaced."""
+
+
+def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A new dict: `over` laid over `base`, object by object.
+
+    A key that both have stays where `base` has it; new keys come last. Anything but two objects: `over`'s value.
+    """
+    out = dict(base)
+    for key, value in over.items():
+        mine = out.get(key)
+        if isinstance(mine, Mapping) and isinstance(value, Mapping):
+            out[key] = deep_merge(mine, value)
+        else:
+            out[key] = copy.deepcopy(value)
+    return out
+
+
+def merge_config(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`deep_merge` for whole configurations: the lists in `CONCATENATED` are joined, each entry kept once."""
+    out = deep_merge(base, over)
+    for key in CONCATENATED:
+        mine, theirs = base.get(key), over.get(key)
+        if isinstance(mine, list) and isinstance(theirs, list):
+            out[key] = list(dict.fromkeys([*mine, *theirs]))
+    return out

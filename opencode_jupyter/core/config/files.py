@@ -1,10 +1,11 @@
-"""The text of a config file, or of a file it names."""
+"""Where config files may be, and reading the text of one."""
 
 from __future__ import annotations
 
 import codecs
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import ConfigError
@@ -13,20 +14,6 @@ LARGEST = 1_000_000
 """Bytes a file may have. A long configuration has 20,000; what is larger was not meant, and would take seconds."""
 AGENT_FOLDERS = ("agent", "agents", "mode", "modes")
 """Folders of a config folder that hold agents as Markdown files."""
-
-Stamp = tuple[int, int, int]
-"""What marks a file's state: when it was written (ns), its size, its number on the disk."""
-
-
-def stamp(path: Path) -> Stamp | None:
-    """A file's state now; None if there is none."""
-    try:
-        found = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:  # it is there, and reading it says what is wrong
-        return (0, 0, 0)
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def read_text(path: Path) -> str | None:
@@ -60,6 +47,17 @@ def read(path: Path) -> str:
     if found.st_size > LARGEST:
         raise OSError(0, f"it has {found.st_size:,} bytes; at most {LARGEST:,} are read")
     return path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8")
+
+
+def upwards(start: Path, stop: Path) -> Iterator[Path]:
+    """`start` and its parents up to `stop`; `start` alone if `stop` is not above it."""
+    if not start.is_relative_to(stop):
+        yield start
+        return
+    for folder in (start, *start.parents):
+        yield folder
+        if folder == stop:
+            return
 
 
 def display(path: Path, project: Path, home: Path) -> str:
