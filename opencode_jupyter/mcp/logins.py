@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from .auth_errors import AuthError, LoginFailedError
-from .oauth import Auth, RemoteServer, settings_of, token_store
+from .oauth import Auth, settings_of, token_store
 from .redirect import Redirect, default_uri, open_redirect
 from .tokens import TokenStore
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
+    from .servers import ServerSpec
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +38,12 @@ class Login:
         redirect: where the answer comes in.
     """
 
-    def __init__(self, spec: RemoteServer, store: TokenStore, redirect: Redirect, headers: dict[str, str]) -> None:
+    def __init__(self, spec: ServerSpec, store: TokenStore, redirect: Redirect) -> None:
         self.server = spec.name
         self.url = ""
         self.redirect = redirect
         self._spec = spec
-        self._auth = Auth(spec.name, spec.url, settings_of(spec), store, self)
-        self._headers = headers
+        self._auth = Auth(spec, store, self)
         self._known = asyncio.Event()
         self._task: asyncio.Task[str] | None = None
 
@@ -112,7 +112,7 @@ class Login:
                 said = f"Logged in at {self.server}."
             elif status in (401, 403):
                 raise LoginFailedError(f"{self.server} answered {status} and offers no login.", server=self.server)
-            elif self._auth.context.current_tokens is not None:
+            elif self._auth.has_tokens:
                 said = f"You are logged in at {self.server} already; to change that: %mcp auth {self.server} --forget"
             else:
                 said = f"{self.server} wants no login."
@@ -129,11 +129,11 @@ class Login:
 
     async def _knock(self) -> int:
         """Ask the server something that only those may ask who are logged in; the status of its answer."""
-        headers = {**self._headers, "MCP-Protocol-Version": PROTOCOL}
+        headers = {**self._spec.headers, "MCP-Protocol-Version": PROTOCOL}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
         async with httpx2.AsyncClient(auth=self._auth, headers=headers, timeout=REQUEST) as client:
             status = 405
-            if getattr(self._spec, "transport", "") != "sse":
+            if self._spec.transport != "sse":
                 sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
                 async with client.stream("POST", self._spec.url, content=body, headers=sent) as response:
                     status = response.status_code
@@ -157,7 +157,7 @@ class Logins:
         found = self._under_way.get(server)
         return found if found is not None and not found.over else None
 
-    async def begin(self, spec: RemoteServer, then: Callable[[], Awaitable[object]] | None = None) -> Login:
+    async def begin(self, spec: ServerSpec, then: Callable[[], Awaitable[object]] | None = None) -> Login:
         """Begin a login; one that is under way at the same server is given up.
 
         Args:
@@ -178,7 +178,7 @@ class Logins:
         try:
             if self._given_up[spec.name] != before:
                 raise _given_up(spec.name)
-            login = Login(spec, store, redirect, _own_headers(spec))
+            login = Login(spec, store, redirect)
         except AuthError:
             await redirect.close()
             raise
@@ -211,7 +211,7 @@ class Logins:
             await self.give_up(server)
 
     @staticmethod
-    async def _redirect(spec: RemoteServer, store: TokenStore) -> Redirect:
+    async def _redirect(spec: ServerSpec, store: TokenStore) -> Redirect:
         settings = settings_of(spec)
         if settings.get("redirectUri") or settings.get("clientId"):
             return await open_redirect(str(settings.get("redirectUri") or default_uri()), fixed=True)
@@ -222,8 +222,3 @@ class Logins:
 
 def _given_up(server: str) -> LoginFailedError:
     return LoginFailedError(f"The login at {server} was cancelled.", server=server)
-
-
-def _own_headers(spec: RemoteServer) -> dict[str, str]:
-    headers = getattr(spec, "headers", None) or {}
-    return {str(name): str(value) for name, value in headers.items()}

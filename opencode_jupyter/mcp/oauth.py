@@ -1,55 +1,56 @@
 """The login of a remote server, as an authentication that its HTTP client carries (docs/opencode/core.md 19.2).
 
-The flow itself is the library's: discovery, PKCE, registration, the exchange, the resource it is for. What is added:
-tokens that outlive the kernel with their time of expiry and the address to renew them at; a renewal before anybody is
-asked to log in again; the config's client and scope; and no login at all unless a person began one (`logins`).
+The flow itself is the SDK's: discovery, PKCE, registration, the exchange, the resource it is for. `Auth` drives it from
+outside, by its public hooks and its public context. What is added: tokens that outlive the kernel with their time of
+expiry and the address to renew them at; a renewal before anybody is asked to log in again; the config's client and
+scope; and no login at all unless a person began one (`logins`).
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import anyio
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
+    OAuthClientInformationFull,
     OAuthClientMetadata,
     OAuthMetadata,
     OAuthToken,
     ProtectedResourceMetadata,
 )
-from pydantic import AnyUrl, PrivateAttr, ValidationError
+from pydantic import AnyUrl, BaseModel, ValidationError
 
 from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
-from .login_memory import BASIC, POST, Memory, model, wire
 from .redirect import Redirect, default_uri
-from .tokens import TokenStore, canonical
+from .tokens import Entry, TokenStore, canonical
 
 if TYPE_CHECKING:
+    from mcp.client.auth.oauth2 import OAuthContext
+
     from ..core.workspace import Workspace
+    from .servers import ServerSpec
 
 CLIENT_NAME = "OpenCode (Jupyter)"
 """What a person reads when a service asks whether to let this program in."""
 EARLY = 30.0
 """Seconds before its end from which on a token is renewed."""
-
-
-class RemoteServer(Protocol):
-    """What is used of a configured server."""
-
-    @property
-    def name(self) -> str:
-        """Its key in the config."""
-
-    @property
-    def url(self) -> str:
-        """Its address; "" for one that runs here."""
-
-    @property
-    def oauth(self) -> Any:
-        """``{clientId?, clientSecret?, scope?, redirectUri?}``; False for no logins."""
+KEYRING_SECONDS = 60.0
+"""How long a keyring may take; it may ask a person to unlock it."""
+POST, BASIC = "client_secret_post", "client_secret_basic"
+"""Ways to show a client's secret: in the request's form, in its head."""
+_CONFIGURED = "configured"
+"""Marks a client that is the config's, and counts only as long as it is there."""
+_PAST = 1.0
+"""A time of expiry that is over; the SDK takes 0 for none."""
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 class Interactive(Protocol):
@@ -62,7 +63,7 @@ class Interactive(Protocol):
         """Let the person open this address."""
 
 
-def auth_for(workspace: Workspace, spec: RemoteServer, interactive: Interactive | None = None) -> Auth | None:
+def auth_for(workspace: Workspace, spec: ServerSpec, interactive: Interactive | None = None) -> Auth | None:
     """The authentication of a server's HTTP client; None for a server that takes no logins.
 
     Args:
@@ -73,10 +74,10 @@ def auth_for(workspace: Workspace, spec: RemoteServer, interactive: Interactive 
     """
     if not spec.url or spec.oauth is False:
         return None
-    return Auth(spec.name, spec.url, settings_of(spec), token_store(workspace), interactive)
+    return Auth(spec, token_store(workspace), interactive)
 
 
-def settings_of(spec: RemoteServer) -> Mapping[str, Any]:
+def settings_of(spec: ServerSpec) -> Mapping[str, Any]:
     """The ``oauth`` of a server's config; empty if it has none."""
     return spec.oauth if isinstance(spec.oauth, Mapping) else {}
 
@@ -90,7 +91,7 @@ def _store(workspace: Workspace) -> TokenStore:
     return TokenStore(workspace.data_dir)
 
 
-class Auth(OAuthClientProvider):
+class Auth(httpx2.Auth):
     """The login of one server.
 
     Attributes:
@@ -98,86 +99,61 @@ class Auth(OAuthClientProvider):
         on_problem: called when there is one. A transport may lose the error itself; its request then waits for ever.
     """
 
-    def __init__(
-        self,
-        name: str,
-        url: str,
-        settings: Mapping[str, Any],
-        store: TokenStore,
-        interactive: Interactive | None = None,
-    ) -> None:
-        self.name = name
+    requires_response_body = True
+
+    def __init__(self, spec: ServerSpec, store: TokenStore, interactive: Interactive | None = None) -> None:
+        settings = settings_of(spec)
+        self.name = spec.name
         self.problem: AuthError | None = None
         self.on_problem: Callable[[], None] | None = None
         self._interactive = interactive
-        self._renewed = False
+        self._step_up = False
         self._code = ""
-        self._memory = Memory(name, url, settings, store, keep=interactive is None)
         uri = interactive.redirect.uri if interactive is not None else str(settings.get("redirectUri") or default_uri())
-        self._wanted = store.wanted
-        self._wants = (name, canonical(url))
-        more = store.wanted.get(self._wants) if interactive is not None else None
-        self._anew = more is not None
-        scope = more or _scope(settings.get("scope"))
+        self._storage = _Storage(spec, store, uri, login=interactive is not None)
+        self._scope = self._storage.more_scope or _scope(settings.get("scope"))
         try:
-            metadata = _ClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=scope)
+            metadata = OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=self._scope)
         except ValidationError:
-            text = f'the "redirectUri" of {name} is no address: {uri}'
-            raise LoginFailedError(text, server=name, state="failed") from None
-        metadata.keep_scope(scope is not None)
-        self._memory.uri = uri
-        super().__init__(
-            url,
-            metadata,
-            self._memory,
-            redirect_handler=self._show,
-            callback_handler=self._wait,
+            text = f'the "redirectUri" of {self.name} is no address: {uri}'
+            raise LoginFailedError(text, server=self.name, state="failed") from None
+        self._provider = OAuthClientProvider(
+            spec.url, metadata, self._storage, redirect_handler=self._show, callback_handler=self._wait
         )
+        self._context = self._storage.context = self._provider.context
 
     def __repr__(self) -> str:
         return f"<Auth of {self.name}>"
 
-    # ------------------------------------------------------------------ the person's part
+    @property
+    def has_tokens(self) -> bool:
+        """True if there are tokens to send."""
+        return self._context.current_tokens is not None
 
-    async def _show(self, url: str) -> None:
-        assert self._interactive is not None
-        address = httpx2.URL(url)
-        if address.scheme not in ("https", "http"):
-            raise LoginFailedError(
-                f"{self.name} asks to log in at an address that is not a web page ({address.scheme}:)"
-            )
-        self._interactive.redirect.expect(address.params.get("state", ""))
-        await self._interactive.show(url)
-
-    async def _wait(self) -> AuthorizationCodeResult:
-        assert self._interactive is not None
-        answer = await self._interactive.redirect.answer()
-        self._code = answer.code
-        return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
-
-    # ------------------------------------------------------------------ what the library's flow is added
-
-    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """The library's flow, a renewal before a login, and a note of what went wrong."""
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """The SDK's flow, a renewal before a login, and a note of what went wrong."""
         try:
-            flow = super()._auth_flow(request)
+            flow = self._provider.async_auth_flow(request)
+            answered = False
             try:
                 outgoing = await anext(flow)
                 while True:
                     response = yield outgoing
+                    again = False
                     if outgoing is request:
-                        if response.status_code == 401 and self._can_renew():
-                            await flow.aclose()
-                            async with self.context.lock:
-                                answered = yield await self._refresh_token()
-                                await self._handle_refresh_response(answered)
-                                self._renewed = True
-                            flow = super()._auth_flow(request)
-                            outgoing = await anext(flow)
-                            continue
-                        self._renewed = False
-                        self._metadata.grow(response.status_code == 403)
-                    outgoing = await flow.asend(response)
+                        self._step_up = response.status_code == 403
+                        again = not answered and response.status_code == 401 and self._context.can_refresh_token()
+                        if again:  # a server need not say how long a token lives, and may end it early
+                            self._context.token_expiry_time = _PAST
+                        answered = True
+                    elif b"grant_type=refresh_token" in outgoing.content and response.status_code != 200:
+                        again = await self._take_renewed_elsewhere(response.status_code)
+                    if again:
+                        await flow.aclose()
+                        flow = self._provider.async_auth_flow(request)
+                        outgoing = await anext(flow)
+                    else:
+                        outgoing = await flow.asend(response)
             except StopAsyncIteration:
                 self.problem = None
             finally:
@@ -188,124 +164,199 @@ class Auth(OAuthClientProvider):
                 self.on_problem()
             if self.problem is None or self.problem is error:
                 raise
-            raise self.problem from None  # the library's text may repeat what must not be seen
+            raise self.problem from None  # the SDK's text may repeat what must not be seen
 
-    @property
-    def _metadata(self) -> _ClientMetadata:
-        assert isinstance(self.context.client_metadata, _ClientMetadata)
-        return self.context.client_metadata
+    async def _take_renewed_elsewhere(self, status: int) -> bool:
+        """A renewal was refused: use what another kernel has renewed in the meantime, which ends the old token.
 
-    def _can_renew(self) -> bool:
-        """Whether a token that was refused may be renewed; once, or a server that refuses all would be asked for ever.
-
-        A server need not say how long a token lives, and may end it early.
+        Raises:
+            LoginFailedError: the authorization server is out of order; the login stays.
         """
-        return not self._renewed and self.context.can_refresh_token()
-
-    async def _initialize(self) -> None:
-        """Take what is kept, with the token's end, which the library forgets."""
-        entry = await self._memory.read()
-        await super()._initialize()
-        if self._anew:  # for more than the token is good for; until there is another it counts
-            self.context.current_tokens = None
-        self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
-        self.context.oauth_metadata = model(OAuthMetadata, entry.metadata)
-        self.context.protected_resource_metadata = model(ProtectedResourceMetadata, entry.resource)
-
-    async def _perform_authorization(self) -> httpx2.Request:
-        if self._interactive is None:
-            if self._metadata.growing:
-                self._wanted[self._wants] = self._metadata.scope or ""
-                raise NeedsScopeError(self.name, self._metadata.scope or "")
-            raise NeedsAuthError(self.name)
-        self._choose_method()
-        return await super()._perform_authorization()
-
-    def _choose_method(self) -> None:
-        """Show the config's secret in the way that the server knows."""
-        metadata, client = self.context.oauth_metadata, self.context.client_info
-        known = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
-        if client is None or not known or client.token_endpoint_auth_method != POST or POST in known:
-            return
-        if BASIC in known:
-            client.token_endpoint_auth_method = BASIC
-
-    async def _refresh_token(self) -> httpx2.Request:
-        self._choose_method()
-        return await super()._refresh_token()
-
-    def _secrets(self) -> list[str]:
-        client, tokens = self.context.client_info, self.context.current_tokens
-        found = [self._code, self._memory.secret, client.client_secret if client is not None else None]
-        found += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
-        return [text for text in found if text]
-
-    async def _handle_token_response(self, response: httpx2.Response) -> None:
-        self._remember()
-        await super()._handle_token_response(response)
-        self._wanted.pop(self._wants, None)
-
-    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
-        if response.status_code >= 500 or response.status_code == 429:
+        if status >= 500 or status == 429:
             raise LoginFailedError(
-                f"The login of {self.name} could not be renewed: the authorization server answered "
-                f"{response.status_code}. Try again later: %mcp connect {self.name}",
+                f"The login of {self.name} could not be renewed: the authorization server answered {status}. "
+                f"Try again later: %mcp connect {self.name}",
                 server=self.name,
                 state="failed",
             )
-        if response.status_code != 200:
-            # Another kernel may have renewed it in the meantime, which ends the old one.
-            before = self.context.current_tokens
-            entry = await self._memory.read()
-            tokens = model(OAuthToken, entry.tokens)
-            if tokens is not None and before is not None and tokens.access_token != before.access_token:
-                self.context.current_tokens = tokens
-                self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
-                return True
-        self._remember()
-        return await super()._handle_refresh_response(response)
+        before, tokens = self._context.current_tokens, await self._storage.get_tokens()
+        if tokens is None or before is None or tokens.access_token == before.access_token:
+            return False
+        self._context.current_tokens = tokens
+        return True
 
-    def _remember(self) -> None:
-        """What is kept along with the tokens."""
-        self._memory.entry.metadata = wire(self.context.oauth_metadata)
-        self._memory.entry.resource = wire(self.context.protected_resource_metadata)
+    # ------------------------------------------------------------------ the person's part
+
+    async def _show(self, url: str) -> None:
+        address = urlsplit(url)
+        query = dict(parse_qsl(address.query))
+        if self._interactive is None:
+            if self._step_up:
+                scope = self._storage.more_scope = query.get("scope", "")
+                raise NeedsScopeError(self.name, scope)
+            raise NeedsAuthError(self.name)
+        if address.scheme not in ("https", "http"):
+            raise LoginFailedError(
+                f"{self.name} asks to log in at an address that is not a web page ({address.scheme}:)"
+            )
+        self._storage.choose_method()
+        if self._scope:  # the SDK puts what the server names in its place
+            self._context.client_metadata.scope = query["scope"] = self._scope
+            if "offline_access" in self._scope.split():
+                query["prompt"] = "consent"
+            url = address._replace(query=urlencode(query)).geturl()
+        self._interactive.redirect.expect(query.get("state", ""))
+        await self._interactive.show(url)
+
+    async def _wait(self) -> AuthorizationCodeResult:
+        assert self._interactive is not None
+        answer = await self._interactive.redirect.answer()
+        self._code = answer.code
+        return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
+
+    def _secrets(self) -> list[str]:
+        client, tokens = self._context.client_info, self._context.current_tokens
+        found = [self._code, self._storage.secret, client.client_secret if client is not None else None]
+        found += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
+        return [text for text in found if text]
 
 
-class _ClientMetadata(OAuthClientMetadata):
-    """How this program makes itself known.
+class _Storage:
+    """What the SDK keeps of one server, in the `TokenStore`: tokens, and this program as it was registered.
 
-    A scope that the config names stays, but for what a server asks in addition.
+    Args:
+        spec: the server.
+        store: where it is kept.
+        uri: where answers come in.
+        login: a person logs in. A login keeps a registration only with its tokens: until then the old ones count, and
+            they belong to the old registration.
     """
 
-    _kept: bool = PrivateAttr(default=False)
-    _growing: bool = PrivateAttr(default=False)
+    context: OAuthContext
+    """The SDK's; it has no place in its storage for the time of expiry and for what was discovered."""
 
-    def keep_scope(self, keep: bool) -> None:
-        """Return whether the scope is the config's."""
-        self._kept = keep
-
-    def grow(self, growing: bool) -> None:
-        """Return whether what comes next is a scope that was asked in addition."""
-        self._growing = growing
+    def __init__(self, spec: ServerSpec, store: TokenStore, uri: str, *, login: bool) -> None:
+        self._name = spec.name
+        self._url = spec.url
+        self._settings = settings_of(spec)
+        self._store = store
+        self._uri = uri
+        self._login = login
+        self._entry = Entry()
 
     @property
-    def growing(self) -> bool:
-        """True if a scope was asked in addition."""
-        return self._growing
+    def secret(self) -> str | None:
+        """The config's ``clientSecret``."""
+        secret = self._settings.get("clientSecret")
+        return str(secret) if secret else None
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "scope" and self._kept and not self._growing:
-            return
-        super().__setattr__(name, value)
+    @property
+    def more_scope(self) -> str | None:
+        """What the next login is to grant, since the server has asked for it in addition."""
+        return self._store.wanted.get((self._name, canonical(self._url))) if self._login else None
+
+    @more_scope.setter
+    def more_scope(self, scope: str) -> None:
+        self._store.wanted[self._name, canonical(self._url)] = scope
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The tokens that are kept; what belongs to another client than the config's counts for nothing."""
+        entry = await _in_thread(self._store.load, self._name, self._url)
+        own = self._settings.get("clientId")
+        client = entry.client or {}
+        if client and (client.get("client_id") != str(own) if own else client.get(_CONFIGURED)):
+            entry = Entry()
+        self._entry = entry
+        self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
+        self.context.oauth_metadata = _parse(OAuthMetadata, entry.metadata)
+        self.context.protected_resource_metadata = _parse(ProtectedResourceMetadata, entry.resource)
+        # for more than the token is good for; until there is another it counts
+        return None if self.more_scope is not None else _parse(OAuthToken, entry.tokens)
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep tokens, when they end, and where to renew them."""
+        self._entry.tokens = _dump(tokens)
+        self._entry.expires_at = time.time() + tokens.expires_in if tokens.expires_in is not None else None
+        self._entry.metadata = _dump(self.context.oauth_metadata)
+        self._entry.resource = _dump(self.context.protected_resource_metadata)
+        await self._write()
+        if self._login:
+            self._store.wanted.pop((self._name, canonical(self._url)), None)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """This program as the server knows it: the config's client, else what was registered for this address."""
+        if own := self._settings.get("clientId"):
+            self._entry.client = {"client_id": str(own), _CONFIGURED: True}  # the secret stays in the config
+            return OAuthClientInformationFull(
+                client_id=str(own),
+                client_secret=self.secret,
+                token_endpoint_auth_method=self._method(),
+                redirect_uris=[AnyUrl(self._uri)],
+            )
+        client_info = _parse(OAuthClientInformationFull, self._entry.client)
+        if client_info is None:
+            return None
+        ended = client_info.client_secret_expires_at
+        known = [str(uri) for uri in client_info.redirect_uris or []]
+        if (ended and ended < time.time()) or (self._login and known and self._uri not in known):
+            return None
+        return client_info
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep what the server registered."""
+        if client_info.redirect_uris is None:
+            client_info.redirect_uris = [AnyUrl(self._uri)]
+        self._entry.client = _dump(client_info)
+        if not self._login and not self._entry.tokens:
+            await self._write()
+
+    def choose_method(self) -> None:
+        """Show the config's secret in the way that the server knows, now that it was discovered."""
+        if self.context.client_info is not None and self._settings.get("clientId"):
+            self.context.client_info.token_endpoint_auth_method = self._method()
+
+    def _method(self) -> Any:
+        metadata = self.context.oauth_metadata
+        known = (metadata.token_endpoint_auth_methods_supported if metadata is not None else None) or [POST]
+        if not self.secret:
+            return "none"
+        return BASIC if BASIC in known and POST not in known else POST
+
+    async def _write(self) -> None:
+        await _in_thread(self._store.save, self._name, self._url, self._entry)
 
 
-def _scope(given: Any) -> str | None:
-    words = given if isinstance(given, list) else [given]
-    return " ".join(str(word) for word in words if word) or None
+async def _in_thread(fn: Callable[..., T], *args: Any) -> T:
+    """Run what may wait for a person to unlock a keyring."""
+    try:
+        with anyio.fail_after(KEYRING_SECONDS):
+            return await anyio.to_thread.run_sync(fn, *args, abandon_on_cancel=True)
+    except TimeoutError:
+        raise LoginFailedError(
+            f"The system's keyring did not answer in {KEYRING_SECONDS:g} s. Unlock it, or keep tokens in a file: set "
+            "PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring before the kernel starts"
+        ) from None
+
+
+def _parse(kind: type[M], data: dict[str, Any] | None) -> M | None:
+    """What is kept of a model; None if there is nothing, or it does not fit any more."""
+    try:
+        return kind.model_validate(data) if data else None
+    except ValidationError:  # of another release, or edited: as if it were not there
+        return None
+
+
+def _dump(model: BaseModel | None) -> dict[str, Any] | None:
+    return model.model_dump(mode="json", exclude_none=True) if model is not None else None
+
+
+def _scope(configured: Any) -> str | None:
+    scopes = configured if isinstance(configured, list) else [configured]
+    return " ".join(str(scope) for scope in scopes if scope) or None
 
 
 class _Quiet(logging.Filter):
-    """Drops what the library logs of a failed login or renewal: it is raised or mended, and traces repeat secrets."""
+    """Drops what the SDK logs of a failed login or renewal: it is raised or repaired, and traces repeat secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         own = record.exc_info is not None and isinstance(record.exc_info[1], AuthError)
