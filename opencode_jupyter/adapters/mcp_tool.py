@@ -46,7 +46,7 @@ def tool_of(given: Listed, session: Client | ClientSession | None = None) -> Too
     home = _running()
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        from ..mcp.results import error_of, result_of
+        from ..mcp.calls import error_of, result_of
 
         found: CallToolResult = await _on(home, session.call_tool(given.name, arguments))  # type: ignore[union-attr]
         if found.is_error:

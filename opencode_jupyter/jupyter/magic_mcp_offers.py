@@ -13,7 +13,7 @@ from .tables import Message, Table
 
 if TYPE_CHECKING:
     from ..core.result import Attachment, ToolResult
-    from ..mcp.offers import Prompt
+    from ..mcp.calls import Prompt
 
 SHOWN = 20_000
 """Characters of a resource that a cell shows."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .configuration import ServerSpec
 from .manager import McpServers
-from .servers import ServerSpec
 from .source import McpTools
 
 __all__ = ["McpServers", "McpTools", "ServerSpec"]

@@ -1,22 +1,27 @@
-"""One call of a server's tool: its time limit, its progress, and what is done when the server goes away."""
+"""One request to a server: a call of its tool with progress and time limit, its prompts and resources, and results."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CONNECTION_CLOSED, CallToolResult, EmbeddedResource
 from pydantic import ValidationError
 
-from .callbacks import running
+from ..core.result import Attachment, ToolResult
+from .connection import PAGES
+from .elicitation import running
 from .errors import McpError, words_of
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
+    from mcp import Client
 
     from ..core.context import ToolContext
     from .connection import Connection
@@ -112,3 +117,139 @@ class Running:
 
 def _number(value: float) -> int | float:
     return int(value) if value == int(value) else value
+
+
+_MIME = re.compile(r"[\w.+-]+/[\w.+-]+(?:;\s*[\w.+=-]+)*")
+OCTETS = "application/octet-stream"
+
+
+def result_of(given: CallToolResult) -> ToolResult:
+    """Texts joined by a blank line; pictures, sounds and files as attachments; rows where the result is a table."""
+    texts: list[str] = []
+    attachments: list[Attachment] = []
+    for item in given.content:
+        if item.type == "text":
+            texts.append(item.text)
+        elif item.type in ("image", "audio"):
+            attachments.append(_attachment(item.mime_type, item.data))
+        elif item.type == "resource_link":
+            said = [f"{item.title or item.name}: {item.uri}", item.description or ""]
+            texts.append(" - ".join(word for word in said if word))
+        elif item.type == "resource":
+            text = getattr(item.resource, "text", None)
+            if isinstance(text, str):
+                texts.append(text)
+            else:
+                blob = getattr(item.resource, "blob", "")
+                attachments.append(_attachment(item.resource.mime_type, blob, str(item.resource.uri)))
+    metadata: dict[str, Any] = {}
+    extra = (given.model_extra or {}).get("metadata")
+    if isinstance(extra, dict):
+        metadata.update(extra)
+        for name in ("truncated", "outputPath"):  # only the pipeline says these
+            metadata.pop(name, None)
+    structured = given.structured_content
+    if structured is not None:
+        metadata["structuredContent"] = structured
+        if not texts:
+            texts.append(json.dumps(structured, indent=2, ensure_ascii=False))
+    return ToolResult(output="\n\n".join(texts), metadata=metadata, attachments=attachments, records=_rows(structured))
+
+
+def error_of(given: CallToolResult) -> str:
+    """What a result that is an error says."""
+    return result_of(given).output or "the tool failed without a message"
+
+
+def _attachment(mime: str | None, data: str, filename: str | None = None) -> Attachment:
+    kind = mime if mime and _MIME.fullmatch(mime) else OCTETS
+    return Attachment(kind, f"data:{kind};base64,{data}", filename)
+
+
+def _rows(structured: Any) -> list[dict[str, Any]] | None:
+    """The rows of a table: a list of objects, alone or as the only entry of an object."""
+    if isinstance(structured, dict) and len(structured) == 1:
+        structured = next(iter(structured.values()))
+    if isinstance(structured, list) and structured and all(isinstance(row, dict) for row in structured):
+        return list(structured)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt that a server offers; ``arguments`` are dicts of ``name``, ``description``, ``required``."""
+
+    server: str
+    name: str
+    description: str = ""
+    arguments: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource that a server offers."""
+
+    server: str
+    uri: str
+    name: str = ""
+    description: str = ""
+    mime: str = ""
+
+
+async def prompts(server: str, client: Client) -> list[Prompt]:
+    """A server's prompts."""
+    if client.server_capabilities.prompts is None:
+        return []
+    found: list[Prompt] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await client.list_prompts(cursor=cursor)
+        for one in page.prompts:
+            arguments = [
+                {"name": a.name, "description": a.description or "", "required": bool(a.required)}
+                for a in one.arguments or ()
+            ]
+            found.append(Prompt(server, one.name, one.description or "", arguments))
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return found
+
+
+async def prompt(client: Client, name: str, arguments: dict[str, str]) -> list[dict[str, str]]:
+    """A prompt's messages."""
+    given = await client.get_prompt(name, arguments)
+    return [{"role": message.role, "text": _text(message.content)} for message in given.messages]
+
+
+async def resources(server: str, client: Client) -> list[Resource]:
+    """A server's resources."""
+    if client.server_capabilities.resources is None:
+        return []
+    found: list[Resource] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await client.list_resources(cursor=cursor)
+        found += [
+            Resource(server, str(one.uri), one.name, one.description or "", one.mime_type or "")
+            for one in page.resources
+        ]
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return found
+
+
+async def read(client: Client, uri: str) -> ToolResult:
+    """A resource."""
+    given = await client.read_resource(uri)
+    items = [EmbeddedResource(type="resource", resource=one) for one in given.contents]
+    return result_of(CallToolResult(content=list(items)))
+
+
+def _text(content: Any) -> str:
+    """What a message says, as text; something else is named."""
+    result = result_of(CallToolResult(content=[content]))
+    if result.attachments:
+        return f"[{result.attachments[0].mime}]"
+    return result.output

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from .auth_errors import AuthError, LoginFailedError
+from .errors import AuthError, LoginFailedError
 from .oauth import Auth, settings_of, token_store
 from .redirect import Redirect, default_uri, open_redirect
 from .tokens import TokenStore
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
-    from .servers import ServerSpec
+    from .configuration import ServerSpec
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from .auth_errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
+from .errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
 from .redirect import Redirect, default_uri
 from .tokens import Entry, TokenStore, canonical
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
 
     from ..core.workspace import Workspace
-    from .servers import ServerSpec
+    from .configuration import ServerSpec
 
 CLIENT_NAME = "OpenCode (Jupyter)"
 """What a person reads when a service asks whether to let this program in."""

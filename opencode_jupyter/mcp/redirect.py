@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from urllib.parse import parse_qs, urlsplit
 
-from .auth_errors import LoginFailedError
+from .errors import LoginFailedError
 
 HOST = "127.0.0.1"
 PORT = 19876

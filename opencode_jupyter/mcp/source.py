@@ -1,16 +1,20 @@
-"""MCP servers as a place that tools come from."""
+"""MCP servers as a source of tools: what they list, and when they start (docs/opencode/core.md 6.4, 19)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core.sources import Rank, Unavailable
-from .tools import prefix
+from ..core.tool import Definition, Tool, checked_elsewhere
 
 if TYPE_CHECKING:
+    from mcp_types import Tool as Listed
+
     from ..core.call import Call
-    from ..core.tool import Tool
+    from ..core.context import ToolContext
+    from ..core.result import ToolResult
     from ..core.trust import Subject
     from ..core.workspace import Workspace
     from .manager import McpServers
@@ -60,7 +64,7 @@ class McpTools:
     def settled(self, wanted: str | None) -> bool:
         """Return whether every server that a tool of this id may come from is connected, or can't be."""
         servers = self.servers
-        return servers.none or not (servers.behind(wanted) or servers.stale(wanted))
+        return servers.none or not (servers.needed(wanted) or servers.stale(wanted))
 
     async def prepare(self, wanted: str | None, call: Call | None) -> None:
         """Connect those that are not, side by side. For one that the project brings, a person is asked first.
@@ -69,11 +73,71 @@ class McpTools:
             ToolError: the person refused.
         """
         servers, trust = self.servers, self._workspace.trust
-        behind = servers.behind(wanted)
+        needed = servers.needed(wanted)
         if call is not None:
-            for spec in behind:
+            for spec in needed:
                 if not servers.trusted(spec):
                     await trust.require(spec.subject(), call)
-        names = [spec.name for spec in behind if servers.trusted(spec)]
+        names = [spec.name for spec in needed if servers.trusted(spec)]
         if names or servers.stale(wanted):
             await servers.bring_up(names)
+
+
+_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+CallTool = Callable[[str, str, dict[str, Any], "ToolContext"], Awaitable["ToolResult"]]
+"""Calls a tool: server, the tool's own name, arguments, context."""
+
+
+def sanitise(name: str) -> str:
+    """A name in the characters that providers take."""
+    return _OTHER.sub("_", name)
+
+
+def prefix(server: str) -> str:
+    """What the ids of a server's tools begin with."""
+    return f"{sanitise(server)}_"
+
+
+def tools_of(listings: Iterable[tuple[str, list[Listed]]], taken: Iterable[str], call: CallTool) -> list[Tool]:
+    """The tools of all servers. No two have one id, and none has that of a built-in tool: the later gets a number.
+
+    Args:
+        listings: servers with what each listed, each name once.
+        taken: ids that a server's tool may not have.
+        call: calls a tool.
+    """
+    used = set(taken)
+    made: list[Tool] = []
+    for server, listed in listings:
+        for one in listed:
+            base = prefix(server) + sanitise(one.name)
+            id, number = base, 1
+            while id in used:
+                number += 1
+                id = f"{base}_{number}"
+            used.add(id)
+            made.append(_tool(id, server, one, call))
+    return made
+
+
+def schema_of(given: dict[str, Any] | None) -> dict[str, Any]:
+    """A tool's input schema as models are sent it."""
+    schema = dict(given or {})
+    properties = schema.get("properties")
+    schema.update(
+        type="object", properties=properties if isinstance(properties, dict) else {}, additionalProperties=False
+    )
+    return schema
+
+
+def _tool(id: str, server: str, one: Listed, call: CallTool) -> Tool:
+    name = one.name
+
+    async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        await ctx.ask(id, ["*"], ["*"], {"server": server})
+        ctx.proceed()
+        return await call(server, name, arguments, ctx)
+
+    description, schema = one.description or "", schema_of(one.input_schema)
+    definition = Definition(description, schema, execute, check=checked_elsewhere, asks=True)
+    return Tool(id, definition, external=True, source=f"mcp: {server}")

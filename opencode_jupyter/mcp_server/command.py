@@ -211,7 +211,7 @@ def _without_servers(options: Options) -> dict[str, Any]:
     """Configuration that switches off the MCP servers that the project's files name."""
     from ..core.config import load_config
     from ..core.workspace import find_worktree
-    from ..mcp.servers import configured
+    from ..mcp.configuration import configured
 
     worktree = find_worktree(options.directory)
     names = list(configured(load_config(options.directory, worktree), options.directory, worktree))

@@ -119,12 +119,12 @@ async def test_nothing_is_started_for_a_built_in_tool(project: Path, approver: A
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
         servers = ws.service(McpServers)
         assert not ws.registry.settled("odd_echo")
-        assert servers.behind("read") == []
+        assert servers.needed("read") == []
         await ws.call("read", {"filePath": str(project / "a.txt")})
         assert servers.status()["odd"].state == "disabled"
         assert "odd_echo" in await ws.registry.ids()
         assert servers.status()["odd"].state == "connected"
-        assert servers.behind(None) == []
+        assert servers.needed(None) == []
 
 
 async def test_prompts_and_resources(demo: Demo) -> None:

@@ -158,7 +158,7 @@ async def test_a_server_that_never_answers_is_given_up(opened: Opened) -> None:
         assert (status.state, status.error) == ("failed", "it did not answer within 0.7 s")
         with pytest.raises(UnknownToolError, match=r"mute_x can't be called: it did not answer within 0.7 s"):
             await ws.call("mute_x")
-        assert ws.service(McpServers).behind("mute_x") == [], "tried this moment: not again at each look"
+        assert ws.service(McpServers).needed("mute_x") == [], "tried this moment: not again at each look"
 
 
 async def test_a_call_without_an_answer_times_out_and_leaves_the_session_usable(opened: Opened) -> None:

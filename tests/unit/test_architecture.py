@@ -23,7 +23,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "batch": ("batch", "agent", "core", "tools", "text"),
     "mcp": ("mcp", "core", "tools", "text", "runtime"),
     "javascript": ("javascript", "core", "tools", "runtime"),
-    "mcp_server": ("mcp_server", "core", "text", "mcp.servers", "mcp.errors", "__version__"),
+    "mcp_server": ("mcp_server", "core", "text", "mcp.configuration", "mcp.errors", "__version__"),
     "adapters": ("adapters", "core", "mcp"),
     "sources": ("sources", "core", "mcp", "javascript"),
     "jupyter": ("jupyter", "core", "tools", "text", "agent", "mcp", "runtime", "sources"),

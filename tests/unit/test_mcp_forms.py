@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.question_request import questions_of
-from opencode_jupyter.mcp.forms import ACCEPT, DECLINE, Field, fields, questions
+from opencode_jupyter.mcp.elicitation import ACCEPT, DECLINE, Field, form_fields, form_questions
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -28,11 +28,11 @@ SCHEMA: dict[str, Any] = {
 
 
 def field(name: str) -> Field:
-    return next(one for one in fields(SCHEMA) if one.name == name)
+    return next(one for one in form_fields(SCHEMA) if one.name == name)
 
 
 def test_each_field_is_a_question_and_the_first_says_who_asks() -> None:
-    asked = questions("demo", "Fill this in", fields(SCHEMA), {"age": "'x' is not a whole number."})
+    asked = form_questions("demo", "Fill this in", form_fields(SCHEMA), {"age": "'x' is not a whole number."})
     assert asked[0].question.startswith("The MCP server demo asks: Fill this in\nYour name")
     assert "0 or more, 150 or less" in asked[1].question
     assert asked[1].question.endswith("'x' is not a whole number.")
@@ -77,7 +77,7 @@ def test_answers_that_do_not_fit_say_why(name: str, answer: list[str], said: str
 
 
 def test_a_form_without_fields_is_a_yes_or_no() -> None:
-    [only] = questions("demo", "Shall I?", [], {})
+    [only] = form_questions("demo", "Shall I?", [], {})
     assert [o.label for o in only.options] == [ACCEPT, DECLINE]
     assert not only.custom
 
@@ -93,7 +93,7 @@ WORDS = ("title", "type", "enum", "oneOf", "items", "minimum", "maximum", "minLe
 @settings(max_examples=60)
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.dictionaries(st.sampled_from(WORDS), ANY), max_size=3))
 def test_any_form_of_a_server_can_be_asked(properties: dict[str, Any]) -> None:
-    for one in fields({"properties": properties}):
+    for one in form_fields({"properties": properties}):
         [asked] = questions_of([one.question()])
         for answer in ([option.label for option in asked.options[:1]], ["0"], []):
             with contextlib.suppress(ValueError):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.mcp.lines import EDGE, Lines, TooLong
+from opencode_jupyter.mcp.stdio import EDGE, Lines, TooLong
 
 LIMIT = 40
 LINE = st.binary(max_size=2 * LIMIT).map(lambda data: data.replace(b"\n", b"."))

@@ -16,7 +16,8 @@ import pytest
 
 from opencode_jupyter import Rule, ToolError, Workspace
 from opencode_jupyter.mcp import McpServers
-from opencode_jupyter.mcp.auth_errors import (
+from opencode_jupyter.mcp.configuration import ServerSpec
+from opencode_jupyter.mcp.errors import (
     AuthError,
     LoginFailedError,
     NeedsAuthError,
@@ -25,7 +26,6 @@ from opencode_jupyter.mcp.auth_errors import (
 )
 from opencode_jupyter.mcp.logins import Login, Logins
 from opencode_jupyter.mcp.oauth import auth_for, token_store
-from opencode_jupyter.mcp.servers import ServerSpec
 from tests.support.auth_server import AuthServer, auth_server, browse
 from tests.support.mcp_remote import mcp_remote
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.mcp.auth_errors import LoginFailedError
+from opencode_jupyter.mcp.errors import LoginFailedError
 from opencode_jupyter.mcp.redirect import PATH, Answer, Redirect, open_redirect
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import load_config
-from opencode_jupyter.mcp.servers import ServerSpec, configured, spec_of, watched
-from opencode_jupyter.mcp.tools import prefix, sanitise, schema_of
-from opencode_jupyter.mcp.variables import UnsetVariableError, substitute
+from opencode_jupyter.mcp.configuration import ServerSpec, UnsetVariableError, configured, spec_of, substitute, watched
+from opencode_jupyter.mcp.source import prefix, sanitise, schema_of
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ NOT_OF_THE_FIRST_CALL = (
     *(f"core.{name}" for name in ("function", "docstring", "atomic", "atomic_many", "messages", "streaming")),
     *(f"core.{name}" for name in ("question_request", "result_values", "value_tables", "schema_check")),
     *(f"core.config.{name}" for name in ("parse", "save", "frontmatter", "restrict")),
-    *("core.project_rules", "mcp.connection", "mcp.variables"),
+    *("core.project_rules", "mcp.connection"),
     *(f"sources.{name}" for name in ("loading", "python_modules", "source_code", "plugin_exports", "plugin_input")),
     *("tools.shell", "tools.web", "text.patch", "text.diff"),
 )

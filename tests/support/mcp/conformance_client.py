@@ -19,7 +19,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.core.permission import PermissionRequest
 from opencode_jupyter.core.question_request import QuestionRequest
 from opencode_jupyter.mcp import McpServers
-from opencode_jupyter.mcp.auth_errors import AuthError
+from opencode_jupyter.mcp.errors import AuthError
 from opencode_jupyter.mcp.logins import Logins
 from tests.support.auth_server import browse
 

@@ -1,16 +1,116 @@
-"""A form that a server asks a person to fill in, as questions, and the answers as the values it wants.
+"""What a server may ask of a person while it works: forms, shown as questions on the card of the call.
 
 Source of the form: the Model Context Protocol's elicitation, a flat JSON schema of texts, numbers, truths and choices.
+Models are lent to servers only where the configuration allows it (`sampling`). That a person opens a page is refused
+too, unless the configuration allows to ask; no page is ever opened by itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mcp_types import (
+    INVALID_REQUEST,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    ListRootsResult,
+    Root,
+)
+
+from ..core.errors import QuestionRejectedError
 from ..core.question_request import Option, Question
+from .sampling import allowed, sampling
+
+if TYPE_CHECKING:
+    from mcp.client.session import ElicitationFnT, SamplingFnT
+
+    from ..core.workspace import Workspace
+    from .calls import Running
+    from .connection import Connection
+
+running: ContextVar[Running | None] = ContextVar("mcp_call", default=None)
+"""The call in whose task this code runs: newer servers ask within it, older ones out of nowhere."""
+PAGES = "mcp_pages"
+"""Key under ``experimental``: a server may ask a person to open a page."""
+TRIES = 3
+"""Times a question is put again because the answer does not fit."""
+
+
+class Callbacks:
+    """Answers the requests of the servers of one workspace."""
+
+    def __init__(self, workspace: Workspace, newest: Callable[[str], Running | None]) -> None:
+        self._workspace = workspace
+        self._newest = newest
+
+    async def roots(self, context: Any) -> ListRootsResult:
+        """The folder of the workspace."""
+        folder = self._workspace.directory
+        return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name or "/"})])
+
+    def sampling(self, connection: Connection) -> SamplingFnT | None:
+        """What asks a model for one server; None where the configuration does not allow it."""
+        if not allowed(self._workspace):
+            return None
+        name = connection.spec.name
+        return sampling(self._workspace, connection, lambda: running.get() or self._newest(name))
+
+    def elicitation(self, connection: Connection) -> ElicitationFnT:
+        """What answers the questions of one server."""
+
+        async def answer(context: Any, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+            call = running.get() or self._newest(connection.spec.name)
+            page = not isinstance(params, ElicitRequestFormParams)
+            if page and self._workspace.config.get("experimental", PAGES) is not True:
+                connection.log.add(f"requested to open a page and was refused: {params.message}", "client")
+                return ElicitResult(action="decline")
+            if call is None:
+                return ErrorData(code=INVALID_REQUEST, message="no call is running in which a person could be asked")
+            if isinstance(params, ElicitRequestFormParams):
+                return await self._form(
+                    connection.spec.name, params.message, form_fields(params.requested_schema), call
+                )
+            words = f"{params.message}\nIt wants this page opened: {params.url}"
+            return await self._form(connection.spec.name, words, [], call)
+
+        return answer
+
+    async def _form(self, server: str, message: str, fields: list[Field], call: Running) -> ElicitResult:
+        """Put a form's fields as questions on the card of the call; one without fields is a yes or no."""
+        content: dict[str, Any] = {}
+        left, notes = list(fields), dict[str, str]()
+        with call.waiting():
+            for _ in range(TRIES):
+                questions = form_questions(server, message, left, notes)
+                try:
+                    answers = await call.ctx.question(questions)
+                except QuestionRejectedError:
+                    return ElicitResult(action="cancel")
+                if not fields:
+                    agreed = bool(answers and answers[0] == [ACCEPT])
+                    return ElicitResult(action="accept" if agreed else "decline", content={} if agreed else None)
+                wrong: list[Field] = []
+                notes = {}
+                for field, answer in zip(left, answers, strict=False):
+                    try:
+                        value = field.value(answer)
+                    except ValueError as error:
+                        notes[field.name] = str(error)
+                        wrong.append(field)
+                        continue
+                    if value is not None:
+                        content[field.name] = value
+                if not wrong:
+                    return ElicitResult(action="accept", content=content)
+                left = wrong
+        return ElicitResult(action="decline")
+
 
 ACCEPT, DECLINE = "Accept", "Decline"
 YES, NO = "Yes", "No"
@@ -122,7 +222,7 @@ def _label(value: Any) -> str:
 _LIMITS = (("minimum", "or more"), ("maximum", "or less"), ("format", "expected"))
 
 
-def fields(schema: Mapping[str, Any]) -> list[Field]:
+def form_fields(schema: Mapping[str, Any]) -> list[Field]:
     """The fields of a form's schema, in order."""
     properties = schema.get("properties")
     required = schema.get("required")
@@ -132,7 +232,7 @@ def fields(schema: Mapping[str, Any]) -> list[Field]:
     return [Field(str(k), v if isinstance(v, Mapping) else {}, k in wanted) for k, v in properties.items()]
 
 
-def questions(server: str, message: str, asked: Sequence[Field], notes: Mapping[str, str]) -> list[Question]:
+def form_questions(server: str, message: str, asked: Sequence[Field], notes: Mapping[str, str]) -> list[Question]:
     """The questions for some fields of a form; each says which server asks."""
     intro = f"The MCP server {server} asks: {message}"
     if not asked:

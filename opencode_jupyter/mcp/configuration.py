@@ -6,10 +6,11 @@ import json
 import os
 import re
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..core.config import Config
 from ..core.config.files import upwards
@@ -17,9 +18,16 @@ from ..core.config.parse import load_jsonc
 from ..core.flags import flag
 from ..core.secrets import hide, is_secret_name
 from ..core.trust import Subject, digest
+from .errors import McpError, missing_sdk
+
+if TYPE_CHECKING:
+    from ..core.workspace import Workspace
 
 CONNECT = 30.0
 """Seconds for connecting, and again for the first listing (docs/opencode/core.md 19.2)."""
+FRESH = 1.0
+"""Seconds in which the files of other programs are not looked at again."""
+UNTRUSTED = "not trusted yet; run %tools trust"
 CALL = 60.0
 """Seconds a call may take without a word of the server: the SDKs' documented default."""
 FILES = (".vscode/mcp.json", ".mcp.json")
@@ -102,6 +110,88 @@ class ServerSpec(NamedTuple):
             shown["url"] = self.shown
             shown["content"] = "\n".join([f"connects to {self.shown}", *(f"sends {name}" for name in self.headers)])
         return Subject("mcp server", f"{self.name} of {self.source}", digest(json.dumps(what)), shown)
+
+
+class ServerConfiguration:
+    """The servers of a workspace: of its files, and those that were added or switched here."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._added: dict[str, ServerSpec] = {}
+        self._off: set[str] = set()
+        self._read: _Read | None = None
+
+    def specs(self) -> dict[str, ServerSpec]:
+        """The servers that are configured or were added, by name."""
+        workspace, known, now = self._workspace, self._read, time.monotonic()
+        same = known is not None and known.config is workspace.config and known.directory == workspace.directory
+        if known is None or not same or now >= known.until:
+            state = watched(workspace.directory, workspace.worktree)
+            if known is not None and same and known.state == state:
+                known = self._read = known._replace(until=now + FRESH)
+            else:
+                found = configured(workspace.config, workspace.directory, workspace.worktree)
+                if found and (reason := missing_sdk()):
+                    found = {name: spec._replace(problem=spec.problem or reason) for name, spec in found.items()}
+                known = self._read = _Read(workspace.config, workspace.directory, state, found, now + FRESH)
+        return {**known.specs, **self._added} if self._added else known.specs
+
+    def spec(self, name: str) -> ServerSpec:
+        """A server.
+
+        Raises:
+            McpError: there is no such server.
+        """
+        specs = self.specs()
+        if name not in specs:
+            names = ", ".join(specs) or "none; add one under mcp in opencode.json"
+            raise McpError(name, f"there is no MCP server {name!r}; there are: {names}")
+        return specs[name]
+
+    def trusted(self, spec: ServerSpec) -> bool:
+        """Return whether a server may be started without asking."""
+        return spec.own or self._workspace.trust.known(spec.subject())
+
+    def startable(self, spec: ServerSpec) -> bool:
+        """Return whether a server is configured well and switched on."""
+        return spec.enabled and not spec.problem and spec.name not in self._off
+
+    def obstacle(self, spec: ServerSpec) -> str:
+        """Why a server must not be started now; "" if it may."""
+        if not spec.enabled or spec.name in self._off:
+            return "disconnected"
+        return "" if self.trusted(spec) else UNTRUSTED
+
+    def add(self, spec: ServerSpec) -> None:
+        """Add a server, in place of one of that name."""
+        self._added[spec.name] = spec
+        self._off.discard(spec.name)
+
+    def remove(self, name: str) -> bool:
+        """Forget a server that was added; False if only a file has it."""
+        self._off.discard(name)
+        return self._added.pop(name, None) is not None
+
+    def switch_on(self, spec: ServerSpec) -> ServerSpec:
+        """Let a server be started, whatever its file says."""
+        self._off.discard(spec.name)
+        if not spec.enabled:
+            spec = self._added[spec.name] = spec._replace(enabled=True)
+        return spec
+
+    def switch_off(self, spec: ServerSpec) -> None:
+        """Keep a server from being started."""
+        self._off.add(spec.name)
+
+
+class _Read(NamedTuple):
+    """The servers of the files as they were read last."""
+
+    config: Config
+    directory: Path
+    state: tuple[Any, ...]
+    specs: dict[str, ServerSpec]
+    until: float
 
 
 def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> ServerSpec:
@@ -191,8 +281,6 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
     entries = data.get("servers" if path.parent.name == ".vscode" else "mcpServers") if isinstance(data, dict) else None
     if not isinstance(entries, dict):
         return {}
-    from .variables import UnsetVariableError, substitute  # here: few have files of other programs
-
     found = {}
     for name, entry in entries.items():
         try:
@@ -247,3 +335,59 @@ def _texts(value: Any) -> dict[str, str] | None:
     if not isinstance(value, Mapping) or any(isinstance(v, dict | list) for v in value.values()):
         return None
     return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items() if v is not None}
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][\w:./]*?)(?::-([^}]*))?\}")
+
+
+class UnsetVariableError(ValueError):
+    """A variable has no value here."""
+
+
+def substitute(value: Any, folder: Path, home: Path, env: Mapping[str, str] | None = None) -> Any:
+    """A JSON value with the variables in its texts replaced.
+
+    Args:
+        value: any JSON.
+        folder: what ``${workspaceFolder}`` stands for.
+        home: what ``${userHome}`` stands for.
+        env: environment variables; the process's own if left out.
+
+    Raises:
+        UnsetVariableError: a variable is not set and has no other value.
+    """
+    variables = os.environ if env is None else env
+    own = {
+        "workspaceFolder": str(folder),
+        "workspaceFolderBasename": folder.name,
+        "userHome": str(home),
+        "pathSeparator": os.sep,
+        "/": os.sep,
+    }
+
+    def one(found: re.Match[str]) -> str:
+        name, other = found[1], found[2]
+        if name in own:
+            return own[name]
+        if name.startswith("input:"):
+            raise UnsetVariableError(
+                f"it requests an input ({found[0]}), which only VS Code supports; "
+                "write ${env:NAME} there and set that variable"
+            )
+        name = name.removeprefix("env:")
+        if name in variables and (variables[name] or other is None):
+            return variables[name]
+        if other is not None:
+            return other
+        raise UnsetVariableError(f"the environment variable {name} is not set; set it before the kernel starts")
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, str):
+            return _VARIABLE.sub(one, node)
+        if isinstance(node, list):
+            return [walk(item) for item in node]
+        if isinstance(node, dict):
+            return {key: walk(item) for key, item in node.items()}
+        return node
+
+    return walk(value)

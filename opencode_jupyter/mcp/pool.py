@@ -1,0 +1,165 @@
+"""The connections to the servers that are in use: which run, which have to be started, and the tools they list."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from .configuration import ServerConfiguration, ServerSpec
+from .errors import McpError
+from .source import CallTool, prefix, sanitise, tools_of
+
+if TYPE_CHECKING:
+    from ..core.tool import Tool
+    from ..core.workspace import Workspace
+    from .calls import Running
+    from .connection import Connection
+    from .opening import Opener
+
+CHANGED = "mcp.tools.changed"
+"""Event: a server's tools are not what they were (docs/opencode/core.md 22)."""
+STATUS = "mcp.status.changed"
+"""Event: a server is not as it was."""
+
+
+class ConnectionPool:
+    """Connections by name. Its coroutines run on the loop of the servers, the rest on any thread.
+
+    Attributes:
+        connections: those that were started, whatever became of them.
+        tools: of the connected servers.
+    """
+
+    def __init__(self, workspace: Workspace, configuration: ServerConfiguration, call: CallTool) -> None:
+        self._workspace = workspace
+        self._configuration = configuration
+        self._call = call
+        self._opener: Opener | None = None
+        self._fingerprints: dict[tuple[str, str], str] = {}
+        self._lock = threading.Lock()
+        self._closing = False
+        self.connections: dict[str, Connection] = {}
+        self.tools: list[Tool] = []
+
+    def needs_start(self, spec: ServerSpec, *, called: bool) -> bool:
+        """Return whether a server has to be connected; `called`: somebody calls a tool of it."""
+        if not self._configuration.startable(spec):
+            return False
+        connection = self.connections.get(spec.name)
+        if connection is not None and self._is_current(connection, spec):
+            return connection.state != "connected" and not connection.just_tried if called else connection.due
+        return called or self._configuration.trusted(spec)
+
+    def outdated(self) -> list[str]:
+        """The servers that run and are configured otherwise now, or no more."""
+        specs = self._configuration.specs()
+        return [name for name, one in list(self.connections.items()) if not self._is_current(one, specs.get(name))]
+
+    async def bring_up(self, names: list[str]) -> None:
+        """Connect servers side by side; what goes wrong stands in their status."""
+        if old := self.outdated():
+            await self.end(old)
+        specs = self._configuration.specs()
+        wanted = [self._connection(specs[name]) for name in names if name in specs]
+        await asyncio.gather(*(one.connect() for one in wanted))
+
+    async def restart(self, name: str) -> None:
+        """Connect a server anew."""
+        await self.end([name])
+        await self.bring_up([name])
+
+    async def end(self, names: list[str]) -> None:
+        """End servers."""
+        gone = [one for name in names if (one := self.connections.pop(name, None)) is not None]
+        await asyncio.gather(*(one.stop() for one in gone), return_exceptions=True)
+        self._rebuild()
+
+    async def close(self) -> None:
+        """End every server, and start none any more."""
+        self._closing = True
+        await self.end(list(self.connections))
+
+    async def ready(self, name: str) -> Connection:
+        """A server's connection, started if it was not.
+
+        Raises:
+            McpError: the server must not be used.
+        """
+        spec = self._configuration.spec(name)
+        if spec.problem:
+            raise McpError(name, spec.problem)
+        if reason := self._configuration.obstacle(spec):
+            raise McpError(name, f"the MCP server {name} is {reason}")
+        await self.bring_up([name])
+        return self._connection(spec)
+
+    def _connection(self, spec: ServerSpec) -> Connection:
+        connection = self.connections.get(spec.name)
+        if connection is None:
+            if self._closing:
+                raise McpError(spec.name, "the workspace is closing")
+            from .connection import Connection  # here: most projects have no servers
+
+            folder = self._workspace.directory
+            connection = Connection(spec, folder, self._get_opener(), self._changed)
+            self.connections[spec.name] = connection
+        return connection
+
+    def _get_opener(self) -> Opener:
+        if self._opener is None:
+            from .elicitation import Callbacks  # here: the SDK takes most of a second to import
+            from .opening import Opener
+
+            self._opener = Opener(self._workspace, Callbacks(self._workspace, self._newest_call))
+        return self._opener
+
+    def _newest_call(self, server: str) -> Running | None:
+        """The call that a question of a server most likely belongs to."""
+        connection = self.connections.get(server)
+        return connection.running[-1] if connection is not None and connection.running else None
+
+    def _is_current(self, connection: Connection, spec: ServerSpec | None) -> bool:
+        """Return whether a server runs as it is configured now, in the workspace's folder."""
+        moved = connection.spec.local and connection.folder != self._workspace.directory
+        return connection.spec == spec and not moved
+
+    # ------------------------------------------------------------------ changed tools
+
+    def _changed(self, connection: Connection, tools: bool) -> None:
+        """A connection has another status, or other tools."""
+        if self._closing:
+            return
+        name = connection.spec.name
+        self._workspace.publish(STATUS, lambda: {"server": name})
+        if tools:
+            self._revoke_grants(connection)
+            self._rebuild()
+            self._workspace.publish(CHANGED, lambda: {"server": name})
+
+    def _rebuild(self) -> None:
+        with self._lock:
+            registry = self._workspace.registry
+            custom = set(registry.custom_names())
+            taken = [id for id in registry.names() if id not in custom]
+            listings = [
+                (name, connection.tools)
+                for name in self._configuration.specs()
+                if (connection := self.connections.get(name)) is not None and connection.tools
+            ]
+            self.tools = tools_of(listings, taken, self._call)
+        registry.changed()
+
+    def _revoke_grants(self, connection: Connection) -> None:
+        """A person allowed a tool for this session as it described itself then; another description asks again."""
+        from .connection import fingerprints
+
+        name = connection.spec.name
+        for tool, fingerprint in fingerprints(connection.tools).items():
+            old = self._fingerprints.get((name, tool))
+            self._fingerprints[name, tool] = fingerprint
+            if old is None or old == fingerprint:
+                continue
+            permissions = self._workspace.permissions
+            for rule in [r for r in permissions.approved if r.permission.startswith(prefix(name) + sanitise(tool))]:
+                permissions.revoke(rule)
