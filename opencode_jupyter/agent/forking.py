@@ -10,9 +10,8 @@ from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
 from ..core.sessions import Session
 from ..core.state import now_ms
-from .exchange.importing import ABORTED, keep
+from .exchange.importing import ABORTED, Renaming, keep
 from .exchange.reading import read
-from .exchange.renaming import Renaming
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .checks import SessionFileError
 from .exporting import export, export_file
+from .form import SessionFileError
 from .importing import Imported, import_, take_in
 from .jsonl import events_of, export_jsonl
-from .telemetry import export_otlp, send, session_spans
+from .spans import export_otlp, send, session_spans
 
 __all__ = [
     "Imported",

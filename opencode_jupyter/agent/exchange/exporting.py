@@ -1,4 +1,7 @@
-"""A session as OpenCode's export command writes it: a real release imports it."""
+"""A session as OpenCode's export command writes it: a real release imports it.
+
+Missing keys that release 1.18.33 requires are filled in, and those that only this package knows are left out.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import atomic
 from ...core.sessions import Session
-from .fitting import fitted
+from .form import ASSISTANT, INFO, PARTS, STATES, USER
 from .reading import read, shown
 
 if TYPE_CHECKING:
@@ -52,3 +55,188 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     except UnicodeEncodeError:  # only strings of JSON can hold one, and there \ud800 means the same
         data = text.encode("utf-8", "backslashreplace")
     return atomic.write(path, data)
+
+
+Data = dict[str, Any]
+
+NO_MODEL = {"providerID": "opencode_jupyter", "modelID": "none"}
+"""Stands where no model was at work: calls made by hand."""
+BY_HAND = "Calls made by hand in a notebook."
+"""The text of the user's message that calls by hand are put under: every answer needs one that it answers."""
+_ERRORS = frozenset(
+    {
+        "ProviderAuthError",
+        "UnknownError",
+        "MessageOutputLengthError",
+        "MessageAbortedError",
+        "StructuredOutputError",
+        "ContextOverflowError",
+        "ContentFilterError",
+        "APIError",
+    }
+)
+
+
+def fitted(info: Data, messages: list[Data]) -> Data:
+    """A session in the form that a real release imports, its parts in order of their messages."""
+    made = _session(info, messages)
+    out: list[Data] = []
+    asked = ""
+    for message in messages:
+        if message["info"].get("role") == "user":
+            told = _request(message["info"], made)
+            asked = told["id"]
+        else:
+            told = _answer(message["info"], made)
+            if not str(told.get("parentID") or "").startswith("msg"):
+                if not asked:
+                    out.append(_by_hand(told, made))
+                    asked = out[-1]["info"]["id"]
+                told["parentID"] = asked
+        out.append({"info": told, "parts": [_part(part, told) for part in message["parts"]]})
+    return {"info": made, "messages": out}
+
+
+def _session(info: Data, messages: list[Data]) -> Data:
+    made = INFO.without_nulls({k: v for k, v in info.items() if not k.startswith("opencode_jupyter")})
+    made.setdefault("slug", "notebook-" + info["id"][-8:].lower())
+    for key in ("projectID", "directory", "title", "version"):
+        made.setdefault(key, "")
+    made["projectID"] = made["projectID"] or "global"
+    # What the messages say, where it is more: a session that was imported and went on has more now than it came with.
+    spent = sum(message["info"].get("cost") or 0 for message in messages)
+    if spent > (made.get("cost") or 0) * (1 + 1e-9) or "cost" not in made:
+        made["cost"] = spent
+    summed = _sum_of_tokens(messages)
+    given = made.get("tokens") or {}
+    if not given or summed["input"] > given.get("input", 0) or summed["output"] > given.get("output", 0):
+        made["tokens"] = summed
+    else:
+        made["tokens"] = _tokens(given)
+    return made
+
+
+def _sum_of_tokens(messages: list[Data]) -> Data:
+    used = [_tokens(m["info"].get("tokens")) for m in messages if m["info"].get("role") == "assistant"]
+    return {
+        **{key: sum(one[key] for one in used) for key in ("input", "output", "reasoning")},
+        "cache": {key: sum(one["cache"][key] for one in used) for key in ("read", "write")},
+    }
+
+
+def _tokens(given: Any) -> Data:
+    given = given or {}
+    cache = given.get("cache") or {}
+    total = {} if given.get("total") is None else {"total": given["total"]}
+    counted = {key: given.get(key) or 0 for key in ("input", "output", "reasoning")}
+    rest = {k: v for k, v in given.items() if k not in ("total", "input", "output", "reasoning", "cache")}
+    return {
+        **total,
+        **counted,
+        "cache": {**cache, "read": cache.get("read") or 0, "write": cache.get("write") or 0},
+        **rest,
+    }
+
+
+def _request(info: Data, session: Data) -> Data:
+    made = USER.without_nulls(info)
+    model = session.get("model")
+    named = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
+    made.setdefault("agent", session.get("agent") or "build")
+    made.setdefault("model", dict(named))
+    return made
+
+
+def _answer(info: Data, session: Data) -> Data:
+    made = ASSISTANT.without_nulls(info)
+    agent = made.get("agent") or made.get("mode") or session.get("agent") or "build"
+    made.setdefault("agent", agent)
+    made.setdefault("mode", agent)
+    path = made.get("path") or {}
+    where = session["directory"]
+    made["path"] = {**path, "cwd": path.get("cwd") or where, "root": path.get("root") or path.get("cwd") or where}
+    made["cost"] = made.get("cost") or 0
+    made["tokens"] = _tokens(made.get("tokens"))
+    for key, value in NO_MODEL.items():
+        made.setdefault(key, value)
+    if "error" in made:
+        made["error"] = _error(made["error"])
+    return made
+
+
+def _error(error: Data) -> Data:
+    data = dict(error.get("data") or {})
+    if error.get("name") not in _ERRORS:
+        message = str(data.get("message") or error.get("name") or "unknown")
+        return {"name": "UnknownError", "data": {**data, "message": message}}
+    if error["name"] != "MessageOutputLengthError":
+        data.setdefault("message", "")
+    if error["name"] == "APIError":
+        data.setdefault("isRetryable", False)
+    return {**error, "data": data}
+
+
+def _by_hand(answer: Data, session: Data) -> Data:
+    # Its ids are made from the answer's, so that the same session is exported alike each time. They sort before it.
+    head, tail = answer["id"][:-8], answer["id"][-8:]
+    id = f"{_before(head)}{tail}"
+    model = {"providerID": answer["providerID"], "modelID": answer["modelID"]}
+    info = {
+        "id": id,
+        "sessionID": session["id"],
+        "role": "user",
+        "time": {"created": answer["time"]["created"]},
+        "agent": answer["agent"],
+        "model": model,
+    }
+    part = {"id": "prt" + id[3:], "sessionID": session["id"], "messageID": id, "type": "text"}
+    return {"info": info, "parts": [{**part, "text": BY_HAND, "synthetic": True}]}
+
+
+def _before(id: str) -> str:
+    """An id's beginning that sorts just before it: its time is a hexadecimal number."""
+    name, _, rest = id.partition("_")
+    try:
+        earlier = int(rest[:12], 16) - 1
+    except ValueError:
+        return f"{name}_0{rest}"
+    return f"{name}_{max(earlier, 0):012x}{rest[12:]}"
+
+
+def _part(part: Data, message: Data) -> Data:
+    type = part.get("type")
+    made = dict(part)
+    if type in PARTS:
+        made.pop("opencode_jupyter", None)
+        made = PARTS[type].without_nulls(made)
+    if type == "reasoning":
+        made.setdefault("time", {"start": message["time"]["created"]})
+    elif type == "step-finish":
+        made.setdefault("reason", "unknown")
+        made["cost"] = made.get("cost") or 0
+        made["tokens"] = _tokens(made.get("tokens"))
+    elif type == "compaction":
+        made.setdefault("auto", False)
+    elif type == "tool":
+        made["state"] = _state(part, message)
+    return made
+
+
+def _state(part: Data, message: Data) -> Data:
+    status = part["state"]["status"]
+    state = STATES[status].without_nulls(part["state"])
+    if status == "pending":
+        state.setdefault("raw", "")
+    elif status == "running":
+        state.setdefault("time", {"start": message["time"]["created"]})
+    elif status == "completed":
+        state.setdefault("title", "")
+        state.setdefault("metadata", {})
+        if state.get("attachments"):
+            state["attachments"] = [_attachment(one, part) for one in state["attachments"]]
+    return state
+
+
+def _attachment(file: Data, part: Data) -> Data:
+    owner = {"id": part["id"], "sessionID": part["sessionID"], "messageID": part["messageID"], "type": "file"}
+    return {**file, **{k: file.get(k) or v for k, v in owner.items()}}

@@ -1,189 +1,271 @@
-"""What a session looks like in OpenCode's export format, as release 1.18.33 writes and reads it.
+"""OpenCode's export format of a session, as release 1.18.33 writes and reads it.
 
 ``{"info": session, "messages": [{"info": message, "parts": [part, ...]}, ...]}``
 
-Older releases leave some keys out, so only what a session can't be understood without is required here; a wrong type is
-an error everywhere. Keys and types of parts that are not known here pass, since a later release may have written them.
+Older releases leave some keys out, so only what a session cannot be understood without is required; a wrong type is an
+error everywhere. Unknown keys and types of parts pass unchanged, since a later release may have written them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import GenericAlias
+from typing import Annotated, Any, Literal, get_args
 
-from .checks import (
-    Each,
-    Keys,
-    SessionFileError,
-    anything,
-    flag,
-    identifier,
-    moment,
-    number,
-    one_of,
-    record,
-    text,
-    wrong,
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import PydanticCustomError
+
+from ...core.errors import ToolError
+
+Data = dict[str, Any]
+
+
+class SessionFileError(ToolError):
+    """A file or data that cannot be imported as a session; the message names the place."""
+
+
+class Form(BaseModel):
+    """An object of the format; it can have other keys too. An optional key may be null."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, defer_build=True)
+
+    @classmethod
+    def without_nulls(cls, value: Data) -> Data:
+        """The object without the null of any key named here, at any depth; an unknown key keeps its null."""
+        made: Data = {}
+        for key, item in value.items():
+            field = cls.model_fields.get(key)
+            form = None if field is None else _form_in(field.annotation)
+            if form is not None and isinstance(item, dict):
+                made[key] = form.without_nulls(item)
+            elif form is not None and isinstance(item, list):
+                made[key] = [form.without_nulls(one) for one in item]
+            elif field is None or item is not None:
+                made[key] = item
+        return made
+
+
+def _form_in(annotation: Any) -> type[Form] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Form):
+        return annotation
+    return next(filter(None, map(_form_in, get_args(annotation))), None)
+
+
+def _id(prefix: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not value.startswith(prefix) or not value.isascii() or not value.isprintable() or len(value) > 200:
+            raise PydanticCustomError("id", f"an id that begins with {prefix}")
+        return value
+
+    return check
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise PydanticCustomError("moment", "a time in whole milliseconds")
+    return value
+
+
+SessionId = Annotated[str, AfterValidator(_id("ses"))]
+MessageId = Annotated[str, AfterValidator(_id("msg"))]
+PartId = Annotated[str, AfterValidator(_id("prt"))]
+Moment = Annotated[Any, AfterValidator(_moment)]
+
+
+def _form(required: Mapping[str, Any], **optional: Any) -> Any:
+    """A `Form` with these required and optional keys."""
+    fields: dict[str, Any] = {key: (kind, ...) for key, kind in required.items()}
+    fields |= {key: (kind | None if kind is not Any else Any, None) for key, kind in optional.items()}
+    return create_model("Form", __base__=Form, **fields)
+
+
+_SPAN = _form({"start": Moment}, end=Moment)
+_ENDED = _form({"start": Moment, "end": Moment}, compacted=Moment)
+_TOKENS = _form(
+    {"input": float, "output": float}, total=float, reasoning=float, cache=_form({}, read=float, write=float)
 )
+_MODEL = _form({"providerID": str, "modelID": str}, variant=str)
+_OWNED = {"id": Any, "sessionID": Any, "messageID": Any, "type": Any}
+_FILE = _form({"mime": str, "url": str}, filename=str, source=Data, **_OWNED)
+_RULE = _form({"permission": str, "pattern": str, "action": Literal["allow", "deny", "ask"]})
 
-SESSION, MESSAGE, PART = identifier("ses"), identifier("msg"), identifier("prt")
-
-_SPAN = Keys({"start": moment}, {"end": moment})
-_TOKENS = Keys(
-    {"input": number, "output": number},
-    {"total": number, "reasoning": number, "cache": Keys({}, {"read": number, "write": number})},
-)
-_MODEL = Keys({"providerID": text, "modelID": text}, {"variant": text})
-_OWNED = {"id": anything, "sessionID": anything, "messageID": anything, "type": anything}
-_FILE = Keys({"mime": text, "url": text}, {"filename": text, "source": record, **_OWNED})
-_RULE = Keys({"permission": text, "pattern": text, "action": one_of("allow", "deny", "ask")})
-
-INFO = Keys(
+INFO: type[Form] = _form(
     {
-        "id": SESSION,
-        "title": text,
-        "time": Keys({"created": moment}, {"updated": moment, "compacting": anything, "archived": anything}),
+        "id": SessionId,
+        "title": str,
+        "time": _form({"created": Moment}, updated=Moment, compacting=Any, archived=Any),
     },
-    {
-        "slug": text,
-        "projectID": text,
-        "directory": text,
-        "path": text,
-        "parentID": SESSION,
-        "agent": text,
-        "model": Keys({"id": text, "providerID": text}, {"variant": text}),
-        "version": text,
-        "summary": record,
-        "cost": number,
-        "tokens": _TOKENS,
-        "metadata": record,
-        "workspaceID": anything,
-        "share": anything,
-        "permission": Each(_RULE),
-        "revert": Keys({"messageID": MESSAGE}, {"partID": PART, "snapshot": text, "diff": text}),
-    },
+    slug=str,
+    projectID=str,
+    directory=str,
+    path=str,
+    parentID=SessionId,
+    agent=str,
+    model=_form({"id": str, "providerID": str}, variant=str),
+    version=str,
+    summary=Data,
+    cost=float,
+    tokens=_TOKENS,
+    metadata=Data,
+    workspaceID=Any,
+    share=Any,
+    permission=GenericAlias(list, _RULE),
+    revert=_form({"messageID": MessageId}, partID=PartId, snapshot=str, diff=str),
 )
-
-_ERROR_DATA = Keys(
+_ERROR_DATA = _form(
     {},
-    {
-        "message": anything,
-        "providerID": anything,
-        "retries": anything,
-        "ref": anything,
-        "statusCode": anything,
-        "isRetryable": anything,
-        "responseHeaders": anything,
-        "responseBody": anything,
-        "metadata": anything,
-    },
+    message=Any,
+    providerID=Any,
+    retries=Any,
+    ref=Any,
+    statusCode=Any,
+    isRetryable=Any,
+    responseHeaders=Any,
+    responseBody=Any,
+    metadata=Any,
 )
-
-USER = Keys(
-    {"time": Keys({"created": moment})},
-    {
-        "agent": text,
-        "model": _MODEL,
-        "system": text,
-        "tools": record,
-        "format": record,
-        "summary": anything,
-        "variant": anything,
-    },
+USER: type[Form] = _form(
+    {"time": _form({"created": Moment})},
+    agent=str,
+    model=_MODEL,
+    system=str,
+    tools=Data,
+    format=Data,
+    summary=Any,
+    variant=Any,
 )
-ASSISTANT = Keys(
-    {"time": Keys({"created": moment}, {"completed": moment})},
-    {
-        "parentID": text,
-        "agent": text,
-        "mode": text,
-        "providerID": text,
-        "modelID": text,
-        "path": Keys({}, {"cwd": text, "root": text}),
-        "cost": number,
-        "tokens": _TOKENS,
-        "finish": text,
-        "error": Keys({"name": text}, {"data": _ERROR_DATA}),
-        "variant": text,
-        "summary": anything,
-        "structured": anything,
-    },
+ASSISTANT: type[Form] = _form(
+    {"time": _form({"created": Moment}, completed=Moment)},
+    parentID=str,
+    agent=str,
+    mode=str,
+    providerID=str,
+    modelID=str,
+    path=_form({}, cwd=str, root=str),
+    cost=float,
+    tokens=_TOKENS,
+    finish=str,
+    error=_form({"name": str}, data=_ERROR_DATA),
+    variant=str,
+    summary=Any,
+    structured=Any,
 )
-
-STATES: dict[str, Keys] = {
-    "pending": Keys({"input": record}, {"raw": text}),
-    "running": Keys({"input": record}, {"title": text, "metadata": record, "time": Keys({"start": moment})}),
-    "completed": Keys(
-        {"input": record, "output": text, "time": Keys({"start": moment, "end": moment}, {"compacted": moment})},
-        {"title": text, "metadata": record, "attachments": Each(_FILE)},
+STATES: dict[str, type[Form]] = {
+    "pending": _form({"input": Data}, raw=str),
+    "running": _form({"input": Data}, title=str, metadata=Data, time=_form({"start": Moment})),
+    "completed": _form(
+        {"input": Data, "output": str, "time": _ENDED}, title=str, metadata=Data, attachments=GenericAlias(list, _FILE)
     ),
-    "error": Keys(
-        {"input": record, "error": text, "time": Keys({"start": moment, "end": moment})}, {"metadata": record}
-    ),
+    "error": _form({"input": Data, "error": str, "time": _ENDED}, metadata=Data),
 }
-
-PARTS: dict[str, Keys] = {
-    "text": Keys({"text": text}, {"synthetic": flag, "ignored": flag, "time": _SPAN, "metadata": record}),
-    "reasoning": Keys({"text": text}, {"time": _SPAN, "metadata": record}),
+_STATUS = _form({"status": Literal["pending", "running", "completed", "error"]})
+PARTS: dict[str, type[Form]] = {
+    "text": _form({"text": str}, synthetic=bool, ignored=bool, time=_SPAN, metadata=Data),
+    "reasoning": _form({"text": str}, time=_SPAN, metadata=Data),
     "file": _FILE,
-    "tool": Keys({"callID": text, "tool": text, "state": Keys({"status": one_of(*STATES)})}, {"metadata": record}),
-    "step-start": Keys({}, {"snapshot": text}),
-    "step-finish": Keys({}, {"reason": text, "snapshot": text, "cost": number, "tokens": _TOKENS}),
-    "snapshot": Keys({"snapshot": text}),
-    "patch": Keys({"hash": text, "files": Each(text)}),
-    "agent": Keys({"name": text}, {"source": record}),
-    "subtask": Keys({"prompt": text, "description": text, "agent": text}, {"model": _MODEL, "command": text}),
-    "compaction": Keys({}, {"auto": flag, "overflow": flag, "tail_start_id": MESSAGE}),
-    "retry": Keys({"attempt": number, "error": record}, {"time": Keys({"created": moment})}),
+    "tool": _form({"callID": str, "tool": str, "state": _STATUS}, metadata=Data),
+    "step-start": _form({}, snapshot=str),
+    "step-finish": _form({}, reason=str, snapshot=str, cost=float, tokens=_TOKENS),
+    "snapshot": _form({"snapshot": str}),
+    "patch": _form({"hash": str, "files": list[str]}),
+    "agent": _form({"name": str}, source=Data),
+    "subtask": _form({"prompt": str, "description": str, "agent": str}, model=_MODEL, command=str),
+    "compaction": _form({}, auto=bool, overflow=bool, tail_start_id=MessageId),
+    "retry": _form({"attempt": float, "error": Data}, time=_form({"created": Moment})),
 }
 """The parts that 1.18.33 knows, by their type."""
+_SESSION = _form({"info": INFO, "messages": list[Data]})
+_MESSAGE = _form({"info": Data, "parts": list[Data]})
+_MESSAGE_IDS = _form({"id": MessageId, "sessionID": SessionId, "role": Literal["user", "assistant"]})
+_PART = _form({"id": PartId, "type": str})
 
 
 def check_session(data: Any) -> None:
-    """See that `data` is a session in OpenCode's export format.
+    """Check that `data` is a session in OpenCode's export format.
 
     Raises:
         SessionFileError: it is not; the message names the place.
     """
     if not isinstance(data, dict) or "info" not in data or "messages" not in data:
-        shown = f"keys {', '.join(map(str, list(data)[:6])) or 'none'}" if isinstance(data, dict) else "no object"
+        keys = f"keys {', '.join(map(str, list(data)[:6])) or 'none'}" if isinstance(data, dict) else "no object"
         raise SessionFileError(
-            f"This is not an OpenCode session: it must be an object with info and messages, but it has {shown}. "
+            f"This is not an OpenCode session: it must be an object with info and messages, but it has {keys}. "
             "`opencode export` and `%sessions export` write such files."
         )
-    INFO(data["info"], "info")
-    Each(record)(data["messages"], "messages")
+    _check(_SESSION, data, "")
     seen: dict[str, str] = {}
     for index, message in enumerate(data["messages"]):
         where = f"messages[{index}]"
-        Keys({"info": record, "parts": Each(record)})(message, where)
-        _check_message(message["info"], data["info"]["id"], f"{where}.info", seen)
+        _check(_MESSAGE, message, where)
+        info = message["info"]
+        _check(_MESSAGE_IDS, info, f"{where}.info")
+        if info["sessionID"] != data["info"]["id"]:
+            expected = f"the session's id {data['info']['id']}"
+            raise _wrong(f"{where}.info.sessionID", expected, info["sessionID"])
+        _check_once(info["id"], f"{where}.info", seen)
+        _check(USER if info["role"] == "user" else ASSISTANT, info, f"{where}.info")
         for place, part in enumerate(message["parts"]):
-            _check_part(part, message["info"], f"{where}.parts[{place}]", seen)
+            _check_part(part, info, f"{where}.parts[{place}]", seen)
 
 
-def _check_message(info: dict[str, Any], session: str, where: str, seen: dict[str, str]) -> None:
-    Keys({"id": MESSAGE, "sessionID": SESSION, "role": one_of("user", "assistant")})(info, where)
-    if info["sessionID"] != session:
-        raise wrong(f"{where}.sessionID", f"the session's id {session}", info["sessionID"])
-    _once(info["id"], where, seen)
-    (USER if info["role"] == "user" else ASSISTANT)(info, where)
-
-
-def _check_part(part: dict[str, Any], message: dict[str, Any], where: str, seen: dict[str, str]) -> None:
-    Keys({"id": PART, "type": text})(part, where)
-    _once(part["id"], where, seen)
+def _check_part(part: Data, message: Data, where: str, seen: dict[str, str]) -> None:
+    _check(_PART, part, where)
+    _check_once(part["id"], where, seen)
     for key, owner in (("sessionID", message["sessionID"]), ("messageID", message["id"])):
         if part.get(key, owner) != owner:
-            raise wrong(f"{where}.{key}", f"the id {owner} of what it is in", part[key])
-    known = PARTS.get(part["type"])
-    if known is None:
-        return
-    known(part, where)
+            raise _wrong(f"{where}.{key}", f"the id {owner} of what it is in", part[key])
+    if part["type"] in PARTS:
+        _check(PARTS[part["type"]], part, where)
     if part["type"] == "tool":
-        STATES[part["state"]["status"]](part["state"], f"{where}.state")
+        _check(STATES[part["state"]["status"]], part["state"], f"{where}.state")
 
 
-def _once(id: str, where: str, seen: dict[str, str]) -> None:
+def _check_once(id: str, where: str, seen: dict[str, str]) -> None:
     if id in seen:
         raise SessionFileError(f"{where}.id: {id} is there twice, also at {seen[id]}.")
     seen[id] = where
+
+
+_EXPECTED = {
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+"""What a value must be, by the type of pydantic's error."""
+
+
+def _check(form: type[Form], value: Any, where: str) -> None:
+    try:
+        form.model_validate(value)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        path = list(error["loc"])
+        missing = path.pop() if error["type"] == "missing" else None
+        place = (where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)).lstrip(".")
+        if missing is not None:
+            raise SessionFileError(f"{place}: {missing} is missing.") from None
+        expected = _EXPECTED.get(error["type"], error["msg"])
+        if error["type"] == "literal_error":
+            expected = error["ctx"]["expected"].replace("'", "").replace(", ", " or ")
+        raise _wrong(place, expected, error["input"]) from None
+
+
+def _wrong(where: str, expected: str, value: Any) -> SessionFileError:
+    return SessionFileError(f"{where}: expected {expected}, not {_described(value)}.")
+
+
+def _described(value: Any) -> str:
+    """A value in words, its own text cut."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}" + ("..." if len(value) > 40 else "")
+    if isinstance(value, (int, float)):
+        return f"the number {value!r}"[:60]
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else type(value).__name__

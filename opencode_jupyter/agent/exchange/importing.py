@@ -1,4 +1,4 @@
-"""Taking in a session that OpenCode or this program exported: whole, or not at all."""
+"""Importing a session that OpenCode or this package exported: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -10,22 +10,85 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...core import ids
 from ...core.messages import Message, part_from_wire
 from ...core.sessions import Session
-from .checks import SessionFileError
-from .form import check_session
+from .form import SessionFileError, check_session
 from .reading import EXTRA, plain, read, shown
-from .renaming import Renaming
 
 if TYPE_CHECKING:
     from ...core.workspace import Workspace
+
+
+Data = dict[str, Any]
+
+
+class Renaming:
+    """Old ids and the new ones in their place. Messages and parts get ids that sort as they stand.
+
+    Args:
+        session_id: the old id of the session.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self._new = {session_id: ids.create("session", descending=True)}
+
+    def _made(self, id: str, kind: str) -> str:
+        if id not in self._new:
+            self._new[id] = ids.create(kind)
+        return self._new[id]
+
+    def _of(self, id: Any) -> Any:
+        return self._new.get(id, id) if isinstance(id, str) else id
+
+    def session(self, info: Data) -> Data:
+        """A session's info; call it after `messages`, since it may name some (``revert``)."""
+        made = {**info, "id": self._of(info["id"])}
+        if isinstance(info.get("revert"), dict):
+            made["revert"] = self._named(info["revert"], ("messageID", "partID"))
+        return made
+
+    def messages(self, messages: list[Data]) -> list[Data]:
+        """Messages with their parts."""
+        for message in messages:
+            self._made(message["info"]["id"], "message")
+            for part in message["parts"]:
+                self._made(part["id"], "part")
+        return [
+            {
+                "info": self._named(message["info"], ("id", "sessionID", "parentID")),
+                "parts": [self._part(part) for part in message["parts"]],
+            }
+            for message in messages
+        ]
+
+    def _named(self, data: Data, keys: tuple[str, ...]) -> Data:
+        return {**data, **{key: self._of(data[key]) for key in keys if key in data}}
+
+    def _part(self, part: Data) -> Data:
+        made = self._named(part, ("id", "sessionID", "messageID", "tail_start_id"))
+        if isinstance(part.get(EXTRA), dict):
+            made[EXTRA] = self._named(part[EXTRA], ("parentID",))
+        state = part.get("state")
+        if part.get("type") != "tool" or not isinstance(state, dict):
+            return made
+        made["state"] = dict(state)
+        if isinstance(state.get("metadata"), dict):
+            made["state"]["metadata"] = self._named(state["metadata"], ("parentSessionId",))
+        if state.get("attachments"):
+            made["state"]["attachments"] = [
+                {**self._named(file, ("sessionID", "messageID")), "id": self._made(file.get("id") or "", "part")}
+                if file.get("id")
+                else self._named(file, ("sessionID", "messageID"))
+                for file in state["attachments"]
+            ]
+        return made
+
 
 LARGEST = 256 * 1024 * 1024
 """Bytes of a file that is read: a session of 5,000 steps has some 50 MB, and reading takes ten times a file's size."""
 ABORTED = "Tool execution aborted"
 """OpenCode's words for a call that nobody is at work on any more."""
-
-Data = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
