@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..core.config import Config
 from ..core.config.files import upwards
-from ..core.config.parse import load_jsonc
 from ..core.flags import flag
 from ..core.secrets import hide, is_secret_name
 from ..core.trust import Subject, digest
@@ -275,6 +274,8 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
     except (OSError, UnicodeDecodeError) as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} can't be read: {error}")}
     try:
+        from ..core.config.parse import load_jsonc  # here: few projects have such a file
+
         data = load_jsonc(text)
     except ValueError as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} is no JSON: {error}")}
