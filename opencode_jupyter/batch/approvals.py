@@ -31,12 +31,12 @@ function decides; None asks as the workspace does for any call."""
 REFUSED = (
     'map(..., on_ask="reject") denies every permission request. Add a rule that allows it to let the run continue.'
 )
-Aside = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
+OnCellLoop = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """Runs something where a person sees it: on the loop of the cell that waits."""
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class ReplySource:
     """Answers the asks of some sessions.
 
     Attributes:
@@ -51,11 +51,11 @@ class Asked:
 
 
 @dataclass(eq=False)
-class Deciders:
+class ReplyRouter:
     """Stands before a workspace's own approver and sends each ask to whom it concerns (`Workspace.service`)."""
 
     workspace: Workspace
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReplySource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.approve, self.answer = self.workspace.permissions.approve, self.workspace.questions.answer
@@ -63,7 +63,7 @@ class Deciders:
         self.workspace.questions.answer = self.question
 
     @contextmanager
-    def added(self, one: Asked) -> Iterator[None]:
+    def added(self, one: ReplySource) -> Iterator[None]:
         """Let it answer as long as this lasts."""
         self.asked.append(one)
         try:
@@ -72,7 +72,7 @@ class Deciders:
             self.asked.remove(one)
             if not self.asked:
                 self.close()
-                self.workspace._services.pop(Deciders, None)
+                self.workspace._services.pop(ReplyRouter, None)
 
     def close(self) -> None:
         """Leave the workspace as it was."""
@@ -82,7 +82,7 @@ class Deciders:
         if questions.answer == self.question:
             questions.answer = self.answer
 
-    def _of(self, session_id: str) -> Asked | None:
+    def _of(self, session_id: str) -> ReplySource | None:
         return next((one for one in reversed(self.asked) if one.covers(session_id)), None)
 
     def permission(self, request: PermissionRequest) -> Any:
@@ -156,7 +156,7 @@ class Person:
         aside: runs the call on the loop of the cell that waits for the runs; None: right here.
     """
 
-    def __init__(self, workspace: Workspace, aside: Aside | None = None) -> None:
+    def __init__(self, workspace: Workspace, aside: OnCellLoop | None = None) -> None:
         self._workspace = workspace
         self._aside = aside
         self._session: Session | None = None

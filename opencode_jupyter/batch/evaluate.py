@@ -17,7 +17,7 @@ from .evaluation import Evaluation
 from .folders import Isolate
 from .map import Many, Settings
 from .requests import Job, jobs_of
-from .results import OnProgress, Outcome, said
+from .results import OnProgress, Outcome, error_text
 from .scorers import Score, Scorer, score, scorers_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Bench:
             try:
                 scores |= await score(name, scorer, case, answer, workspace)
             except Exception as error:
-                outcome.extra["scorer"] = f"the scorer {name} failed: {said(error)}"
+                outcome.extra["scorer"] = f"the scorer {name} failed: {error_text(error)}"
         outcome.extra["scores"] = scores
 
 
@@ -182,7 +182,7 @@ def _key(bench: Bench, index: int, options: Mapping[str, Any], isolate: Any) -> 
 def _row(bench: Bench, outcome: Outcome, key: str) -> dict[str, Any]:
     case, model, repeat = bench.at(outcome.index)
     scores: dict[str, Score] = outcome.extra.get("scores") or {}
-    error = outcome.extra.get("scorer") if outcome.error is None else said(outcome.error)
+    error = outcome.extra.get("scorer") if outcome.error is None else error_text(outcome.error)
     values = [one.value for one in scores.values()]
     good = error is None and bool(values)
     return {

@@ -28,7 +28,7 @@ RUNS = "runs"
 """The folder of the data folder that copies are made in."""
 
 
-class Places:
+class RunFolders:
     """Gives each run its place.
 
     Args:
@@ -181,7 +181,7 @@ def discard(copied: Path) -> None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """Run git; "" if it went well, else what it said."""
+    """Run git; "" if it succeeded, else its error message."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from ..core.errors import ToolError
-from .approvals import Asked, Deciders, OnAsk, Person
-from .folders import Isolate, Places
+from .approvals import OnAsk, Person, ReplyRouter, ReplySource
+from .folders import Isolate, RunFolders
 from .requests import Job, jobs_of
 from .results import OnProgress, Outcome, Results, Tracker
-from .runner import END, After, Before, Paces, Runner, aborted, person_of
+from .runner import END, After, Before, ProviderPauses, Runner, aborted, person_for
 
 if TYPE_CHECKING:
     from ..core.workspace import Workspace
 
 
 CONCURRENCY = 8
-"""Runs at once in this process, where nothing else is said."""
+"""Simultaneous runs in this process by default."""
 
 
 @dataclass
@@ -226,20 +226,20 @@ class Many:
     async def _here(self, jobs: list[Job], tell: Callable[[Any], None], person: Person) -> None:
         settings, workspace = self.settings, self.workspace
         runner = Runner(
-            Places(workspace, settings.batch, settings.isolate),
-            workspace.service(Paces),
+            RunFolders(workspace, settings.batch, settings.isolate),
+            workspace.service(ProviderPauses),
             settings.before,
             settings.after,
             settings.keep,
         )
-        shown = person_of(runner, person) if workspace.present is not None else None
+        shown = person_for(runner, person) if workspace.present is not None else None
         left = deque(jobs)
 
         async def work() -> None:
             while left:
                 tell(await runner.do(left.popleft()))
 
-        with workspace.service(Deciders).added(Asked(runner.covers, settings.on_ask, shown)):
+        with workspace.service(ReplyRouter).added(ReplySource(runner.covers, settings.on_ask, shown)):
             async with anyio.create_task_group() as group:
                 for _ in range(min(settings.concurrency or CONCURRENCY, len(jobs))):
                     group.start_soon(work)

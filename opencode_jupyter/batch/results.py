@@ -111,11 +111,11 @@ class Outcome:
         """Its row in the table."""
         names = ("request", "text", "value", "steps", "calls", "tokens", "cost", "seconds")
         row: dict[str, Any] = {name: getattr(self, name) for name in names}
-        row["error"] = None if self.error is None else said(self.error)
+        row["error"] = None if self.error is None else error_text(self.error)
         return {**row, "session": self.session, "attempts": self.attempts}
 
     def __repr__(self) -> str:
-        how = "done" if self.error is None else said(self.error)
+        how = "done" if self.error is None else error_text(self.error)
         return f"<outcome {self.index}: {how:.80}>"
 
 
@@ -190,7 +190,7 @@ class Results(list[Outcome]):
         return f"<{len(self)} results: {len(self) - failed} done, {failed} failed{cost}>"
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error in a table's cell."""
     text = str(error)
     if isinstance(error, ToolError) and text:

@@ -20,7 +20,7 @@ from ..agent.events import Event
 from ..agent.model import Model, ModelInfo, Request
 from ..core.errors import ToolAbortedError
 from .approvals import Person, settle
-from .folders import Places, discard
+from .folders import RunFolders, discard
 from .requests import Job
 from .results import Outcome, RunTimeoutError
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from ..core.workspace import Workspace
 
 
-UNSAID = 2.0
+DEFAULT_WAIT = 2.0
 """Seconds that all wait where the provider did not say how long."""
 MOST = 120.0
 """Seconds that the others wait at most for what one was told."""
 
 
-class Paces:
+class ProviderPauses:
     """When each provider may be asked again; one for a workspace (`Workspace.service`)."""
 
     def __init__(self, workspace: Workspace | None = None) -> None:
@@ -47,7 +47,7 @@ class Paces:
 
     def hold(self, provider: str, seconds: float | None) -> None:
         """Let nobody ask this provider for so long."""
-        wait = UNSAID if seconds is None else min(max(seconds, 0.0), MOST)
+        wait = DEFAULT_WAIT if seconds is None else min(max(seconds, 0.0), MOST)
         self._until[provider] = max(self._until.get(provider, 0.0), time.monotonic() + wait)
 
     def left(self, provider: str) -> float:
@@ -60,12 +60,12 @@ class Paces:
             await asyncio.sleep(left)
 
 
-class Paced:
+class PacedModel:
     """A model that keeps to the pace of its provider."""
 
-    def __init__(self, model: Model, paces: Paces) -> None:
+    def __init__(self, model: Model, pauses: ProviderPauses) -> None:
         self._model = model
-        self._paces = paces
+        self._paces = pauses
 
     @property
     def info(self) -> ModelInfo:
@@ -107,15 +107,15 @@ class Runner:
     """Does jobs.
 
     Attributes:
-        places: gives each its folder.
-        paces: holds back the runs of a provider that is asked too often; None: nothing is held back.
+        folders: gives each its folder.
+        pauses: holds back the runs of a provider that is asked too often; None: nothing is held back.
         before: what is done in the folder first (an evaluation lays the case's files there).
         after: what is done there when the run is over (an evaluation scores it).
         keep: leave fresh folders where they are.
     """
 
-    places: Places
-    paces: Paces | None = None
+    folders: RunFolders
+    pauses: ProviderPauses | None = None
     before: Before | None = None
     after: After | None = None
     keep: bool = True
@@ -156,7 +156,7 @@ class Runner:
         since = time.monotonic()
         copied = ""
         try:
-            async with self.places.of(job) as (workspace, session, copied):
+            async with self.folders.of(job) as (workspace, session, copied):
                 outcome.session, outcome.directory = session.id, str(workspace.directory)
                 self._sessions[session.id] = workspace
                 if began is not None:
@@ -206,7 +206,7 @@ class Runner:
 
     async def _prompt(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
         options = {name: value for name, value in job.options.items() if name not in ("session", "title")}
-        if self.paces is not None and options.get("model") is not None:
+        if self.pauses is not None and options.get("model") is not None:
             options["model"] = await self._paced(workspace, options["model"])
         run = workspace.sessions.prompt(job.text, session=session, **options)
         try:
@@ -223,8 +223,8 @@ class Runner:
             from ..agent.models import resolve
 
             model = await resolve(workspace, model)
-        assert self.paces is not None
-        return model if isinstance(model, Paced) else Paced(model, self.paces)
+        assert self.pauses is not None
+        return model if isinstance(model, PacedModel) else PacedModel(model, self.pauses)
 
     def _waits(self, workspace: Workspace, session_id: str) -> bool:
         asking = {request.session_id for request in workspace.permissions.pending()}
@@ -283,13 +283,13 @@ def aborted(reason: str) -> ToolAbortedError:
     return ToolAbortedError(f"the runs were {'interrupted' if reason == 'interrupted' else 'stopped'}", reason=reason)
 
 
-def person_of(runner: Runner, person: Person) -> Callable[[Any], Awaitable[Any]]:
+def person_for(runner: Runner, person: Person) -> Callable[[Any], Awaitable[Any]]:
     """Puts the asks of runs in this process to a person."""
 
     async def ask(request: Any) -> Any:
         run, wire = runner.title_of(request.session_id), request.to_wire()
         if "questions" in wire:
             return await person.question(wire, run)
-        return settle(runner.places.workspace.permissions, request, await person.permission(wire, run))
+        return settle(runner.folders.workspace.permissions, request, await person.permission(wire, run))
 
     return ask

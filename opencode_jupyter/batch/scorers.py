@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 PASS = 0.5
-"""From this value on a score passes, if nothing else is said."""
+"""The value from which a score passes by default."""
 
 Scorer = Callable[["Case", Any, "Workspace"], Any]
 """A function of the case, the answer (`Answer`; the `Outcome` of a tool call) and the run's workspace, plain or async.

@@ -26,11 +26,11 @@ from ..core.errors import ToolAbortedError, ToolError
 from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
 from ..core.workspace import Workspace
-from .approvals import Asked, Deciders, settle
-from .folders import Isolate, Places
+from .approvals import ReplyRouter, ReplySource, settle
+from .folders import Isolate, RunFolders
 from .requests import Job
 from .results import Outcome
-from .runner import After, Before, Paces, Runner
+from .runner import After, Before, ProviderPauses, Runner
 from .transfer import RunResult, pack, pack_error
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Context:
         approved: rules that a person allowed for the session.
         tools: the registered tools.
         reject: deny every permission request.
-        isolate: see `Places`.
+        isolate: see `RunFolders`.
         keep, before, after: see `Runner`.
     """
 
@@ -169,13 +169,13 @@ class BatchPlugin(WorkerPlugin):
             workspace.permissions.approved += context.approved
             for tool in context.tools:
                 workspace.registry.register(tool)
-            places = Places(workspace, self.name, context.isolate)
-            paces = workspace.service(Paces)
-            self._runner = Runner(places, paces, context.before, context.after, context.keep, parts=True)
+            folders = RunFolders(workspace, self.name, context.isolate)
+            pauses = workspace.service(ProviderPauses)
+            self._runner = Runner(folders, pauses, context.before, context.after, context.keep, parts=True)
             self._workspace = workspace
             on_ask: Any = "reject" if context.reject else None
             # As long as the workspace is open; closing it ends this with it.
-            workspace.service(Deciders).asked.append(Asked(lambda _: True, on_ask, self._request_reply))
+            workspace.service(ReplyRouter).asked.append(ReplySource(lambda _: True, on_ask, self._request_reply))
             return self._runner
 
     def submit(self, job: Job) -> concurrent.futures.Future[RunResult]:
@@ -191,7 +191,7 @@ class BatchPlugin(WorkerPlugin):
             return RunResult(attempt, Outcome(job.index, None, ended="failed", worker=address), pack_error(problem))
         source = {"index": job.index, "attempt": attempt, "worker": address}
         self._worker.log_event(self.name, {"kind": "begun", **source})
-        workspace = runner.places.workspace
+        workspace = runner.folders.workspace
         begun: set[str] = set()
         sessions: list[str] = []
 
@@ -228,7 +228,7 @@ class BatchPlugin(WorkerPlugin):
             reply = await future
         finally:
             del self._requests[request.id]
-        permissions = runner.places.workspace.permissions
+        permissions = runner.folders.workspace.permissions
         return reply if isinstance(request, QuestionRequest) else settle(permissions, request, reply)
 
     def reply(self, request_id: str, reply: Any) -> None:
@@ -274,7 +274,7 @@ def send_reply(batch: str, request_id: str, reply: Any, dask_worker: Any = None)
 
 async def _result(runner: Runner, attempt: str, job: Job, began: Callable[[str], None]) -> RunResult:
     outcome = await runner.do(job, began)
-    workspace = runner.places.workspace
+    workspace = runner.folders.workspace
     result = pack(workspace, attempt, outcome)
     if result.sessions:
         await workspace.sessions.delete(outcome.session)  # from now on it is the notebook's

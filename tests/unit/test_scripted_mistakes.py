@@ -20,21 +20,21 @@ from tests.support.script_player import Talk
         ("turns: [", "line 2, column 1", "no YAML"),
         ("turns:\n\t- a", "line 2, column 1", "no YAML"),
         ("about: x", "line 1, column 1", "needs either turns: (for any prompt) or prompts:"),
-        ("turnz: [a]", "line 1, column 1", "turnz: is not known here (did you mean turns?)"),
+        ("turnz: [a]", "line 1, column 1", "turnz: is not known here. Did you mean turns"),
         ("5", "line 1, column 1", "a script: must be a mapping (name: value)"),
         ("turns: a", "line 1, column 1", "turns: input should be a valid list"),
         ("turns: []", "line 1, column 1", "turns: list should have at least 1 item"),
         ("turns: [a]\nturns: [b]", "line 2, column 1", "turns is there twice"),
         ("turns: [a]\nprompts: [{turns: [b]}]", "line 1, column 1", "either turns: (for any prompt) or prompts:"),
         ("prompts: [{match: a}]", "line 1, column 11", "turns: field required"),
-        ("prompts: [{mach: a, turns: [b]}]", "line 1, column 12", "did you mean match?"),
+        ("prompts: [{mach: a, turns: [b]}]", "line 1, column 12", "Did you mean match"),
         (
             "prompts: [{match: '(', turns: [b]}]",
             "line 1, column 12",
             "match: input should be a valid regular",
         ),
         ("prompts: [{number: one, turns: [b]}]", "line 1, column 12", "number: input should be a valid integer"),
-        ("turns:\n  - txt: a", "line 2, column 5", "txt: is not known here (did you mean text?)"),
+        ("turns:\n  - txt: a", "line 2, column 5", "txt: is not known here. Did you mean text"),
         ("turns:\n  - delay: 1", "line 2, column 5", "the turn is empty"),
         ("turns:\n  -\n    - a", "line 3, column 5", "must be a mapping"),
         ("turns: [{calls: {read: {}}}]", "line 1, column 10", "calls: input should be a valid list"),
@@ -51,7 +51,7 @@ from tests.support.script_player import Talk
         ("turns: [{error: {kind: network, retry_after: -1}}]", "line 1, column 33", "greater than or equal to 0"),
         ("turns: [{text: a, cut: maybe}]", "line 1, column 19", "cut: input should be 'end', True or False"),
         ("turns: [{text: a, delay: long}]", "line 1, column 19", "delay: input should be a valid number"),
-        ("turns: [{text: a, usage: {inputs: 5}}]", "line 1, column 27", "did you mean input?"),
+        ("turns: [{text: a, usage: {inputs: 5}}]", "line 1, column 27", "Did you mean input"),
         (
             "turns: [a, b]",
             "line 1, column 12",
@@ -64,9 +64,9 @@ from tests.support.script_player import Talk
         ("turns: [{text: {{result}}}]", "line 1, column 17", "a key must be a text"),
         ("speed: fast\nturns: [a]", "line 1, column 1", "speed: input should be a valid number"),
         ("strict: 3\nturns: [a]", "line 1, column 1", "strict: input should be a valid boolean"),
-        ("model: {contxt: 5}\nturns: [a]", "line 1, column 9", "did you mean context?"),
+        ("model: {contxt: 5}\nturns: [a]", "line 1, column 9", "Did you mean context"),
         ("agents: {explore: {}}\nturns: [a]", "line 1, column 10", "it needs either turns:"),
-        ("agents:\n  explore:\n    - txt: a\nturns: [a]", "line 3, column 7", "did you mean text?"),
+        ("agents:\n  explore:\n    - txt: a\nturns: [a]", "line 3, column 7", "Did you mean text"),
         ("turns: [&a {text: *a}]", "lesson.yaml", "an alias leads into itself"),
         ("turns: [{text: a, results: [{output: b}]}]", "line 1, column 29", "tool: field required"),
     ],
@@ -135,7 +135,7 @@ async def test_json_is_read_too(tmp_path: Path) -> None:
 
 
 def test_mistakes_of_what_is_given_in_python() -> None:
-    with pytest.raises(ModelError, match=r"mine: turns\[1\]\.cals: cals: is not known here \(did you mean calls\?\)"):
+    with pytest.raises(ModelError, match=r"mine: turns\[1\]\.cals: cals: is not known here\. Did you mean calls"):
         ScriptedModel([{"calls": ["a"]}, {"cals": []}], name="mine")
 
 

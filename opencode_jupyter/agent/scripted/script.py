@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator, model_validator
 
+from ...core.suggestions import did_you_mean
 from ..errors import RETRYABLE, ModelError
 from ..events import FinishReason, Usage
 from ..model import Cost
@@ -454,7 +454,7 @@ def _mistakes(error: ValidationError, document: Document) -> ModelError:
 def _problem(error: Any) -> str:
     key = next((key for key in reversed(error["loc"]) if isinstance(key, str)), "a script")
     if error["type"] == "extra_forbidden":
-        return f"{key}: is not known here{_near(key)}"
+        return f"{key}: is not known here.{_near(key)}"
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     if error["type"] in ("model_type", "dataclass_type"):
@@ -464,9 +464,7 @@ def _problem(error: Any) -> str:
 
 def _near(key: str) -> str:
     forms = (_ScriptForm, _ModelForm, _CostForm, PromptEntry, _TurnForm, _CallForm, _UsageForm)
-    known = {name for form in forms for name in form.model_fields} | {"kind", "message", "status", "times"}
-    close = get_close_matches(key, sorted(known), n=1, cutoff=0.75)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return did_you_mean(key, sorted({name for form in forms for name in form.model_fields}))
 
 
 def shown(text: str, most: int = 300) -> str:

@@ -113,16 +113,16 @@ def events(said: Say, ids: list[str]) -> Iterator[Event]:
             yield from (CallDelta(index, piece) for piece in _first(json_pieces(arguments), cut))
             if not cut:
                 yield CallEnd(index, id, part.tool, arguments)
-        elif isinstance(part, Thought):
-            yield ReasoningStart(index)
-            yield from (ReasoningDelta(index, piece) for piece in _first(words(part.text), cut))
-            if not cut:
-                yield ReasoningEnd(index)
-        else:
-            yield TextStart(index)
-            yield from (TextDelta(index, piece) for piece in _first(words(part.text), cut))
-            if not cut:
-                yield TextEnd(index)
+            continue
+        start, delta, end = _THOUGHT_EVENTS if isinstance(part, Thought) else _TEXT_EVENTS
+        yield start(index)
+        yield from (delta(index, piece) for piece in _first(words(part.text), cut))
+        if not cut:
+            yield end(index)
+
+
+_TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
+_THOUGHT_EVENTS = (ReasoningStart, ReasoningDelta, ReasoningEnd)
 
 
 def _first(pieces: list[str], cut: Cut) -> list[str]:
