@@ -9,9 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__
 from .core.installed_code import prefer
-
-__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .core.context import InitContext, ToolContext
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
     from .core.permission import PermissionRequest, Reply, Rule
     from .core.result import Attachment, ToolResult
     from .core.tool import Definition, Tool, tool
-    from .core.workspace import Workspace
     from .jupyter.loaded import current
+    from .workspace import Workspace
 
 _HOMES = {
-    "Workspace": "core.workspace",
+    "Workspace": "workspace",
     "Tool": "core.tool",
     "tool": "core.tool",
     "Definition": "core.tool",

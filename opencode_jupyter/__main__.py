@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import __version__
+from ._version import __version__
 from .mcp_server import command as mcp_command
 
 

@@ -12,7 +12,7 @@ from ..core.errors import ToolError
 from ..core.loops import runs_here
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 T = TypeVar("T")
 BEAT = 0.1
@@ -38,7 +38,7 @@ def in_thread(work: Coroutine[Any, Any, T], limit: float, what: str) -> T:
     return _wait(future, limit, what)
 
 
-def at_home(workspace: Workspace, work: Coroutine[Any, Any, T], limit: float, what: str) -> T:
+def at_home(workspace: ToolHost, work: Coroutine[Any, Any, T], limit: float, what: str) -> T:
     """What a coroutine gives that belongs to a workspace; blocks. It must not need the loop of the code that blocks.
 
     Raises:

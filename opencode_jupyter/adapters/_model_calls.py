@@ -15,8 +15,8 @@ from ._names import wire_names
 
 if TYPE_CHECKING:
     from ..core.call import Call
+    from ..core.host import ToolHost
     from ..core.sessions import Session
-    from ..core.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Caller:
         names: the only tools it may call; None: all.
     """
 
-    workspace: Workspace
+    workspace: ToolHost
     agent: str | None
     session: str | Session | None
     names: frozenset[str] | None

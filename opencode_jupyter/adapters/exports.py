@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
     from pydantic_ai import Tool as PydanticTool
 
+    from ..core.host import ToolHost
     from ..core.sessions import Session
     from ..core.tool import Bound
-    from ..core.workspace import Workspace
 
 LISTING = 30.0
 """Seconds the tools may take to describe themselves to code that can't await."""
@@ -46,7 +46,7 @@ class Exports:
         ToolError: no such agent; or a tool did not describe itself in time.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
 
     # ------------------------------------------------------------------ schemas

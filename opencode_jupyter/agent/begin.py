@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ToolError
 from ..core.messages import Message, new_part, user_message
 from ..core.permission import Rule
-from ..core.sessions import Session
 from ..core.suggestions import did_you_mean
 from ..core.wildcard import match
-from ..tools._plan import plan_file, shown
 from .attachments import file_parts
 from .compaction.title import title
 from .conversation import Conversation
@@ -23,6 +21,8 @@ from .model import Model
 from .models import resolve
 from .prompt.reminders import reminders
 from .revert import cleanup
+from .sessions import AgentSession, sessions_of
+from .tools.plan import plan_file, shown
 
 if TYPE_CHECKING:
     from .run import Run
@@ -72,7 +72,7 @@ async def begin(run: Run) -> None:
     workspace.sessions.save(session)
 
 
-async def _leave(session: Session) -> None:
+async def _leave(session: AgentSession) -> None:
     """Let a run of this session that was told to stop end first: who leaves ``async for`` and asks again has no way
     to wait for it. Whoever left it so tells it a few turns of the loop later.
     """
@@ -87,8 +87,8 @@ async def _leave(session: Session) -> None:
                 await other.over.wait()
 
 
-async def _session(run: Run) -> Session:
-    sessions = run.workspace.sessions
+async def _session(run: Run) -> AgentSession:
+    sessions = sessions_of(run.workspace)
     if run.wanted_session is None:
         return sessions.create(run.title or "")
     return await sessions.open(run.wanted_session)

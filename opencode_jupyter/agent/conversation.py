@@ -12,7 +12,7 @@ from .history import after_summary, turns_of
 from .turns import Turn
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 PART = "message.part.updated"
 DELTA = "message.part.delta"
@@ -26,7 +26,7 @@ class Conversation:
         session: whose messages they are; its ``messages`` list is changed in place.
     """
 
-    def __init__(self, workspace: Workspace, session: Session) -> None:
+    def __init__(self, workspace: ToolHost, session: Session) -> None:
         self.workspace = workspace
         self.session = session
 

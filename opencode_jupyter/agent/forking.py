@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
-from ..core.sessions import Session
 from ..core.state import now_ms
 from .exchange.importing import ABORTED, Renaming, keep
 from .exchange.reading import read
+from .sessions import AgentSession, sessions_of
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 _FORKED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 _KEPT = ("directory", "path", "projectID", "agent", "model", "permission", "metadata")
 """What a fork takes over of its session's info; summary, share, revert and costs are the old one's."""
 
 
-async def fork(workspace: Workspace, session: str | Session, at: str | int | Message | None = None) -> Session:
+async def fork(workspace: ToolHost, session: str | AgentSession, at: str | int | Message | None = None) -> AgentSession:
     """A new session with copies of a session's messages, stored. Files are not touched.
 
     Args:
@@ -34,7 +34,7 @@ async def fork(workspace: Workspace, session: str | Session, at: str | int | Mes
         UnknownSessionError: there is no such session.
         InvalidArgumentsError: there is no such message in it.
     """
-    source = await workspace.sessions.open(session)
+    source = await sessions_of(workspace).open(session)
     info, messages = await read(workspace, source)
     messages = messages[: _place(messages, at, source)]
     made_info, made_messages = await asyncio.to_thread(_copied, info, messages)
@@ -47,7 +47,7 @@ def forked_title(title: str) -> str:
     return f"{found[1]} (fork #{int(found[2]) + 1})" if found else f"{title} (fork #1)"
 
 
-def _place(messages: list[dict[str, Any]], at: str | int | Message | None, session: Session) -> int:
+def _place(messages: list[dict[str, Any]], at: str | int | Message | None, session: AgentSession) -> int:
     count = len(messages)
     if at is None:
         return count

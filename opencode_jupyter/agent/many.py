@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    from .. import batch
-
-    return getattr(batch, name)
+    return getattr(import_module("opencode_jupyter.batch"), name)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from .events import CallDelta, CallEnd, CallStart, Event, ReasoningDelta, ReasoningEnd, TextDelta, TextEnd
 
 if TYPE_CHECKING:
+    from ..core.host import ToolHost
     from ..core.secrets import Masker
-    from ..core.workspace import Workspace
     from .model import Model, Request
 
 
-def stream_masked(workspace: Workspace, model: Model, request: Request) -> AsyncGenerator[Event, None]:
+def stream_masked(workspace: ToolHost, model: Model, request: Request) -> AsyncGenerator[Event, None]:
     """Ask a model. No known secret is in what it is sent; one that it says all the same is masked.
 
     The arguments of its calls come as they are: a call masks what it shows of them.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ..core.messages import Message, new_part
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 _MENTION = re.compile(r"(?<![\w@./`])@([A-Za-z][\w./-]*)")
 
 
-def mention_parts(workspace: Workspace, message: Message, text: str) -> list[dict[str, Any]]:
+def mention_parts(workspace: ToolHost, message: Message, text: str) -> list[dict[str, Any]]:
     """The parts for the sub-agents that a prompt names: OpenCode's ``agent`` part, and what it means in words.
 
     Other words behind an ``@`` (decorators, addresses) are left alone.

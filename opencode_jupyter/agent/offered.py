@@ -14,7 +14,7 @@ from .models.schema import suited
 
 if TYPE_CHECKING:
     from ..core.agents import Agent
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 
 class Offered:
@@ -49,7 +49,7 @@ class Offered:
 class Offers:
     """Finds what is offered from step to step; what did not change is not made again."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._specs: dict[str, tuple[Bound, ToolSpec]] = {}
         self._last = Offered({}, [])

@@ -21,7 +21,7 @@ from .reverting import Change, Moved, move
 from .snapshots import Snapshots
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 KEY = "revert"
 """Of a session's info: ``{"messageID", "partID"?, "snapshot"?, "diff"?}``, as OpenCode has it."""
@@ -65,7 +65,7 @@ class _Point:
 
 
 async def revert(
-    workspace: Workspace,
+    workspace: ToolHost,
     session: Session,
     to: str | int | Message | None = None,
     *,
@@ -111,7 +111,7 @@ async def revert(
     return done
 
 
-async def unrevert(workspace: Workspace, session: Session, *, force: bool = False) -> Reverted:
+async def unrevert(workspace: ToolHost, session: Session, *, force: bool = False) -> Reverted:
     """Show again what `revert` hid, and bring the files back that it replaced.
 
     Raises:
@@ -129,7 +129,7 @@ async def unrevert(workspace: Workspace, session: Session, *, force: bool = Fals
     return done
 
 
-async def cleanup(workspace: Workspace, session: Session) -> list[str]:
+async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
     """Remove the hidden messages for good: a new prompt goes on from before them.
 
     Returns:
@@ -237,7 +237,7 @@ def _marked(session: Session) -> _Point | None:
     return None
 
 
-def _unmark(workspace: Workspace, session: Session) -> None:
+def _unmark(workspace: ToolHost, session: Session) -> None:
     session.extra = {key: value for key, value in session.extra.items() if key != KEY}
     workspace.sessions.save(session)
 
@@ -267,7 +267,7 @@ def _changes(session: Session, point: _Point | None) -> list[Change]:
 
 
 async def _move(
-    workspace: Workspace,
+    workspace: ToolHost,
     session: Session,
     old: _Point | None,
     new: _Point | None,
@@ -294,7 +294,7 @@ async def _move(
 
 
 def _by_hand(
-    workspace: Workspace, session: Session, old: _Point | None, new: _Point | None, force: bool, done: Reverted
+    workspace: ToolHost, session: Session, old: _Point | None, new: _Point | None, force: bool, done: Reverted
 ) -> None:
     """Without git: what tools that write files kept in this process (`core.changes`)."""
     changes = workspace.changes
@@ -311,7 +311,7 @@ def _by_hand(
         done.note = f"Only changes that tools made in this kernel can be undone here: {problem}."
 
 
-def _call_ids(workspace: Workspace, session: Session, point: _Point) -> Iterator[str]:
+def _call_ids(workspace: ToolHost, session: Session, point: _Point) -> Iterator[str]:
     """The ids of the calls from a point on, those of child sessions among them."""
     known = {one.id: one for one in workspace.sessions.list()}
     for message, place in _behind(session, point):

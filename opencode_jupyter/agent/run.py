@@ -17,18 +17,18 @@ from ..core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ..core.messages import Message
 from ..core.permission import Rule
 from ..core.permission.modes import rules_of
-from ..core.sessions import Session
 from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
 from .given import check, listed, switched
 from .model import Model
+from .sessions import AgentSession
 from .structured import Structured
 from .transcript import Transcript
 from .watch import watch
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -65,12 +65,12 @@ class Run:
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: ToolHost,
         text: str,
         *,
         model: str | Model | None = None,
         agent: str | None = None,
-        session: str | Session | None = None,
+        session: str | AgentSession | None = None,
         files: Iterable[Any] = (),
         format: Any = None,
         max_steps: int | None = None,
@@ -98,7 +98,7 @@ class Run:
         self.parent = parent
         self.record = record
         self.title = title
-        self.session: Session = session if isinstance(session, Session) else _NONE
+        self.session: AgentSession = session if isinstance(session, AgentSession) else _NONE
         self.agent: Agent
         self.model: Model
         self.conversation: Conversation
@@ -300,5 +300,5 @@ def _said(reason: str | None) -> str:
     }.get(reason or "", "stopped")
 
 
-_NONE = Session("", "", "")
+_NONE = AgentSession("", "", "")
 """Stands for the session of a run that has not begun."""

@@ -10,7 +10,7 @@ from .snapshots import Snapshots
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 READERS = frozenset(
     {
@@ -40,7 +40,7 @@ READERS = frozenset(
 class StepFiles:
     """The snapshots of one run. One is only taken where files may have changed since the last."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._snapshots = workspace.service(Snapshots)
         self._last: str | None = None
         self._known = False

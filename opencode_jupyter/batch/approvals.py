@@ -21,8 +21,8 @@ from ..core.tool import Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..core.host import ToolHost
     from ..core.sessions import Session
-    from ..core.workspace import Workspace
 
 
 OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
@@ -54,7 +54,7 @@ class ReplySource:
 class ReplyRouter:
     """Stands before a workspace's own approver and sends each ask to whom it concerns (`Workspace.service`)."""
 
-    workspace: Workspace
+    workspace: ToolHost
     asked: list[ReplySource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -156,7 +156,7 @@ class Person:
         aside: runs the call on the loop of the cell that waits for the runs; None: right here.
     """
 
-    def __init__(self, workspace: Workspace, aside: OnCellLoop | None = None) -> None:
+    def __init__(self, workspace: ToolHost, aside: OnCellLoop | None = None) -> None:
         self._workspace = workspace
         self._aside = aside
         self._session: Session | None = None

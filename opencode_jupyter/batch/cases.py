@@ -20,7 +20,7 @@ from ..core.errors import ToolError
 from ..tools.process.child import spawn
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 
 Files = Mapping[str, Any] | str | Path
@@ -44,7 +44,7 @@ class Case:
     input: Any
     expected: Any = None
     files: Files | None = None
-    setup: str | Callable[[Workspace], Any] | None = None
+    setup: str | Callable[[ToolHost], Any] | None = None
     tags: tuple[str, ...] = ()
     id: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Case:
         what = [self.id, self.input, self.expected, _digests(self.files), setup, self.metadata]
         return hashlib.sha256(json.dumps(what, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
-    async def lay(self, workspace: Workspace) -> None:
+    async def lay(self, workspace: ToolHost) -> None:
         """Put its files into a workspace's folder, and do its setup.
 
         Raises:

@@ -27,7 +27,7 @@ from .results import Lost, Outcome, WorkerLostError
 from .transfer import RunResult, unpack
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .map import Settings
 
 
@@ -40,7 +40,7 @@ TALKING = 4
 
 
 async def on_cluster(
-    workspace: Workspace, jobs: list[Job], settings: Settings, tell: Callable[[Any], None], person: Person
+    workspace: ToolHost, jobs: list[Job], settings: Settings, tell: Callable[[Any], None], person: Person
 ) -> None:
     """Have Dask's workers do the jobs, and tell each outcome as it comes.
 
@@ -72,7 +72,7 @@ async def on_cluster(
 class Cluster:
     """One batch on Dask."""
 
-    def __init__(self, workspace: Workspace, settings: Settings, tell: Callable[[Any], None], person: Person) -> None:
+    def __init__(self, workspace: ToolHost, settings: Settings, tell: Callable[[Any], None], person: Person) -> None:
         self._workspace = workspace
         self._client = settings.client
         self._settings = settings

@@ -21,7 +21,7 @@ from .results import OnProgress, Outcome, error_text
 from .scorers import Score, Scorer, score, scorers_of
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 
 @dataclass
@@ -46,11 +46,11 @@ class Bench:
         case, model = divmod(of_case, len(self.models))
         return self.cases[case], self.models[model], repeat
 
-    async def before(self, workspace: Workspace, job: Job) -> None:
+    async def before(self, workspace: ToolHost, job: Job) -> None:
         """Lay the case's files."""
         await self.at(job.index)[0].lay(workspace)
 
-    async def after(self, workspace: Workspace, job: Job, outcome: Outcome) -> None:
+    async def after(self, workspace: ToolHost, job: Job, outcome: Outcome) -> None:
         """Score the answer; a scorer's own error is the row's."""
         if outcome.error is not None:
             return
@@ -66,7 +66,7 @@ class Bench:
 
 
 async def evaluate(
-    workspace: Workspace,
+    workspace: ToolHost,
     cases: Iterable[Any],
     scorers: Any,
     *,

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from ..agent.sessions import sessions_of
 from ..core.errors import ToolError
+from ..core.host import ToolHost
 from ..core.paths import find_worktree, make_private_folder
-from ..core.workspace import Workspace
 from .requests import Job
 
 if TYPE_CHECKING:
-    from ..core.sessions import Session
+    from ..agent.sessions import AgentSession
 
 
 Isolate = Literal["copy", "worktree", "fresh"]
@@ -41,7 +42,7 @@ class RunFolders:
         ToolError: a worktree is wanted and this is no git repository with a commit.
     """
 
-    def __init__(self, workspace: Workspace, batch: str, isolate: Isolate | None = None) -> None:
+    def __init__(self, workspace: ToolHost, batch: str, isolate: Isolate | None = None) -> None:
         self.workspace = workspace
         self.folder = workspace.data_dir / RUNS / batch
         self.isolate = isolate
@@ -55,7 +56,7 @@ class RunFolders:
             )
 
     @asynccontextmanager
-    async def of(self, job: Job) -> AsyncIterator[tuple[Workspace, Session, str]]:
+    async def of(self, job: Job) -> AsyncIterator[tuple[ToolHost, AgentSession, str]]:
         """A run's workspace, its session (a new one if it names none), the root of the copy made for it ("" for none).
 
         Raises:
@@ -67,14 +68,14 @@ class RunFolders:
         workspace = self.workspace
         if self.isolate is None and job.directory is None:
             wanted = job.options.get("session")
-            known = None if wanted is None else await workspace.sessions.open(wanted)
-            yield workspace, known or workspace.sessions.create(job.title), ""
+            known = None if wanted is None else await sessions_of(workspace).open(wanted)
+            yield workspace, known or sessions_of(workspace).create(job.title), ""
             return
         if job.options.get("session") is not None:
             raise ToolError("an isolated run always starts its own session: remove session=")
         directory, copied = await self._folder(job)
         async with beside(workspace, directory, own_config=not copied) as other:
-            session = other.sessions.create(job.title)
+            session = sessions_of(other).create(job.title)
             workspace.sessions.add(session)
             with _sharing(workspace, other):
                 yield other, session, copied
@@ -114,7 +115,7 @@ class RunFolders:
 
 
 @asynccontextmanager
-async def beside(workspace: Workspace, directory: Path, *, own_config: bool) -> AsyncIterator[Workspace]:
+async def beside(workspace: ToolHost, directory: Path, *, own_config: bool) -> AsyncIterator[ToolHost]:
     """A workspace for another folder: registered tools, rules and what runs tools are those of `workspace`.
 
     Args:
@@ -122,7 +123,7 @@ async def beside(workspace: Workspace, directory: Path, *, own_config: bool) -> 
         directory: its folder.
         own_config: go by that folder's config files; else by the configuration of `workspace`.
     """
-    other = Workspace(directory, workspace.overrides, workspace.data_dir, store=False)
+    other = type(workspace)(directory, workspace.overrides, workspace.data_dir, store=False)
     theirs, ours = other.config.wants, workspace.config.wants
     if not own_config:
         other.use_config(workspace.config)
@@ -141,7 +142,7 @@ SHARED = ("bus", "hooks", "permissions", "questions", "store", "calls")
 
 
 @contextmanager
-def _sharing(workspace: Workspace, other: Workspace) -> Iterator[None]:
+def _sharing(workspace: ToolHost, other: ToolHost) -> Iterator[None]:
     """Let another workspace tell, ask and store through this one; it must have its own again when it closes."""
     own = {name: getattr(other, name) for name in SHARED}
     for name in SHARED:

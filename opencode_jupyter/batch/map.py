@@ -21,7 +21,7 @@ from .results import OnProgress, Outcome, Results, Tracker
 from .runner import END, After, Before, ProviderPauses, Runner, aborted, person_for
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 
 CONCURRENCY = 8
@@ -55,7 +55,7 @@ class Settings:
 
 
 def map_runs(
-    workspace: Workspace,
+    workspace: ToolHost,
     requests: Iterable[Any],
     *,
     model: Any = None,
@@ -117,7 +117,7 @@ class Many:
         results: what is done, in the order of the requests; a failed `await` leaves here what there was.
     """
 
-    def __init__(self, workspace: Workspace, jobs: list[Job], settings: Settings, kept: Sequence[Outcome] = ()) -> None:
+    def __init__(self, workspace: ToolHost, jobs: list[Job], settings: Settings, kept: Sequence[Outcome] = ()) -> None:
         self.workspace = workspace
         self.jobs = jobs
         self.settings = settings

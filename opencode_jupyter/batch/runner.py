@@ -18,6 +18,7 @@ import anyio
 from ..agent.errors import ModelError
 from ..agent.events import Event
 from ..agent.model import Model, ModelInfo, Request
+from ..agent.sessions import sessions_of
 from ..core.errors import ToolAbortedError
 from .approvals import Person, settle
 from .folders import RunFolders, discard
@@ -27,10 +28,10 @@ from .results import Outcome, RunTimeoutError
 if TYPE_CHECKING:
     from ..agent.answer import Answer
     from ..agent.run import Run
+    from ..agent.sessions import AgentSession
     from ..core.call import Call
-    from ..core.sessions import Session
+    from ..core.host import ToolHost
     from ..core.state import ToolPart
-    from ..core.workspace import Workspace
 
 
 DEFAULT_WAIT = 2.0
@@ -42,7 +43,7 @@ MOST = 120.0
 class ProviderPauses:
     """When each provider may be asked again; one for a workspace (`Workspace.service`)."""
 
-    def __init__(self, workspace: Workspace | None = None) -> None:
+    def __init__(self, workspace: ToolHost | None = None) -> None:
         self._until: dict[str, float] = {}
 
     def hold(self, provider: str, seconds: float | None) -> None:
@@ -98,8 +99,8 @@ TICK = 0.1
 END = 3.0
 """Seconds a run has to end when it is stopped."""
 
-Before = Callable[["Workspace", Job], Awaitable[None]]
-After = Callable[["Workspace", Job, Outcome], Awaitable[None]]
+Before = Callable[["ToolHost", Job], Awaitable[None]]
+After = Callable[["ToolHost", Job, Outcome], Awaitable[None]]
 
 
 @dataclass
@@ -123,7 +124,7 @@ class Runner:
     """Put the parts of a tool call into ``extra["direct"]``: here no store has them."""
 
     def __post_init__(self) -> None:
-        self._sessions: dict[str, Workspace] = {}
+        self._sessions: dict[str, ToolHost] = {}
 
     def covers(self, session_id: str) -> bool:
         """Return whether a session is that of a run, or was begun by one."""
@@ -144,9 +145,9 @@ class Runner:
         return session_id if run is None else self._sessions[run].sessions.get(run).title
 
     @staticmethod
-    def _parent(workspace: Workspace, session_id: str) -> str | None:
+    def _parent(workspace: ToolHost, session_id: str) -> str | None:
         try:
-            return workspace.sessions.get(session_id).parent_id
+            return sessions_of(workspace).get(session_id).parent_id
         except KeyError:
             return None
 
@@ -182,7 +183,7 @@ class Runner:
             outcome.extra["copied"] = copied
         return outcome
 
-    async def _work(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
+    async def _work(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
         try:
             if job.tool:
                 await self._call(workspace, job, session, outcome)
@@ -191,7 +192,7 @@ class Runner:
         except Exception as error:
             outcome.error, outcome.ended = error, "failed"
 
-    async def _call(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
+    async def _call(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
         agent = job.options.get("agent")
         if agent is not None and agent not in workspace.agents and not workspace.registry.settled():
             await workspace.registry.prepare()  # it may be a plugin's
@@ -204,11 +205,11 @@ class Runner:
                 outcome.extra["direct"] = _parts(call)
         outcome.text, outcome.value, outcome.ended = result.output, result, "done"
 
-    async def _prompt(self, workspace: Workspace, job: Job, session: Session, outcome: Outcome) -> None:
+    async def _prompt(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
         options = {name: value for name, value in job.options.items() if name not in ("session", "title")}
         if self.pauses is not None and options.get("model") is not None:
             options["model"] = await self._paced(workspace, options["model"])
-        run = workspace.sessions.prompt(job.text, session=session, **options)
+        run = sessions_of(workspace).prompt(job.text, session=session, **options)
         try:
             answer = await _within(run, job.timeout, lambda: self._waits(workspace, session.id))
             _answered(outcome, answer)
@@ -218,7 +219,7 @@ class Runner:
             model = getattr(run, "model", None)
             outcome.model = outcome.model or (model.info.full if model is not None else "")
 
-    async def _paced(self, workspace: Workspace, model: Any) -> Any:
+    async def _paced(self, workspace: ToolHost, model: Any) -> Any:
         if isinstance(model, str):
             from ..agent.models import resolve
 
@@ -226,7 +227,7 @@ class Runner:
         assert self.pauses is not None
         return model if isinstance(model, PacedModel) else PacedModel(model, self.pauses)
 
-    def _waits(self, workspace: Workspace, session_id: str) -> bool:
+    def _waits(self, workspace: ToolHost, session_id: str) -> bool:
         asking = {request.session_id for request in workspace.permissions.pending()}
         asking |= {request.session_id for request in workspace.questions.pending()}
         return any(self.run_of(asker) == session_id for asker in asking)

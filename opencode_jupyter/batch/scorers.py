@@ -16,18 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..agent.sessions import sessions_of
 from ..core.errors import ToolError
 from .cases import LIMIT, run_command
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .cases import Case
 
 
 PASS = 0.5
 """The value from which a score passes by default."""
 
-Scorer = Callable[["Case", Any, "Workspace"], Any]
+Scorer = Callable[["Case", Any, "ToolHost"], Any]
 """A function of the case, the answer (`Answer`; the `Outcome` of a tool call) and the run's workspace, plain or async.
 It returns a bool, a number, a `Score`, or a dict of names and these."""
 
@@ -84,7 +85,7 @@ def _name(scorer: Any) -> str:
     return str(getattr(scorer, "__name__", "") or type(scorer).__name__)
 
 
-async def score(name: str, scorer: Scorer, case: Case, answer: Any, workspace: Workspace) -> dict[str, Score]:
+async def score(name: str, scorer: Scorer, case: Case, answer: Any, workspace: ToolHost) -> dict[str, Score]:
     """What a scorer says, by name: its own, or ``name.key`` for each key of a dict.
 
     Raises:
@@ -130,7 +131,7 @@ SHOWN = 300
 """Characters of a value in a score's words."""
 
 
-def exact(case: Case, answer: Any, workspace: Workspace) -> Score:
+def exact(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer is what is expected: its words, without space around them, or its value if that is no text."""
     expected = case.expected
     got = answer.value if not isinstance(expected, str) and answer.value is not None else answer.text
@@ -138,7 +139,7 @@ def exact(case: Case, answer: Any, workspace: Workspace) -> Score:
     return Score(float(same), "" if same else f"{_short(got)} instead of {_short(expected)}")
 
 
-def contains(case: Case, answer: Any, workspace: Workspace) -> Score:
+def contains(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer's words contain what is expected: a text, or every one of a list of them."""
     wanted = [case.expected] if isinstance(case.expected, str) else list(case.expected)
     missing = [str(one) for one in wanted if str(one) not in answer.text]
@@ -153,7 +154,7 @@ def regex(pattern: str | None = None, flags: int = 0) -> Scorer:
     """
     compiled = None if pattern is None else re.compile(pattern, flags)
 
-    def regex(case: Case, answer: Any, workspace: Workspace) -> Score:
+    def regex(case: Case, answer: Any, workspace: ToolHost) -> Score:
         wanted = compiled or re.compile(str(case.expected), flags)
         found = wanted.search(answer.text)
         return Score(float(found is not None), "" if found else f"no match of {wanted.pattern}")
@@ -161,7 +162,7 @@ def regex(pattern: str | None = None, flags: int = 0) -> Scorer:
     return regex
 
 
-def json_equal(case: Case, answer: Any, workspace: Workspace) -> Score:
+def json_equal(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer is the JSON that is expected: its value, or its words (in a fence or not), whatever their order."""
     expected = json.loads(case.expected) if isinstance(case.expected, str) else case.expected
     got = answer.value
@@ -175,7 +176,7 @@ def json_equal(case: Case, answer: Any, workspace: Workspace) -> Score:
     return Score(float(got == expected), "" if got == expected else f"{_short(got)} instead of {_short(expected)}")
 
 
-def files_equal(case: Case, answer: Any, workspace: Workspace) -> Score:
+def files_equal(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The run's folder holds the expected files, a dict of names and contents (None: there is no such file).
 
     The value is the share of those that do.
@@ -201,7 +202,7 @@ def _same(path: Path, content: Any) -> bool:
 def command(line: str, *, timeout: float = LIMIT) -> Scorer:
     """A command ends with 0 in the run's folder; it has `timeout` seconds."""
 
-    async def command(case: Case, answer: Any, workspace: Workspace) -> Score:
+    async def command(case: Case, answer: Any, workspace: ToolHost) -> Score:
         code, output = await run_command(line, workspace.directory, timeout)
         return Score(float(code == 0), "" if code == 0 else f"ended with {code}: {output.strip()[-SHOWN:]}")
 
@@ -216,11 +217,11 @@ def model_graded(model: Any, rubric: str) -> Scorer:
         rubric: what makes a good answer.
     """
 
-    async def model_graded(case: Case, answer: Any, workspace: Workspace) -> Score:
+    async def model_graded(case: Case, answer: Any, workspace: ToolHost) -> Score:
         owner = getattr(answer, "session", "")
         parent = owner if isinstance(owner, str) else owner.id
         session = workspace.sessions.create("Grading", parent_id=parent or None)
-        run = workspace.sessions.prompt(
+        run = sessions_of(workspace).prompt(
             _grading(case, answer, rubric), model=model, session=session, format=GRADE, tools=[], max_steps=3
         )
         grade = await run

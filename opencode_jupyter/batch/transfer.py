@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..agent.answer import Answer
+from ..agent.sessions import AgentSession
 from ..core.errors import ToolError
 from ..core.messages import Message, Part, part_from_wire
 from ..core.result import ToolResult
-from ..core.sessions import Session
 from ..core.state import ToolPart
 from .results import Outcome
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 
 EXTRA = "opencode_jupyter"
@@ -54,7 +54,7 @@ class RunResult:
     sessions: list[dict[str, Any]] = field(default_factory=list)
 
 
-def pack(workspace: Workspace, attempt: str, outcome: Outcome) -> RunResult:
+def pack(workspace: ToolHost, attempt: str, outcome: Outcome) -> RunResult:
     """What is sent of an outcome; the workspace forgets its sessions."""
     result = RunResult(attempt, outcome)
     result.error, outcome.error = None if outcome.error is None else pack_error(outcome.error), None
@@ -72,7 +72,7 @@ def pack(workspace: Workspace, attempt: str, outcome: Outcome) -> RunResult:
     return result
 
 
-def _pack_session(session: Session, outcome: Outcome) -> dict[str, Any]:
+def _pack_session(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
     messages = [{"info": dict(m.info), "parts": [_part(part) for part in m.parts]} for m in session.messages]
     packed: dict[str, Any] = {"info": session.to_wire(), "messages": messages}
     direct: list[ToolPart] = outcome.extra.pop("direct", []) if session.id == outcome.session else []
@@ -144,7 +144,7 @@ def unpack_error(packed: tuple[str, bytes]) -> BaseException:
     return error
 
 
-def unpack(workspace: Workspace, result: RunResult, job_request: Any) -> Outcome:
+def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
     """The outcome, its sessions taken into the workspace and its store."""
     outcome = result.outcome
     outcome.request = job_request
@@ -159,9 +159,9 @@ def unpack(workspace: Workspace, result: RunResult, job_request: Any) -> Outcome
     return outcome
 
 
-def _keep(workspace: Workspace, packed: Mapping[str, Any]) -> Session:
+def _keep(workspace: ToolHost, packed: Mapping[str, Any]) -> AgentSession:
     """Take a session into the workspace, with its messages and parts."""
-    session, store = Session.from_wire(packed["info"]), workspace.store
+    session, store = AgentSession.from_wire(packed["info"]), workspace.store
     direct = packed.get("direct")
     if direct is not None:
         session.message_id = ""

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from distributed import WorkerPlugin, get_worker
 
 from ..core.errors import ToolAbortedError, ToolError
+from ..core.host import ToolHost
 from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
-from ..core.workspace import Workspace
 from .approvals import ReplyRouter, ReplySource, settle
 from .folders import Isolate, RunFolders
 from .requests import Job
@@ -47,6 +47,7 @@ class Context:
     """What the runs of a batch need on a worker.
 
     Attributes:
+        workspace_type: the workspace's class.
         directory: the workspace's folder.
         data_dir: its data folder, used if it is the same one (it holds the file `token`).
         overrides: the configuration laid over the files.
@@ -57,6 +58,7 @@ class Context:
         keep, before, after: see `Runner`.
     """
 
+    workspace_type: type[ToolHost]
     directory: str
     data_dir: str
     token: str
@@ -71,7 +73,7 @@ class Context:
     after: After | None = None
 
 
-def plugin_for(workspace: Workspace, settings: Settings, token: str) -> BatchPlugin:
+def plugin_for(workspace: ToolHost, settings: Settings, token: str) -> BatchPlugin:
     """The plugin that brings a batch to the workers.
 
     Raises:
@@ -89,6 +91,7 @@ def plugin_for(workspace: Workspace, settings: Settings, token: str) -> BatchPlu
                 ".opencode/tool, which every worker reads by itself, or unregister it"
             ) from error
     context = Context(
+        type(workspace),
         str(workspace.directory),
         str(workspace.data_dir),
         token,
@@ -132,7 +135,7 @@ class BatchPlugin(WorkerPlugin):
         """Start in a worker."""
         self._worker = worker
         self._lock = asyncio.Lock()
-        self._workspace: Workspace | None = None
+        self._workspace: ToolHost | None = None
         self._runner: Runner | None = None
         self._requests: dict[str, asyncio.Future[Any]] = {}
         self._tasks: set[asyncio.Task[RunResult]] = set()
@@ -164,7 +167,7 @@ class BatchPlugin(WorkerPlugin):
             data_dir = Path(context.data_dir)
             if not await asyncio.to_thread((data_dir / context.token).exists):  # another machine's disk
                 data_dir = Path(tempfile.gettempdir()) / f"opencode-runs-{os.getpid()}"
-            workspace = await Workspace(folder, context.overrides, data_dir, store=False).__aenter__()
+            workspace = await context.workspace_type(folder, context.overrides, data_dir, store=False).__aenter__()
             workspace.rules += context.rules
             workspace.permissions.approved += context.approved
             for tool in context.tools:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from .agents import Agent
     from .call import By, Call
+    from .host import ToolHost
     from .question_request import Answers
     from .sessions import Session
     from .state import State, ToolPart
     from .tool import Tool
-    from .workspace import Workspace
 
 
 NOT_OF_ARGUMENTS = frozenset({TRUST, SANDBOX, "doom_loop"})
@@ -48,7 +48,7 @@ WAITING_FOR = "waitingFor"
 REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
 
 
-def rules_for(workspace: Workspace, agent: Agent, session: Session, by: By) -> list[Rule]:
+def rules_for(workspace: ToolHost, agent: Agent, session: Session, by: By) -> list[Rule]:
     """The rules that a call is judged by, but for this session's approvals: the agent's, then the session's.
 
     Args:
@@ -86,7 +86,7 @@ class Asking:
         _by: By
         _loop: asyncio.AbstractEventLoop | None
         _scope: anyio.CancelScope | None
-        _workspace: Workspace
+        _workspace: ToolHost
         ctx: ToolContext
         dry_run: bool
         parent: Call | None

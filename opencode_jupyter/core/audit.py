@@ -22,9 +22,9 @@ from ._store_rows import decision_wire, encode
 from .paths import make_private_folder
 
 if TYPE_CHECKING:
+    from .host import ToolHost
     from .permission import Decision
     from .state import ToolPart
-    from .workspace import Workspace
 
 try:
     import fcntl
@@ -37,7 +37,7 @@ FIRST = "0" * 64
 _TAIL = 1 << 16
 
 
-def audit_log(workspace: Workspace) -> AuditLog:
+def audit_log(workspace: ToolHost) -> AuditLog:
     """The log of a workspace: one for each data folder."""
     return _log_at(workspace.data_dir / "audit.jsonl")
 

@@ -45,7 +45,7 @@ from .trust import ask_for_project
 
 if TYPE_CHECKING:
     from .agents import Agent
-    from .workspace import Workspace
+    from .host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Call(Asking, Arriving, Reporting):
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: ToolHost,
         name: str,
         arguments: dict[str, Any],
         *,

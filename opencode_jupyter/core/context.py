@@ -16,9 +16,9 @@ from .errors import ToolAbortedError
 if TYPE_CHECKING:
     from .agents import Agent
     from .call import Call
+    from .host import ToolHost
     from .permission import Decision
     from .question_request import Answers
-    from .workspace import Workspace
 
 T = TypeVar("T")
 NO_CALL = "this ToolContext belongs to no call, or to one that is over"
@@ -68,7 +68,7 @@ class InitContext:
     """The context in which a tool's `init` makes its definition."""
 
     agent: Agent | None = None
-    workspace: Workspace | None = None
+    workspace: ToolHost | None = None
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class ToolContext:
     worktree: Path
     """Top of the git checkout; ``/`` when there is none."""
     abort: AbortSignal
-    workspace: Workspace
+    workspace: ToolHost
     part_id: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)

@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from .host import ToolHost
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def runs_here(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-async def go_home(workspace: Workspace, work: Coroutine[Any, Any, T]) -> T:
+async def go_home(workspace: ToolHost, work: Coroutine[Any, Any, T]) -> T:
     """Await what belongs to a workspace, from whichever loop this is. A cancel reaches it."""
     home = workspace.loop
     if home is None or not home.is_running() or runs_here(home):

@@ -19,7 +19,7 @@ from .permission.request import SANDBOX
 
 if TYPE_CHECKING:
     from .agents import Agent
-    from .workspace import Workspace
+    from .host import ToolHost
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class SavedRules:
 
 
 def save(
-    workspace: Workspace,
+    workspace: ToolHost,
     permission: str,
     patterns: Sequence[str],
     action: str,
@@ -107,7 +107,7 @@ def save(
     return saved
 
 
-def forget(workspace: Workspace, rule: Rule) -> str | None:
+def forget(workspace: ToolHost, rule: Rule) -> str | None:
     """Take a rule out of the project's file that it comes from, and read the configuration again.
 
     Returns:
@@ -134,7 +134,7 @@ def file_of(rule: Rule) -> Path | None:
     return path if rule.source == "project" and path.suffix in (".json", ".jsonc") else None
 
 
-def is_of_project(workspace: Workspace, source: str) -> bool:
+def is_of_project(workspace: ToolHost, source: str) -> bool:
     """Whether a source of the configuration is a file of the project, not the user's own."""
     own = [str(folder) for folder in workspace.config.directories[:1]]  # the user's, wherever the project is
     return os.path.isabs(source) and os.path.dirname(source) not in own and workspace.contains(source)
@@ -151,7 +151,7 @@ class _TrustKept:
     One that was not trusted, and one into which anything else came meanwhile, does not become trusted by it.
     """
 
-    def __init__(self, workspace: Workspace, permission: str) -> None:
+    def __init__(self, workspace: ToolHost, permission: str) -> None:
         self.workspace, self.permission = workspace, permission
         self.before = self._load()
 
@@ -186,7 +186,7 @@ class _TrustKept:
         return {**rest, "permission": {key: permission[key] for key in permission if key != self.permission}}
 
 
-def _root(workspace: Workspace) -> Path:
+def _root(workspace: ToolHost) -> Path:
     return ConfigFiles(workspace.directory, workspace.worktree).root
 
 

@@ -22,7 +22,7 @@ from .tool import Bound, Tool, tool
 if TYPE_CHECKING:
     from .call import Call
     from .config import Config
-    from .workspace import Workspace
+    from .host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +67,17 @@ class Registry:
     Args:
         workspace: whose tools these are.
         builtins: what makes each built-in tool, by its id.
+        adapt: makes tools of what other libraries call one; None for anything else.
     """
 
-    def __init__(self, workspace: Workspace, builtins: Mapping[str, Callable[[], Tool]]) -> None:
+    def __init__(
+        self,
+        workspace: ToolHost,
+        builtins: Mapping[str, Callable[[], Tool]],
+        adapt: Callable[..., list[Tool] | None] | None = None,
+    ) -> None:
         self._workspace = workspace
+        self._adapt = adapt
         self._makers = dict(sorted(builtins.items(), key=_place))
         self._made: dict[str, Tool] = {}
         self._registered: list[Tool] = []
@@ -110,9 +117,7 @@ class Registry:
         return tools if several else tools[0]
 
     def _adapted(self, given: Any, options: dict[str, Any]) -> list[Tool]:
-        from ..adapters import adapt  # here, so that core's modules do not depend on other libraries
-
-        found = adapt(given, **options)
+        found = self._adapt(given, **options) if self._adapt is not None else None
         if found is not None:
             return found
         if options:

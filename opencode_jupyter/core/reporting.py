@@ -16,8 +16,8 @@ from .state import FOR_PERSON, Failed, Running, now_ms
 if TYPE_CHECKING:
     from .call import Call
     from .context import AbortSignal
+    from .host import ToolHost
     from .state import State, ToolPart
-    from .workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Reporting:
         _last_update: float
         _loop: asyncio.AbstractEventLoop | None
         _timer: asyncio.TimerHandle | None
-        _workspace: Workspace
+        _workspace: ToolHost
         dry_run: bool
         error: BaseException | None
         on_update: Callable[[ToolPart], None] | None

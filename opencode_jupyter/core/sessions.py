@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 
 from . import ids
 from ._store_sessions import DIRECT
 from .doom_loop import Key
-from .errors import InvalidArgumentsError, UnknownSessionError
-from .option_checks import check_kind, check_option_names, check_rules
+from .errors import UnknownSessionError
+from .option_checks import check_kind, check_rules
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
 from .state import now_ms
 
 if TYPE_CHECKING:
-    from ..agent.model import Model
-    from ..agent.run import Run
+    from .host import ToolHost
     from .messages import Message
-    from .workspace import Workspace
 
 RECENT_CALLS = 12
 """How many of a session's last calls the doom-loop guard can look at."""
+
+
+class ActiveRun(Protocol):
+    """What works in a session: a model's run."""
+
+    model: Any
+    """The model, or its name."""
+
+    def abort(self, reason: str = ...) -> None:
+        """End it; any thread may call this."""
+
+    def add(self, message: Message) -> Any:
+        """Have it go on with this message when the model has answered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,63 +72,9 @@ class Session:
     project_id: str = "global"
     version: str = "opencode_jupyter"
     rule_extras: dict[Rule, dict[str, Any]] = field(default_factory=dict, repr=False)
-    run: Run | None = None
-    asked: Model | None = field(default=None, repr=False)
-    workspace: Workspace | None = field(default=None, repr=False)
-
-    # ------------------------------------------------------------------ what can be done with it
-
-    def prompt(self, text: str, **options: Any) -> Run:
-        """Ask a model something in this session: `Sessions.prompt` with ``session=`` this one."""
-        return self._home.sessions.prompt(text, session=self, **options)
-
-    async def fork(self, at: str | int | Message | None = None) -> Session:
-        """A new session with copies of the messages before `at` (a message, its id or its place); all if left out.
-
-        Raises:
-            ToolError: there is no such message.
-        """
-        from ..agent.forking import fork  # here, so that core's modules do not depend on the model loop
-
-        return await fork(self._home, self, at)
-
-    async def revert(self, to: str | int | Message, **options: Any) -> Any:
-        """Take back the messages from `to` (a message, its id, a part's id, its place) on, with their changes of files.
-
-        Returns:
-            What was put back, and what was kept since somebody else had changed it (`agent.revert.Reverted`).
-
-        Raises:
-            ToolError: there is no such message, or the session is at work.
-        """
-        from ..agent.revert import revert
-        from .messages import Message
-
-        check_option_names(revert, options, "revert")
-        if isinstance(to, bool) or not isinstance(to, str | int | Message):
-            raise InvalidArgumentsError(
-                "revert needs the first message to revert: itself, its id or its index (0 is the first, -1 "
-                f"the last), not {to!r}"
-            )
-        return await revert(self._home, self, to, **options)
-
-    async def unrevert(self) -> Any:
-        """Take back the last `revert`, as long as no prompt came after it.
-
-        Raises:
-            ToolError: there is nothing to take back.
-        """
-        from ..agent.revert import unrevert
-
-        return await unrevert(self._home, self)
-
-    @property
-    def _home(self) -> Workspace:
-        if self.workspace is None:
-            raise RuntimeError("this session belongs to no workspace; add it with workspace.sessions.add(session)")
-        return self.workspace
-
-    # ------------------------------------------------------------------ its form
+    run: ActiveRun | None = None
+    asked: Any = field(default=None, repr=False)
+    workspace: Any = field(default=None, repr=False)
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``Session.Info``."""
@@ -143,7 +99,7 @@ class Session:
         return {**{key: value for key, value in self.extra.items() if key != "time"}, **wire}
 
     @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Session:
+    def from_wire(cls, wire: dict[str, Any]) -> Self:
         """A session from OpenCode's form, without its messages.
 
         Raises:
@@ -185,22 +141,27 @@ class Session:
         return f"<session {self.id} {self.title!r}: {len(self.messages)} messages>"
 
 
-class Sessions:
+S = TypeVar("S", bound=Session)
+
+
+class Sessions(Generic[S]):
     """The sessions of one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    session_type: type[S] = cast("type[S]", Session)
+
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._sessions: dict[str, Session] = {}
-        self._default: Session | None = None
+        self._sessions: dict[str, S] = {}
+        self._default: S | None = None
 
     @property
-    def default(self) -> Session:
+    def default(self) -> S:
         """The session of calls that name none; made at its first use."""
         if self._default is None:
             self._default = self.create(DIRECT)
         return self._default
 
-    def create(self, title: str = "", *, parent_id: str | None = None, permission: list[Rule] | None = None) -> Session:
+    def create(self, title: str = "", *, parent_id: str | None = None, permission: list[Rule] | None = None) -> S:
         """A new session.
 
         Raises:
@@ -209,7 +170,7 @@ class Sessions:
         check_kind(title, str, "title", "a text")
         check_kind(parent_id, (str, type(None)), "parent_id", "a session's id")
         check_rules(permission or (), "permission")
-        made = Session(
+        made = self.session_type(
             ids.create("session", descending=True),
             self._workspace.masked(title) or "New session",
             str(self._workspace.directory),
@@ -222,7 +183,7 @@ class Sessions:
         self.save(made, touch=False)
         return made
 
-    def add(self, session: Session) -> None:
+    def add(self, session: S) -> None:
         """Take in a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
         check_kind(session, Session, "session", "a Session")
         session.workspace = self._workspace
@@ -239,7 +200,7 @@ class Sessions:
         if self._workspace.store is not None:
             self._workspace.store.put_session(session.to_wire())
 
-    def get(self, session: str | Session | None) -> Session:
+    def get(self, session: str | Session | None) -> S:
         """The session of this id; the default one for None.
 
         Raises:
@@ -248,7 +209,7 @@ class Sessions:
         if session is None:
             return self.default
         if isinstance(session, Session):
-            return session
+            return cast("S", session)
         known = self._sessions.get(session) if isinstance(session, str) else None
         if known is None:
             raise UnknownSessionError(
@@ -257,14 +218,14 @@ class Sessions:
             )
         return known
 
-    async def open(self, session: str | Session) -> Session:
+    async def open(self, session: str | Session) -> S:
         """A session with its messages, out of the store if this workspace does not have it yet.
 
         Raises:
             UnknownSessionError: there is none of that id.
         """
         if isinstance(session, Session):
-            return session
+            return cast("S", session)
         known = self._sessions.get(session)
         if known is not None:
             return known
@@ -272,7 +233,7 @@ class Sessions:
         info = await store.session(session) if store is not None else None
         if store is None or info is None:
             raise UnknownSessionError(f"There is no session {session!r}. %sessions lists the stored ones.")
-        found = Session.from_wire(info)
+        found = self.session_type.from_wire(info)
         found.workspace = self._workspace
         from .messages import Message, part_from_wire
 
@@ -290,59 +251,7 @@ class Sessions:
         restore_mode(self._workspace, self._sessions[found.id])
         return self._sessions[found.id]
 
-    def prompt(
-        self,
-        text: str,
-        *,
-        model: str | Model | None = None,
-        agent: str | None = None,
-        session: str | Session | None = None,
-        files: Iterable[Any] = (),
-        format: Any = None,
-        max_steps: int | None = None,
-        tools: Mapping[str, bool] | Iterable[str] | None = None,
-        system: str | None = None,
-        **options: Any,
-    ) -> Run:
-        """Ask a model something: ``answer = await workspace.sessions.prompt("...", model="openai:gpt-5")``.
-
-        Args:
-            text: the request.
-            model: ``provider:model``, ``provider/model``, ``scripted:FILE``, or an object that is one
-                (`agent.model.Model`). The agent's, the session's or the configuration's ``model`` if left out.
-            agent: who is to answer; the session's, or the default one, if left out.
-            session: where it belongs; a new one if left out.
-            files: pictures, PDF files and texts that go along: paths or `Attachment` objects.
-            format: a JSON schema, a pydantic model or another type: the answer's `value` is then one of these.
-            max_steps: most times that the model is asked; the agent's ``steps`` if left out.
-            tools: the names of the only tools to be offered, or a dict that turns some off.
-            system: words to add to the system prompt, for this prompt only.
-            **options: see `agent.run.Run`.
-
-        Returns:
-            The run. Nothing happens before it is awaited (for the `Answer`) or iterated over (for its events).
-
-        Raises:
-            InvalidArgumentsError: something is not of the kind it should be.
-        """
-        from ..agent.run import Run  # here, so that core's modules do not depend on the model loop
-
-        check_option_names(Run.__init__, options, "prompt")
-        return Run(
-            self._workspace,
-            text,
-            model=model,
-            agent=agent,
-            session=session,
-            files=files,
-            format=format,
-            max_steps=max_steps,
-            tools=tools,
-            system=system,
-            **options,
-        )
-
-    def list(self) -> list[Session]:
+    def list(self) -> list[S]:
         """Every session that this workspace has in memory, oldest first; ``store.sessions()`` has all that are kept."""
         return list(self._sessions.values())
 

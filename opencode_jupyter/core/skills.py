@@ -21,7 +21,7 @@ from .permission import Rule, evaluate, expand
 from .skill_files import Skill, Stamp, read_skill, stamp, walk
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from .host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Skills:
         problems: what is wrong with files that could be skills.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._lock = threading.Lock()
         self._scan: _Scan | None = None

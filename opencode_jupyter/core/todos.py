@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from .host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ DONE = "completed"
 class Todos:
     """The task lists of one workspace's sessions; reach it with ``workspace.service(Todos)``."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._kept: dict[str, list[dict[str, Any]]] = {}
 

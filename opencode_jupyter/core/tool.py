@@ -27,14 +27,14 @@ from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
     from .function import Schema
-    from .workspace import Workspace
+    from .host import ToolHost
 
 Execute = Callable[[Any, ToolContext], Any]
 FormatValidationError = Callable[[Any], str]
 """Makes the message for a model of an error with a method ``errors()``: pydantic's, or a `SchemaMismatchError`."""
 
 
-Completions = Callable[["Workspace", str], Iterable[str]]
+Completions = Callable[["ToolHost", str], Iterable[str]]
 RUNS_IN = ("engine", "kernel")
 ToolGroup = Literal["", "files", "search", "run", "web", "agent", "notebook", "internal"]
 

@@ -22,7 +22,7 @@ from .paths import make_private_folder
 
 if TYPE_CHECKING:
     from .call import Call
-    from .workspace import Workspace
+    from .host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -161,14 +161,13 @@ class Trust:
         self._known, self._stamp = known, None
 
 
-def untrusted(workspace: Workspace) -> list[Subject]:
+def untrusted(workspace: ToolHost) -> list[Subject]:
     """The project's subjects that nobody trusted yet: its configuration, tool files, plugins, MCP servers, providers.
 
     Blocks for as long as reading the files takes.
     """
-    from ..agent.models import untrusted as untrusted_providers  # here, as in `Workspace.map`
-
-    subjects = {(subject.kind, subject.name): subject for subject in untrusted_providers(workspace)}
+    more = (subject for list_more in workspace.trust_subjects for subject in list_more())
+    subjects = {(subject.kind, subject.name): subject for subject in more}
     wanted = workspace.config.wants
     if wanted is not None and workspace.config.removed:
         subjects = {(wanted.kind, wanted.name): wanted, **subjects}
@@ -179,7 +178,7 @@ def untrusted(workspace: Workspace) -> list[Subject]:
     return list(subjects.values())
 
 
-def trust_project(workspace: Workspace, *, keep: bool = True) -> list[Subject]:
+def trust_project(workspace: ToolHost, *, keep: bool = True) -> list[Subject]:
     """Trust all that `untrusted` lists, as it is now.
 
     Args:
@@ -195,7 +194,7 @@ def trust_project(workspace: Workspace, *, keep: bool = True) -> list[Subject]:
     return subjects
 
 
-def take_up(workspace: Workspace) -> None:
+def take_up(workspace: ToolHost) -> None:
     """Go by what is trusted now: the configuration is read again, and the next call looks for tools."""
     wants, removed = workspace.config.wants, workspace.config.removed
     if wants is not None and workspace.trust.known(wants) == bool(removed):
@@ -203,7 +202,7 @@ def take_up(workspace: Workspace) -> None:
     workspace.registry.person_asks()
 
 
-async def ask_for_project(workspace: Workspace, call: Call) -> None:
+async def ask_for_project(workspace: ToolHost, call: Call) -> None:
     """Ask once, before a call, whether the project is trusted; whoever says no works in a restricted one."""
     wanted = workspace.config.wants
     if call.dry_run or wanted is None or not workspace.config.removed or wanted in workspace.trust.asked:

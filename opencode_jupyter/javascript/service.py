@@ -22,8 +22,8 @@ from .worker import Worker, environment
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
+    from ..core.host import ToolHost
     from ..core.result import ToolResult
-    from ..core.workspace import Workspace
     from ..tools.language.background import Background
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class JavaScriptTools:
 
     suffixes: Sequence[str] = (".ts", ".mts", ".js", ".mjs")
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._home: Background | None = None
         self._workers: dict[Kind, Worker] = {}

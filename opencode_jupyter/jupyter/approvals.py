@@ -17,10 +17,10 @@ from .view import is_untouched
 from .view_asks import AskView, digest_of
 
 if TYPE_CHECKING:
-    from ..agent.run import Run
     from ..core.call import Call
     from ..core.question_request import QuestionRequest
-    from ..core.workspace import Workspace
+    from ..core.sessions import ActiveRun
+    from ..workspace import Workspace
     from .live import LiveDisplay
 
 log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class Broker:
             call = call.parent
         return self._cards.get(call_id)
 
-    def _card_of_run(self, run: Run | None) -> LiveDisplay | None:
+    def _card_of_run(self, run: ActiveRun | None) -> LiveDisplay | None:
         return next((c for c in list(self._cards.values()) if c.run is run), None) if run is not None else None
 
     def _on_engine(self, fn: Callable[..., None], *args: Any) -> None:

@@ -22,7 +22,7 @@ from .labels import PATH_ARGUMENTS
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.registry import Registry
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 OPTIONS = {
     "-o": "VAR  bind the result to a variable",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..core.call import By
     from ..core.permission import Rule
     from ..core.tool import Tool
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 EXAMPLES = {
     "bash": "%tool bash ls -la | head",

@@ -12,7 +12,7 @@ from .mime import duration
 
 if TYPE_CHECKING:
     from ..core.store import Store
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 _STATES = {
     "timed out": "timed out",

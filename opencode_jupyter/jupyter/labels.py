@@ -14,7 +14,7 @@ from ..core.state import Completed, Pending, Running, ToolPart
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 TELLING = (
     "description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name", "expression", "tool",

@@ -11,7 +11,7 @@ from .errors_shown import for_cell
 from .waiting import Waiter
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
     from .notebook import Notebook
 
 T = TypeVar("T")

@@ -19,9 +19,9 @@ from .tables import Message, Table
 from .usage import pointer
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
     from ..mcp import McpServers, ServerSpec
     from ..mcp.connection import Status
+    from ..workspace import Workspace
     from .notebook import Notebook
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")

@@ -35,7 +35,7 @@ from .view import decision_json
 if TYPE_CHECKING:
     from ..core.permission.rules import Action
     from ..core.sessions import Session
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
     from .notebook import Notebook
 
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")

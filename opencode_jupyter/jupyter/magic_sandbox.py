@@ -10,7 +10,7 @@ from ..runtime.sandbox.service import Sandbox
 from .tables import Table
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 DEFAULT = "default"
 USER, NETWORK, NO_NETWORK = "--user", "--network", "--no-network"

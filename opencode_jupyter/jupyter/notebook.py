@@ -20,8 +20,8 @@ from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.sessions import Session
 from ..core.tool import Tool
-from ..core.workspace import Workspace
 from ..tools.notebook.documents import Notebooks
+from ..workspace import Workspace
 from . import _kernel_compat, _kernel_interrupts
 from .adopting import adopt, both
 from .agent.state import AgentState

@@ -18,7 +18,7 @@ from ..core.call import Call
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.tool import Definition, Tool
-from ..core.workspace import Workspace
+from ..workspace import Workspace
 from .arguments import CallRequest, tool_of
 from .waiting import Waiter
 

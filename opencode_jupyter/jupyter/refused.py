@@ -7,7 +7,7 @@ import logging
 from ..core import ids
 from ..core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ..core.state import Failed, ToolPart, now_ms
-from ..core.workspace import Workspace
+from ..workspace import Workspace
 from ._show import show_bundle
 from .render import settled_bundle
 from .view import card_part

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.call import By
     from ..core.permission.rules import Action
     from ..core.project_rules import SavedRules
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 TYPED = "this session"
 """Origin of the rules that are typed in a cell, and of what is allowed by a click on an ask."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..agent.sessions import AgentSession
 from ..core._store_sessions import DIRECT
 from ..core.errors import InvalidArgumentsError, ToolError
-from ..core.sessions import Session
 from ..core.store import Store
 from .line_request import LineRequest, said
 
@@ -72,7 +72,7 @@ class SessionRequest(LineRequest):
             notes.append("partly undone")
         return ", ".join(notes)
 
-    def session(self, usage: str, *, required: bool = False) -> Session:
+    def session(self, usage: str, *, required: bool = False) -> AgentSession:
         """The session that the first word names, which is taken out; without a word, the one ``%%agent`` goes on in.
 
         Raises:
@@ -87,7 +87,7 @@ class SessionRequest(LineRequest):
             raise InvalidArgumentsError(f"No session was started in this notebook; name one. {usage}")
         return self._open(here)
 
-    def _open(self, id: str) -> Session:
+    def _open(self, id: str) -> AgentSession:
         try:
             return self.wait(self.workspace.sessions.open(id))
         except KeyError:

@@ -12,7 +12,7 @@ from .labels import label_of_wire
 
 if TYPE_CHECKING:
     from ..core.sessions import Session
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 COLUMNS = ("#", "who", "part", "what", "state", "seconds")
 CHARS = 2000

@@ -20,7 +20,7 @@ from ..core.trust import Subject, digest
 from .errors import McpError, missing_sdk
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 CONNECT = 30.0
 """Seconds for connecting, and again for the first listing (docs/opencode/core.md 19.2)."""
@@ -114,7 +114,7 @@ class ServerSpec(NamedTuple):
 class ServerConfiguration:
     """The servers of a workspace: of its files, and those that were added or switched here."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._added: dict[str, ServerSpec] = {}
         self._off: set[str] = set()

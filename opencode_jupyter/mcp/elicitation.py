@@ -30,7 +30,7 @@ from .sampling import allowed, sampling
 if TYPE_CHECKING:
     from mcp.client.session import ElicitationFnT, SamplingFnT
 
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .calls import Running
     from .connection import Connection
 
@@ -45,7 +45,7 @@ TRIES = 3
 class Callbacks:
     """Answers the requests of the servers of one workspace."""
 
-    def __init__(self, workspace: Workspace, newest: Callable[[str], Running | None]) -> None:
+    def __init__(self, workspace: ToolHost, newest: Callable[[str], Running | None]) -> None:
         self._workspace = workspace
         self._newest = newest
 

@@ -18,7 +18,7 @@ from .redirect import Redirect, default_uri, open_redirect
 from .tokens import TokenStore
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .configuration import ServerSpec
 
 log = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ class Login:
 class Logins:
     """The logins of a workspace that are under way, one for a server. Used on the workspace's loop."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._under_way: dict[str, Login] = {}
         self._given_up: Counter[str] = Counter()

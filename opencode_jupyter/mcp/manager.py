@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from ..core.context import ToolContext
+    from ..core.host import ToolHost
     from ..core.tool import Tool
-    from ..core.workspace import Workspace
     from .calls import Prompt, Resource
     from .connection import Connection, Status
 
@@ -40,7 +40,7 @@ class McpServers:
         configuration: which servers there are, and whether they may be started.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._background = Background("opencode-mcp")
         self.configuration = ServerConfiguration(workspace)

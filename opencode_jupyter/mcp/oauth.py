@@ -34,7 +34,7 @@ from .tokens import Entry, TokenStore, canonical
 if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
 
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .configuration import ServerSpec
 
 CLIENT_NAME = "OpenCode (Jupyter)"
@@ -63,7 +63,7 @@ class Interactive(Protocol):
         """Let the person open this address."""
 
 
-def auth_for(workspace: Workspace, spec: ServerSpec, interactive: Interactive | None = None) -> Auth | None:
+def auth_for(workspace: ToolHost, spec: ServerSpec, interactive: Interactive | None = None) -> Auth | None:
     """The authentication of a server's HTTP client; None for a server that takes no logins.
 
     Args:
@@ -82,12 +82,12 @@ def settings_of(spec: ServerSpec) -> Mapping[str, Any]:
     return spec.oauth if isinstance(spec.oauth, Mapping) else {}
 
 
-def token_store(workspace: Workspace) -> TokenStore:
+def token_store(workspace: ToolHost) -> TokenStore:
     """The tokens of this user, as this workspace's data folder has them."""
     return workspace.service(_store)
 
 
-def _store(workspace: Workspace) -> TokenStore:
+def _store(workspace: ToolHost) -> TokenStore:
     return TokenStore(workspace.data_dir)
 
 

@@ -29,7 +29,7 @@ from .oauth import auth_for
 from .stdio import MAX_MESSAGE, TOO_LARGE, Wire
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 # The SDK logs whole tracebacks of connections that close; without a handler they would stand in the notebook's cells.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -56,7 +56,7 @@ class NotAllowedError(McpError):
 class Opener:
     """Opens sessions for the servers of one workspace."""
 
-    def __init__(self, workspace: Workspace, callbacks: Callbacks) -> None:
+    def __init__(self, workspace: ToolHost, callbacks: Callbacks) -> None:
         self._workspace = workspace
         self._callbacks = callbacks
 

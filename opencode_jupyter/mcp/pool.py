@@ -11,8 +11,8 @@ from .errors import McpError
 from .source import CallTool, prefix, sanitise, tools_of
 
 if TYPE_CHECKING:
+    from ..core.host import ToolHost
     from ..core.tool import Tool
-    from ..core.workspace import Workspace
     from .calls import Running
     from .connection import Connection
     from .opening import Opener
@@ -31,7 +31,7 @@ class ConnectionPool:
         tools: of the connected servers.
     """
 
-    def __init__(self, workspace: Workspace, configuration: ServerConfiguration, call: CallTool) -> None:
+    def __init__(self, workspace: ToolHost, configuration: ServerConfiguration, call: CallTool) -> None:
         self._workspace = workspace
         self._configuration = configuration
         self._call = call

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.client.session import SamplingFnT
 
     from ..agent.turns import Turn
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .calls import Running
     from .connection import Connection
 
@@ -45,13 +45,13 @@ SHOWN = 20_000
 _REASONS = {"length": "maxTokens"}
 
 
-def allowed(workspace: Workspace) -> bool:
+def allowed(workspace: ToolHost) -> bool:
     """Return whether servers are told that they may ask for a model's answer."""
     given = workspace.config.get("experimental", KEY)
     return given is True or (isinstance(given, str) and bool(given))
 
 
-def sampling(workspace: Workspace, connection: Connection, call_of: Callable[[], Running | None]) -> SamplingFnT:
+def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], Running | None]) -> SamplingFnT:
     """What answers the requests of one server.
 
     Args:
@@ -93,7 +93,7 @@ def sampling(workspace: Workspace, connection: Connection, call_of: Callable[[],
     return answer
 
 
-def _model_of(workspace: Workspace) -> str:
+def _model_of(workspace: ToolHost) -> str:
     """The model that is lent; "" if none is named."""
     given = workspace.config.get("experimental", KEY)
     names = (given, workspace.config.get("small_model"), workspace.config.get("model"))
@@ -101,7 +101,7 @@ def _model_of(workspace: Workspace) -> str:
 
 
 async def _asked(
-    workspace: Workspace, name: str, params: CreateMessageRequestParams, turns: Sequence[Turn]
+    workspace: ToolHost, name: str, params: CreateMessageRequestParams, turns: Sequence[Turn]
 ) -> tuple[str, str, str]:
     """The model's words, its name, and why it stopped."""
     from ..agent.events import Finish, TextDelta

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from ..core.call import Call
     from ..core.context import ToolContext
+    from ..core.host import ToolHost
     from ..core.result import ToolResult
     from ..core.trust import Subject
-    from ..core.workspace import Workspace
     from .manager import McpServers
 
 
@@ -25,7 +25,7 @@ class McpTools:
 
     rank = Rank.MCP
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._servers: McpServers | None = None
 

@@ -180,7 +180,7 @@ async def _serve_streams(options: Options, messages: Any, answers: Any) -> int:
     import anyio
 
     from ..core.errors import ToolError
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
     from .server import ToolServer
 
     nested = bool(os.environ.get(NESTED))
@@ -210,7 +210,7 @@ def _failed(reason: str) -> int:
 def _without_servers(options: Options) -> dict[str, Any]:
     """Configuration that switches off the MCP servers that the project's files name."""
     from ..core.config import load_config
-    from ..core.workspace import find_worktree
+    from ..core.paths import find_worktree
     from ..mcp.configuration import configured
 
     worktree = find_worktree(options.directory)

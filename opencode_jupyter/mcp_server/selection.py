@@ -14,7 +14,7 @@ from ..core.wildcard import match
 if TYPE_CHECKING:
     from ..core.agents import Agent
     from ..core.tool import Tool
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 OWN_LOOP = frozenset({INVALID, "plan_enter", "plan_exit"})
 """Tools for this package's own model loop: what a bad call becomes, and changes of its agent."""

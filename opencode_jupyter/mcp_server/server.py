@@ -18,7 +18,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from .. import __version__
+from .._version import __version__
 from ..core.config.files import upwards
 from ..core.config.load import GLOBAL_FILES, PROJECT_FILES
 from ..core.errors import PermissionRejectedError, QuestionRejectedError, ToolError
@@ -33,7 +33,7 @@ from .selection import ToolSelector
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.question_request import Answers, QuestionRequest
-    from ..core.workspace import Workspace
+    from ..workspace import Workspace
 
 log = logging.getLogger(__name__)
 

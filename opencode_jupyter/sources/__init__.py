@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..core.host import ToolHost
     from ..core.tool_files import Loader
-    from ..core.workspace import Workspace
     from .plugin_input import PluginClient, PluginError, PluginInput
 
 __all__ = ["PluginClient", "PluginError", "PluginInput", "attach"]
 
 
-def attach(workspace: Workspace) -> None:
+def attach(workspace: ToolHost) -> None:
     """Add every source to a workspace's registry."""
     from ..mcp.source import McpTools
     from .file_tools import FileTools
@@ -26,7 +26,7 @@ def attach(workspace: Workspace) -> None:
     workspace.registry.add_source(McpTools(workspace))
 
 
-def _script_loader(workspace: Workspace) -> Loader:
+def _script_loader(workspace: ToolHost) -> Loader:
     from ..javascript import JavaScriptTools
 
     return workspace.service(JavaScriptTools)

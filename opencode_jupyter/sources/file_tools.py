@@ -26,7 +26,7 @@ from .tool_files import ToolFile, ToolFileProblem, config_folders, find_tool_fil
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.config import Config
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 NOT_TRUSTED = "not trusted yet; run %tools trust"
 NO_TOOL = "it defines no tool; write @tool above a function, or give the function a docstring"
@@ -48,7 +48,7 @@ class FileTools:
 
     rank = Rank.FILES
 
-    def __init__(self, workspace: Workspace, scripts: Callable[[], Loader] | None = None) -> None:
+    def __init__(self, workspace: ToolHost, scripts: Callable[[], Loader] | None = None) -> None:
         self._workspace = workspace
         self._scripts = scripts
         self._busy = threading.Lock()

@@ -21,7 +21,7 @@ from .plugin_specs import PluginSpec
 
 if TYPE_CHECKING:
     from ..core.config import Config
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +202,7 @@ class EventListener:
 class ConfigHooks:
     """Applies the ``config`` hooks to the configuration of the files, again whenever hooks or files change."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._base: Config | None = None
         self._changed: Config | None = None

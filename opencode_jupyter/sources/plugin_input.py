@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ToolError
 
 if TYPE_CHECKING:
+    from ..core.host import ToolHost
     from ..core.permission import PermissionRequest, Reply
     from ..core.result import ToolResult
-    from ..core.workspace import Workspace
 
 log = logging.getLogger("opencode_jupyter.plugin")
 
@@ -25,7 +25,7 @@ class PluginError(ToolError):
 class PluginClient:
     """What a plugin does with its workspace, in place of OpenCode's HTTP client. Calls run the whole call pipeline."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self.workspace = workspace
 
     @property
@@ -79,11 +79,11 @@ class PluginInput:
     project: dict[str, str]
     directory: Path
     worktree: Path
-    workspace: Workspace
+    workspace: ToolHost
     server_url: None = None
 
     @classmethod
-    def of(cls, workspace: Workspace) -> PluginInput:
+    def of(cls, workspace: ToolHost) -> PluginInput:
         """For the plugins of a workspace."""
         worktree = workspace.worktree
         project = {"id": "global" if worktree == Path(worktree.anchor) else str(worktree), "worktree": str(worktree)}

@@ -21,7 +21,7 @@ from .tool_files import config_folders
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.config import Config
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .plugin_hooks import ConfigHooks, Plugin
     from .plugin_input import PluginInput
 
@@ -49,7 +49,7 @@ class PluginTools:
 
     rank = Rank.PLUGINS
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self.limit = LOAD_SECONDS
         self._workspace = workspace
         self._lock = threading.Lock()

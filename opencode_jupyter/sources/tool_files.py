@@ -19,7 +19,7 @@ from ..core.tool import Tool
 from ..core.trust import Subject
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .source_code import SourceCode
 
 PYTHON = ".py"
@@ -115,7 +115,7 @@ class ToolFile:
         return self._subject
 
 
-def config_folders(workspace: Workspace) -> list[tuple[Path, bool]]:
+def config_folders(workspace: ToolHost) -> list[tuple[Path, bool]]:
     """The config folders in their order, each with whether it is the user's own; also those that do not exist.
 
     The folder that the variable ``OPENCODE_CONFIG_DIR`` names is the user's own unless it lies in the project.
@@ -135,7 +135,7 @@ def config_folders(workspace: Workspace) -> list[tuple[Path, bool]]:
     return [(folder, folder in own) for folder in ordered]
 
 
-def find_tool_files(workspace: Workspace, folder: Path, own: bool, folders: Fingerprint) -> list[ToolFile]:
+def find_tool_files(workspace: ToolHost, folder: Path, own: bool, folders: Fingerprint) -> list[ToolFile]:
     """The tool files of one config folder, by name.
 
     Python files whose names begin with ``_`` are helpers that others import.
@@ -171,7 +171,7 @@ def find_tool_files(workspace: Workspace, folder: Path, own: bool, folders: Fing
     return files
 
 
-def label_of(path: Path, workspace: Workspace) -> str:
+def label_of(path: Path, workspace: ToolHost) -> str:
     """A file as a person reads it: relative to the project, else with ``~``, else absolute."""
     top = workspace.worktree
     project = workspace.directory if top == Path(top.anchor) else top

@@ -10,12 +10,12 @@ from .process import Child, Exit
 from .process.child import Handle
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
-_kept: WeakKeyDictionary[Workspace, list[Handle]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[ToolHost, list[Handle]] = WeakKeyDictionary()
 
 
-def keep(workspace: Workspace, child: Child, outcome: Exit) -> list[dict[str, Any]]:
+def keep(workspace: ToolHost, child: Child, outcome: Exit) -> list[dict[str, Any]]:
     """Let the processes that a command left run on, under their supervisor.
 
     Returns:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ..core.context import ToolContext
 from ..core.flags import flag
-from ..core.workspace import Workspace
+from ..core.host import ToolHost
 from ..text.encoding import decode
 
 LIMIT = 51_200
@@ -23,7 +23,7 @@ LIMIT = 51_200
 MESSAGES = 100
 """Messages whose claimed files are remembered."""
 
-_claims: WeakKeyDictionary[Workspace, OrderedDict[str, set[Path]]] = WeakKeyDictionary()
+_claims: WeakKeyDictionary[ToolHost, OrderedDict[str, set[Path]]] = WeakKeyDictionary()
 
 
 def names() -> list[str]:
@@ -58,7 +58,7 @@ def resolve(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
     return taken, texts
 
 
-def system_paths(workspace: Workspace) -> set[Path]:
+def system_paths(workspace: ToolHost) -> set[Path]:
     """Files that are in the system prompt already: of the first name that is found from the project folder upward."""
     stop = workspace.worktree if workspace.worktree != Path(workspace.worktree.anchor) else workspace.directory
     folders = [workspace.directory]

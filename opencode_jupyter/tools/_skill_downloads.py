@@ -23,7 +23,7 @@ from ..core.errors import ToolError
 from ..core.skill_files import FILE
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
     from .web.address import Address
     from .web.target import Target
 
@@ -43,7 +43,7 @@ _SEGMENT = re.compile(r"[^/\\:%?#\x00-\x1f\x7f]{1,200}")
 class SkillDownloads:
     """The downloaded skills of one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._root = workspace.data_dir / "skills"
         self._lock = anyio.Lock()
         self._found: dict[str, tuple[list[Path], float]] = {}

@@ -18,11 +18,11 @@ from ..core.schema import Arguments
 from ..text.encoding import printable
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
 from . import _paths, _write_all, _writing
-from ._builtin import builtin
 from ._diagnostics import diagnostics_after
 from ._external import assert_external, outside
 from ._notebook_json import check_notebook
 from ._patch_shown import Shown, shown
+from .builtin import builtin
 
 TITLE_LINES = 20
 

@@ -18,7 +18,7 @@ from ..core.schema import Arguments, ForPerson
 from ..core.spill import Spill
 from ..core.truncation import cut_units
 from . import _background, _shell
-from ._builtin import builtin
+from .builtin import builtin
 from .process import Child, Exit, spawn
 
 if TYPE_CHECKING:

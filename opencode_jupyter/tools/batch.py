@@ -19,7 +19,7 @@ from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.state import Completed, Failed
-from ._builtin import builtin
+from .builtin import builtin
 
 LIMIT = 25
 """Calls that run; what is over is refused."""

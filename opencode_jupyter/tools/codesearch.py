@@ -19,7 +19,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..text.encoding import printable
 from . import _paths
-from ._builtin import builtin
+from .builtin import builtin
 
 if TYPE_CHECKING:
     from .codeindex.snippets import Snippet

@@ -12,8 +12,8 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.replace import SameTextError
 from . import _paths
-from ._builtin import builtin
 from ._replacing import Made, changed, in_file
+from .builtin import builtin
 
 
 class Parameters(Arguments):

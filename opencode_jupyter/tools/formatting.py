@@ -26,7 +26,7 @@ from .formatters import BUILTIN, Formatter, Place
 from .process import clean_environment, spawn
 
 if TYPE_CHECKING:
-    from ..core.workspace import Workspace
+    from ..core.host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Formatters:
         workspace: whose config, folder and bus count.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._config: Any = None
         self._formatters: list[Formatter] = []

@@ -16,11 +16,11 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from . import _paths
-from ._builtin import builtin
 from ._external import assert_external
 from ._matches import COLUMNS, KEEP, Matches
 from ._ripgrep import Search, resolve_folder, without_checkpoints
 from ._secrets import ask_for_secrets, read_actions
+from .builtin import builtin
 
 LIMIT = 100
 """Matches shown."""

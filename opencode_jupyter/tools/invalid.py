@@ -10,7 +10,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.state import FOR_PERSON
 from ..text.encoding import printable
-from ._builtin import builtin
+from .builtin import builtin
 
 
 class Parameters(Arguments):

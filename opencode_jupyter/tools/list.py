@@ -15,9 +15,9 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from . import _paths
-from ._builtin import builtin
 from ._external import assert_external
 from ._ripgrep import Search, resolve_folder, without_checkpoints
+from .builtin import builtin
 
 LIMIT = 100
 """Files shown."""

@@ -15,8 +15,8 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from . import _paths
-from ._builtin import builtin
 from ._external import assert_external
+from .builtin import builtin
 
 Operation = Literal[
     "goToDefinition",

@@ -14,8 +14,8 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import Text, decode, encode
 from . import _paths
-from ._builtin import builtin
 from ._replacing import WHOLE, Made, changed, filediff, in_file
+from .builtin import builtin
 
 
 class Edit(Arguments):

@@ -18,8 +18,8 @@ from ..core.schema import Arguments, ForPerson
 from ..text.diff import shorten
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
-from ._builtin import builtin
 from ._external import assert_external
+from .builtin import builtin
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
 from .notebook.change import Operation, Plan, Wanted, around, in_file, plan
 from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks

@@ -17,8 +17,8 @@ from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from . import _paths
-from ._builtin import builtin
 from ._external import assert_external
+from .builtin import builtin
 from .notebook.cells import Cell, NotebookFile, find, parse
 from .notebook.documents import Notebooks, OpenContent, OpenDocument
 from .notebook.outputs import PICTURES, Detail, Shown, show

@@ -11,7 +11,7 @@ from ..core.question_request import Option as Choice
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..text.encoding import printable
-from ._builtin import builtin
+from .builtin import builtin
 
 
 class Option(Arguments):

@@ -21,8 +21,8 @@ from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
 from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
 from . import _instructions, _paths
-from ._builtin import builtin
 from ._external import assert_external
+from .builtin import builtin
 
 LIMIT = 2000
 """Lines or entries when no limit is given."""

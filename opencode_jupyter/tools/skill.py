@@ -13,18 +13,18 @@ from pydantic import Field, create_model
 
 from ..core.context import InitContext, ToolContext
 from ..core.errors import ToolError
+from ..core.host import ToolHost
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.skill_files import FILE, Skill
 from ..core.skills import Skills, available
 from ..core.suggestions import near_names, suggestion
 from ..core.tool import Definition, Tool
-from ..core.workspace import Workspace
 from ..text.encoding import printable
 from ..text.replace import WHITE
-from ._builtin import description_file
 from ._ripgrep import Search
 from ._skill_downloads import SkillDownloads
+from .builtin import description_file
 
 FILES = 10
 """Files of a skill's folder that are listed."""
@@ -78,7 +78,7 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     return ToolResult(f"Loaded skill: {found.name}", printable(output), metadata)
 
 
-async def find(workspace: Workspace) -> list[Skill]:
+async def find(workspace: ToolHost) -> list[Skill]:
     """Every skill there is, downloaded ones among them."""
     skills = workspace.service(Skills)
     urls = workspace.config.get("skills", "urls", default=())
@@ -133,7 +133,7 @@ def _parameters(examples: str) -> type[Parameters]:
     return create_model("Parameters", __base__=Parameters, name=(str, described))
 
 
-def names(workspace: Workspace, parameter: str) -> Iterable[str]:
+def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     """What Tab offers: the skills that are on this machine now."""
     return [one.name for one in workspace.service(Skills).all()] if parameter == "name" else ()
 

@@ -6,7 +6,7 @@ from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.todos import Todos
-from ._builtin import builtin
+from .builtin import builtin
 from .todowrite import listed
 
 

@@ -12,7 +12,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.todos import Todos, left
 from ..text.encoding import escaped
-from ._builtin import builtin
+from .builtin import builtin
 
 
 class Todo(Arguments):

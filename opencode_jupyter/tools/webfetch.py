@@ -10,7 +10,7 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments
-from ._builtin import builtin
+from .builtin import builtin
 from .web import charset, content, target
 from .web.decoding import ACCEPTED
 from .web.fetching import Clock, Fetched, fetch

@@ -11,7 +11,7 @@ from ..core.context import InitContext, ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.tool import Definition, Tool
-from ._builtin import description_file
+from .builtin import description_file
 from .web.exa import call_exa
 
 TIMEOUT = 25.0

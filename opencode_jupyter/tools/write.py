@@ -13,10 +13,10 @@ from ..core.schema import Arguments, ForPerson
 from ..text.diff import Diff, diff, trim_diff
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
-from ._builtin import builtin
 from ._diagnostics import diagnostics_after
 from ._external import assert_external
 from ._notebook_json import check_notebook
+from .builtin import builtin
 
 
 class Parameters(Arguments):

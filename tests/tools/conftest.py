@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from ..support.site import Site
 

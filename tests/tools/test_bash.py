@@ -17,7 +17,7 @@ from opencode_jupyter import Rule
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError, ToolTimeoutError
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.core.state import ToolPart
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionDeniedError, ToolAbortedError, ToolError
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from ..support.site import Site
 from .conftest import Approver

@@ -13,8 +13,8 @@ import pytest
 
 from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools import _ripgrep
+from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools import _matches, _ripgrep
 from opencode_jupyter.tools._matches import Matches
+from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,8 @@ from opencode_jupyter.core.errors import (
     ToolError,
 )
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.javascript import JavaScriptError
+from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles
 from .conftest import Approver

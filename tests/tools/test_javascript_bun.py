@@ -10,8 +10,8 @@ import pytest
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.tool_files import ToolFileError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.javascript import errors, runtime, service
+from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles
 from .conftest import Approver

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core.tool_files import Loader, ToolFileError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.javascript import JavaScriptTools, runtime
+from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import ToolFiles
 

@@ -14,9 +14,9 @@ import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.tool_files import ToolFileError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.javascript import JavaScriptError, service, worker
 from opencode_jupyter.javascript.errors import WorkerEndedError
+from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles
 

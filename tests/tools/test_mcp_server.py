@@ -19,7 +19,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError, types
 
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from ..support.mcp_process import GENERATIONS, Person, Place
 

@@ -16,7 +16,7 @@ from opencode_jupyter.core.errors import (
     ToolError,
 )
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from .conftest import Approver
 

@@ -16,11 +16,11 @@ from nbformat import v4
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.filetime import FileChangedError, NotReadError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools.notebook.cells import Cell, parse
 from opencode_jupyter.tools.notebook.change import Wanted, in_file, plan
 from opencode_jupyter.tools.notebook.documents import Notebooks
 from opencode_jupyter.tools.notebook.source import NotebookSource
+from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

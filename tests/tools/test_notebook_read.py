@@ -13,7 +13,7 @@ import pytest
 from nbformat import v4
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionDeniedError, ToolError
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
+from opencode_jupyter.agent.tools.plan import plan_file, shown, slug
 from opencode_jupyter.core.errors import QuestionRejectedError
 from opencode_jupyter.core.state import Completed, Failed
-from opencode_jupyter.tools._plan import plan_file, shown, slug
 from tests.support.fake_model import FakeModel
 
 from .conftest import Approver

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from .conftest import Approver
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.runtime.sandbox import backend
+from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import ToolFiles
 from ..support.mcp import local

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from ..support.site import Connection, Request, Site
 from .conftest import Approver

@@ -11,7 +11,7 @@ import pytest
 
 from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from ..support.site import Site
 from .conftest import Approver

@@ -19,8 +19,8 @@ import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools.web import fetching
+from opencode_jupyter.workspace import Workspace
 
 from ..support.site import CERTIFICATE, Connection, Request, Site
 

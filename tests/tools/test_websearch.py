@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionDeniedError, ToolError
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools import websearch
 from opencode_jupyter.tools.web import exa
+from opencode_jupyter.workspace import Workspace
 
 from ..support.site import Connection, Request, Site
 from .conftest import Approver

@@ -10,7 +10,7 @@ import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.filetime import FileChangedError, NotReadError
-from opencode_jupyter.core.workspace import Workspace
+from opencode_jupyter.workspace import Workspace
 
 from .conftest import Approver
 

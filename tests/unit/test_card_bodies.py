@@ -14,7 +14,6 @@ from opencode_jupyter import PermissionCorrectedError
 from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.core.state import Completed, Failed, Pending, Running, ToolPart
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.jupyter.agent.items import call_json
 from opencode_jupyter.jupyter.labels import label_for, label_of
 from opencode_jupyter.jupyter.mime import CARD_MIME, state_words
@@ -23,6 +22,7 @@ from opencode_jupyter.jupyter.view import Extras, card_part, card_tree
 from opencode_jupyter.jupyter.view_asks import AskView, digest_of
 from opencode_jupyter.jupyter.view_bodies import ROWS
 from opencode_jupyter.jupyter.volatile import METADATA_KEY
+from opencode_jupyter.workspace import Workspace
 
 EVIL = "<script>alert(1)</script>\u202e"
 DIFF = "@@ -1 +1 @@\n-a\n+b\n"

@@ -12,12 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.tools import _ripgrep
 from opencode_jupyter.tools.codeindex import listing, service
 from opencode_jupyter.tools.codeindex.ranking import question
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
 from opencode_jupyter.tools.codeindex.store import Corrupt, Store
+from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

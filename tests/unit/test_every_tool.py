@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter import Workspace
+from opencode_jupyter.agent.tools import agent_tools
 from opencode_jupyter.core.registry import ORDER
 from opencode_jupyter.jupyter.arguments_schema import Spec
 from opencode_jupyter.jupyter.help import ToolHelp, tool_list
-from opencode_jupyter.tools import MODULES
+from opencode_jupyter.tools import builtin_tools
 from tests.support.shells import Shell, shell
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "notebooks" / "06-gallery.ipynb"
+TOOLS = (*builtin_tools(), *agent_tools())
 IN_THE_NOTEBOOK = ("python", "inspect")
 NEEDS_A_NETWORK = {"websearch"}
 NEEDS_AN_AGENT = {"task", "plan_enter", "plan_exit"}
@@ -39,7 +41,7 @@ def test_opencodes_tools_are_there(workspace: Workspace) -> None:
     assert set(ORDER) <= set(workspace.registry.names())
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", TOOLS)
 def test_list_and_help(workspace: Workspace, name: str) -> None:
     rows = [row for row in tool_list(workspace).records if row["tool"] == name]
     if name == "invalid":  # it answers malformed calls of a model; nobody calls it
@@ -56,12 +58,12 @@ def test_list_and_help(workspace: Workspace, name: str) -> None:
         assert field.name in text
 
 
-@pytest.mark.parametrize("name", [*MODULES, *IN_THE_NOTEBOOK])
+@pytest.mark.parametrize("name", [*TOOLS, *IN_THE_NOTEBOOK])
 def test_completion(ip: Shell, name: str) -> None:
     assert f"%tool {name}" in ip.complete(f"%tool {name[:2]}")
 
 
-@pytest.mark.parametrize("name", [*MODULES, *IN_THE_NOTEBOOK])
+@pytest.mark.parametrize("name", [*TOOLS, *IN_THE_NOTEBOOK])
 def test_the_guide_and_the_gallery_show_it(name: str) -> None:
     assert re.search(rf"\b{name}\b", (ROOT / "docs" / "user-guide.md").read_text())
     if name in NEEDS_A_NETWORK | NEEDS_AN_AGENT:

@@ -18,11 +18,11 @@ from opencode_jupyter.__main__ import parser
 from opencode_jupyter.core.permission import PermissionRequest, Rule
 from opencode_jupyter.core.question_request import Option, Question, QuestionRequest
 from opencode_jupyter.core.state import Completed, Failed, ToolPart
-from opencode_jupyter.core.workspace import Workspace
 from opencode_jupyter.mcp_server import forms, server
 from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, result_of
 from opencode_jupyter.mcp_server.command import Options
 from opencode_jupyter.mcp_server.server import ToolServer
+from opencode_jupyter.workspace import Workspace
 
 from ..support.mcp_process import GENERATIONS, Person
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.tools import MODULES
+from opencode_jupyter.tools import builtin_tools
 
 SCRIPT = """
 import sys, time
@@ -82,7 +82,7 @@ values, loads plugins, reaches servers, and what other tools need."""
 def test_the_first_call_imports_only_what_it_needs(tmp_path: Path, line: str) -> None:
     imported = first_call(tmp_path, "", line)
     made = {name.removeprefix("opencode_jupyter.tools.") for name in imported}
-    assert made & {*MODULES} == {line.split()[0]}
+    assert made & {*builtin_tools()} == {line.split()[0]}
     assert [name for name in imported if name.split(".")[0] in NOT_NEEDED] == []
     unneeded = tuple(f"opencode_jupyter.{name}." for name in NOT_OF_THE_FIRST_CALL)
     assert [name for name in imported if f"{name}.".startswith(unneeded)] == []

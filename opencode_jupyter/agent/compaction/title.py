@@ -15,8 +15,8 @@ from ..model import Request
 from ..turns import TextPiece, Turn
 
 if TYPE_CHECKING:
+    from ...core.host import ToolHost
     from ...core.sessions import Session
-    from ...core.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ READ = 4_000
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
 
-async def title(workspace: Workspace, session: Session, text: str) -> str:
+async def title(workspace: ToolHost, session: Session, text: str) -> str:
     """The title for a session that begins with this prompt; no request is made for it.
 
     If the config names a ``small_model``, it is asked in the background, and its title takes this one's place when it
@@ -59,7 +59,7 @@ def first_line(text: str) -> str:
 class Titles:
     """The titles of a workspace that small models are at work on."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._tasks: set[asyncio.Task[None]] = set()
 

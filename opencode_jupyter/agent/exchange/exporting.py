@@ -17,10 +17,10 @@ from .form import ASSISTANT, INFO, PARTS, STATES, USER
 from .reading import read, shown
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 
-async def export(workspace: Workspace, session: str | Session) -> dict[str, Any]:
+async def export(workspace: ToolHost, session: str | Session) -> dict[str, Any]:
     """A session with all its messages and parts: ``{"info", "messages"}``.
 
     What is in it is what the session holds: tools' arguments and outputs, answers, attachments as ``data:`` URLs.
@@ -33,7 +33,7 @@ async def export(workspace: Workspace, session: str | Session) -> dict[str, Any]
     return await asyncio.to_thread(lambda: fitted(info, shown(messages)))
 
 
-async def export_file(workspace: Workspace, session: str | Session, path: str | os.PathLike[str]) -> Path:
+async def export_file(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
     """`export` into a file; one that is there is replaced as a whole.
 
     Raises:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core import ids
 from ...core.messages import Message, part_from_wire
-from ...core.sessions import Session
+from ..sessions import AgentSession
 from .form import SessionFileError, check_session
 from .reading import EXTRA, plain, read, shown
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 
 Data = dict[str, Any]
@@ -101,13 +101,13 @@ class Imported:
             one or one of another folder has its ids, so it got new ones; ``replaced``: it stands in that one's place.
     """
 
-    session: Session
+    session: AgentSession
     how: Literal["new", "same", "copy", "replaced"]
 
 
 async def import_(
-    workspace: Workspace, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
-) -> Session:
+    workspace: ToolHost, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
+) -> AgentSession:
     """Take in a session from a file or from data in OpenCode's export format.
 
     It belongs to the workspace's folder from then on, as with OpenCode's own import. See `take_in`.
@@ -125,7 +125,7 @@ async def import_(
 
 
 async def take_in(
-    workspace: Workspace, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
+    workspace: ToolHost, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
 ) -> Imported:
     """`import_`, and what became of it."""
     data = await asyncio.to_thread(_prepared, source)
@@ -144,10 +144,10 @@ async def take_in(
     return Imported(await keep(workspace, info, messages), how)
 
 
-async def keep(workspace: Workspace, info: Data, messages: list[Data]) -> Session:
+async def keep(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSession:
     """Store a whole session in one transaction and take it into the workspace."""
     messages = workspace.masked(messages)
-    session = Session.from_wire(info)
+    session = AgentSession.from_wire(info)
     for message in messages:
         made = Message(message["info"])
         for part in message["parts"]:
@@ -250,7 +250,7 @@ def _ended(state: Data, info: Data, session: Data) -> Data:
 # ---------------------------------------------------------------------- what is here already
 
 
-def _at_home(info: Data, workspace: Workspace) -> Data:
+def _at_home(info: Data, workspace: ToolHost) -> Data:
     """A session's info as one of this folder's."""
     folder, root = str(workspace.directory), str(workspace.worktree)
     made = {**info, "directory": folder}
@@ -260,7 +260,7 @@ def _at_home(info: Data, workspace: Workspace) -> Data:
     return {**made, "time": {"updated": info["time"]["created"], **info["time"]}}
 
 
-async def _here(workspace: Workspace, id: str) -> tuple[Data, list[Data]] | None:
+async def _here(workspace: ToolHost, id: str) -> tuple[Data, list[Data]] | None:
     try:
         return await read(workspace, id)
     except KeyError:
@@ -269,12 +269,12 @@ async def _here(workspace: Workspace, id: str) -> tuple[Data, list[Data]] | None
 
 def _alike(one: tuple[Data, list[Data]], other: tuple[Data, list[Data]]) -> bool:
     # As a `Session` writes it, since that is what is kept.
-    kept = plain(Session.from_wire(other[0]).to_wire())
+    kept = plain(AgentSession.from_wire(other[0]).to_wire())
     mine = {k: v for k, v in one[0].items() if not k.startswith("opencode_jupyter")}
     return mine == kept and shown(one[1]) == shown(other[1])
 
 
-async def _foreign(workspace: Workspace, id: str, messages: list[Data]) -> bool:
+async def _foreign(workspace: ToolHost, id: str, messages: list[Data]) -> bool:
     """Return whether ids of the messages or parts belong to another session here."""
     wanted = {message["info"]["id"] for message in messages}
     wanted |= {part["id"] for message in messages for part in message["parts"]}
@@ -284,7 +284,7 @@ async def _foreign(workspace: Workspace, id: str, messages: list[Data]) -> bool:
     return any(message.id in wanted for session in others for message in session.messages)
 
 
-async def _make_room(workspace: Workspace, id: str) -> None:
+async def _make_room(workspace: ToolHost, id: str) -> None:
     there = await workspace.sessions.open(id)
     if there.run is not None:
         raise SessionFileError(f"{id} ({there.title}) is running; stop it before it is replaced. Nothing was imported.")

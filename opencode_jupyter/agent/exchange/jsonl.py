@@ -17,13 +17,13 @@ from ...core.sessions import Session
 from .exporting import export, write_text
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 Data = dict[str, Any]
 _ENDING = ("step-finish", "patch")
 
 
-async def export_jsonl(workspace: Workspace, session: str | Session, path: str | os.PathLike[str]) -> Path:
+async def export_jsonl(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
     """Write a session's events into a file; one that is there is replaced as a whole.
 
     Raises:

@@ -11,7 +11,7 @@ from ...core.messages import Message
 from ...core.sessions import Session
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 EXTRA = rows.EXTRA
 """The key under which a part carries what OpenCode's own form has no place for (agent, by, parentID, decisions)."""
@@ -19,7 +19,7 @@ EXTRA = rows.EXTRA
 Data = dict[str, Any]
 
 
-async def read(workspace: Workspace, session: str | Session) -> tuple[Data, list[Data]]:
+async def read(workspace: ToolHost, session: str | Session) -> tuple[Data, list[Data]]:
     """A session's info and its messages (``{"info", "parts"}``), all JSON; parts have their `EXTRA`.
 
     Raises:

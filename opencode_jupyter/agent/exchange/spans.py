@@ -28,7 +28,7 @@ from .reading import EXTRA, read
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 
 Data = dict[str, Any]
@@ -279,7 +279,7 @@ DEEPEST = 10
 """Levels of sessions begun by sessions that are followed."""
 
 
-async def session_spans(workspace: Workspace, session: str | Session, *, content: bool = False) -> list[Span]:
+async def session_spans(workspace: ToolHost, session: str | Session, *, content: bool = False) -> list[Span]:
     """The spans of a session and of those that it began (`spans.spans_of`).
 
     Raises:
@@ -290,7 +290,7 @@ async def session_spans(workspace: Workspace, session: str | Session, *, content
 
 
 async def export_otlp(
-    workspace: Workspace, session: str | Session, path: str | os.PathLike[str], *, content: bool = False
+    workspace: ToolHost, session: str | Session, path: str | os.PathLike[str], *, content: bool = False
 ) -> Path:
     """Write a session's spans as OTLP JSON, which OpenTelemetry's collectors read from files. Needs no extra.
 
@@ -309,7 +309,7 @@ async def export_otlp(
 
 
 async def send(
-    workspace: Workspace, session: str | Session, exporter: SpanExporter | None = None, *, content: bool = False
+    workspace: ToolHost, session: str | Session, exporter: SpanExporter | None = None, *, content: bool = False
 ) -> int:
     """Give a session's spans to an exporter.
 
@@ -410,7 +410,7 @@ def _send(spans: list[Span], exporter: Any) -> int:
     return len(made)
 
 
-async def _told(workspace: Workspace, id: str, depth: int) -> Told:
+async def _told(workspace: ToolHost, id: str, depth: int) -> Told:
     info, messages = workspace.masked(await read(workspace, id))
     extras = {part["id"]: part[EXTRA] for message in messages for part in message["parts"] if EXTRA in part}
     whole = fitted(info, messages)  # so that every key that is looked at is there

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...core.host import ToolHost
     from ...core.trust import Subject
-    from ...core.workspace import Workspace
     from ..model import Model, ModelInfo
 
 __all__ = ["known", "resolve", "untrusted"]
 
 
-async def resolve(workspace: Workspace, name: str) -> Model:
+async def resolve(workspace: ToolHost, name: str) -> Model:
     """The model of a name: ``provider:model``, ``provider/model`` or ``scripted:FILE``.
 
     The same object is given for the same name, as long as the configuration does not change; it is closed with the
@@ -32,7 +32,7 @@ async def resolve(workspace: Workspace, name: str) -> Model:
     return await workspace.service(Models).model(name)
 
 
-def known(workspace: Workspace) -> list[ModelInfo]:
+def known(workspace: ToolHost) -> list[ModelInfo]:
     """Models for completion: those that the configuration lists, and well-known ones of providers that a key is there
     for. No network.
     """
@@ -41,7 +41,7 @@ def known(workspace: Workspace) -> list[ModelInfo]:
     return workspace.service(Models).known()
 
 
-def untrusted(workspace: Workspace) -> list[Subject]:
+def untrusted(workspace: ToolHost) -> list[Subject]:
     """Model providers of the project's files that wait for a person's trust (`trusting`)."""
     from .trusting import untrusted
 

@@ -27,7 +27,7 @@ from .trusting import LOOPBACK, subject, trusted
 from .wire import Wire
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 WIRES: dict[str, type[Wire]] = {"openai": OpenAIWire, "anthropic": AnthropicWire, "google": GoogleWire}
 KEYRING_SECONDS = 20.0
@@ -37,7 +37,7 @@ KEYRING_SECONDS = 20.0
 class Models:
     """The models of a workspace: one object for each name, as long as the configuration stays."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._config: Any = None
         self._models: dict[str, Model] = {}

@@ -18,14 +18,14 @@ from ...core.trust import Subject, digest
 from .providers import BUILT_IN
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 REACHED = ("baseURL", "apiKey", "headers")
 """Options that say where requests go and what stands in them."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def subject(workspace: Workspace, id: str) -> Subject | None:
+def subject(workspace: ToolHost, id: str) -> Subject | None:
     """What is to be trusted before a provider is used; None if it is the user's own, or here and without a key."""
     file, address = "", ""
     sent: dict[str, Any] = {}
@@ -57,19 +57,19 @@ def subject(workspace: Workspace, id: str) -> Subject | None:
     return Subject("model provider", f"{id} of {file}", digest(what), shown)
 
 
-def trusted(workspace: Workspace, of: Subject | None) -> bool:
+def trusted(workspace: ToolHost, of: Subject | None) -> bool:
     """Return whether a person trusts it, or need not."""
     return of is None or workspace.trust.known(of)
 
 
-def untrusted(workspace: Workspace) -> list[Subject]:
+def untrusted(workspace: ToolHost) -> list[Subject]:
     """Providers of the project that wait for a person's trust."""
     entries = workspace.config.get("provider")
     found = [subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
     return [one for one in found if one is not None and not workspace.trust.known(one)]
 
 
-def _gets_a_key(workspace: Workspace, id: str, sent: Mapping[str, Any]) -> bool:
+def _gets_a_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
     """Whether the address would receive a key of the user's: one that stands in no file of the project."""
     said = json.dumps(sent, default=str)
     if sent.get("env") or any(value in said for value in workspace.config.brought):
@@ -91,7 +91,7 @@ def _names(sent: Mapping[str, Any]) -> list[str]:
     return [*(["apiKey"] if "apiKey" in sent else []), *more]
 
 
-def _of_project(workspace: Workspace, source: str) -> bool:
+def _of_project(workspace: ToolHost, source: str) -> bool:
     """Whether a source of the configuration is a file of the project; the user's own folder may lie around it."""
     if not os.path.isabs(source):
         return False

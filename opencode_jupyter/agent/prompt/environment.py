@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ..model import ModelInfo
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 
-def environment(workspace: Workspace, info: ModelInfo, today: datetime.date | None = None) -> str:
+def environment(workspace: ToolHost, info: ModelInfo, today: datetime.date | None = None) -> str:
     """The folder, the project, the platform, the date and the model's name.
 
     Args:

@@ -12,9 +12,9 @@ from ...core.wildcard import match
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
+    from ...core.host import ToolHost
     from ...core.permission import PermissionService
     from ...core.sessions import Session
-    from ...core.workspace import Workspace
 
 LINES = 12
 """Lines about single permissions; the others are counted."""
@@ -34,7 +34,7 @@ _WORDS = {"deny": "is denied", "ask": "asks a person first", "allow": "goes thro
 _SHORT = {"deny": "denied", "ask": "asks", "allow": "goes through"}
 
 
-def forbidden(workspace: Workspace, agent: Agent, session: Session, tools: Iterable[str]) -> str:
+def forbidden(workspace: ToolHost, agent: Agent, session: Session, tools: Iterable[str]) -> str:
     """A paragraph about the rules in force for a model's calls; "" if everything that it is offered goes through.
 
     Args:
@@ -62,7 +62,7 @@ def forbidden(workspace: Workspace, agent: Agent, session: Session, tools: Itera
     return "\n".join(["The user's rules for your calls, which no call can change:", *lines]) if lines else ""
 
 
-def model_rules(workspace: Workspace, agent: Agent, session: Session) -> list[Rule]:
+def model_rules(workspace: ToolHost, agent: Agent, session: Session) -> list[Rule]:
     """The rules that a model's calls are judged by, but for a person's approvals."""
     return [*agent.model_permission, *workspace.rules, *rules_of(workspace, session)]
 

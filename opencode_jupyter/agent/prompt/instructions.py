@@ -23,7 +23,7 @@ from .fetching import Pages
 from .globbing import find, is_pattern
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Instructions:
         problems: what was not read and why, one sentence each, for the user.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._pages = Pages(self.from_project)
         self._kept: dict[Path, tuple[Stamp | None, str, str]] = {}

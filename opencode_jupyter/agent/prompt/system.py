@@ -16,8 +16,8 @@ from .instructions import Instructions
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
+    from ...core.host import ToolHost
     from ...core.sessions import Session
-    from ...core.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ IN_THE_KERNEL = frozenset({"python", "inspect"})
 
 
 async def system_prompt(
-    workspace: Workspace,
+    workspace: ToolHost,
     agent: Agent,
     info: ModelInfo,
     session: Session,
@@ -54,7 +54,7 @@ async def system_prompt(
 class Prompts:
     """The system prompts of one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._last: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
         self._told: OrderedDict[tuple[str, str], tuple[list[Any], str]] = OrderedDict()

@@ -22,7 +22,7 @@ from .git import Git, GitError, StoppedError, TooSlowError
 from .shadow import CLEAN_EVERY, Entries, Shadow
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Snapshots:
         problem: why there are no snapshots, for people; None while all is well.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._shadows: dict[Path, Shadow] = {}
         self._running: set[Git] = set()

@@ -17,8 +17,8 @@ from ..wildcard import match
 from .rules import Action, Rule
 
 if TYPE_CHECKING:
+    from ..host import ToolHost
     from ..sessions import Session
-    from ..workspace import Workspace
 
 DEFAULT = "default"
 BYPASS = "bypass"
@@ -64,7 +64,7 @@ MODES: dict[str, PermissionMode] = {
 """The modes by name. ``accept-edits`` is about files in the project: one outside still asks for external_directory."""
 
 
-def set_mode(workspace: Workspace, session: Session | None, mode: str) -> str:
+def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
     """Put a mode into force; what was in force of another one is taken back.
 
     Args:
@@ -108,18 +108,18 @@ def set_mode(workspace: Workspace, session: Session | None, mode: str) -> str:
     return before
 
 
-def mode_of(workspace: Workspace, session: Session | None = None) -> str:
+def mode_of(workspace: ToolHost, session: Session | None = None) -> str:
     """The mode in force: the session's own, else that of the session that began it, else the workspace's."""
     holder = _holder(workspace, session)
     return _own(holder.permission) if holder is not None else notebook_mode(workspace)
 
 
-def notebook_mode(workspace: Workspace) -> str:
+def notebook_mode(workspace: ToolHost) -> str:
     """The mode that holds for every session of the workspace."""
     return _own([*workspace.rules, *workspace.permissions.approved])
 
 
-def rules_of(workspace: Workspace, session: Session) -> list[Rule]:
+def rules_of(workspace: ToolHost, session: Session) -> list[Rule]:
     """A session's rules, with those that the mode of the session that began it brings."""
     if session.parent_id is None:
         return session.permission
@@ -129,7 +129,7 @@ def rules_of(workspace: Workspace, session: Session) -> list[Rule]:
     return [*session.permission, *(rule for rule in holder.permission if of_mode(rule))]
 
 
-def tool_denied(workspace: Workspace, session: Session, name: str) -> Rule | None:
+def tool_denied(workspace: ToolHost, session: Session, name: str) -> Rule | None:
     """The rule of a prompt's ``tools`` that denies a tool, in this session or one that began it; None if none does."""
     seen: set[str] = set()
     while session.id not in seen:
@@ -151,7 +151,7 @@ def replace_rules(session: Session, rules: list[Rule]) -> None:
     session.permission = [*rules, *(rule for rule in session.permission if of_mode(rule))]
 
 
-def restore_mode(workspace: Workspace, session: Session) -> None:
+def restore_mode(workspace: ToolHost, session: Session) -> None:
     """Put the mode into force that is kept with a session out of the store."""
     name = _kept(session).get("mode")
     if isinstance(name, str) and name in MODES and name != BYPASS:
@@ -171,25 +171,25 @@ def _known(name: str) -> PermissionMode:
     return MODES[name]
 
 
-def _give(workspace: Workspace, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
+def _give(workspace: ToolHost, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
     firm = [rule for rule in session.permission if not of_mode(rule)]
     session.permission = firm + [
         rule if rule.action == "deny" else replace(rule, approval=True, over=over) for rule in _rules(workspace, mode)
     ]
 
 
-def _rules(workspace: Workspace, mode: PermissionMode) -> list[Rule]:
+def _rules(workspace: ToolHost, mode: PermissionMode) -> list[Rule]:
     names = [(n, a) for p, a in mode.entries for n in (_others(workspace) if p == _OTHERS else [p])]
     return [Rule(n, "*", a, f"mode {mode.name}", source="mode", source_name=mode.name) for n, a in names]
 
 
-def _others(workspace: Workspace) -> list[str]:
+def _others(workspace: ToolHost) -> list[str]:
     """The permissions of other tools: an MCP server's begin with its name (docs/opencode/core.md 19.4)."""
     servers = [re.sub(r"[^A-Za-z0-9_-]", "_", name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
     return list(dict.fromkeys([*servers, *workspace.registry.custom_names()]))
 
 
-def _holder(workspace: Workspace, session: Session | None) -> Session | None:
+def _holder(workspace: ToolHost, session: Session | None) -> Session | None:
     """The session, or the nearest of those that began it, that has a mode of its own."""
     seen: set[str] = set()
     while session is not None and session.id not in seen:

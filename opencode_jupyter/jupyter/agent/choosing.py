@@ -9,7 +9,7 @@ from ...agent.errors import ModelError
 if TYPE_CHECKING:
     from ...agent.model import ModelInfo
     from ...core.sessions import Session
-    from ...core.workspace import Workspace
+    from ...workspace import Workspace
     from .options import AgentRequest
     from .state import AgentState
 

@@ -22,8 +22,8 @@ from .result import CellAnswer, cell_answer
 if TYPE_CHECKING:
     from ...agent.answer import Answer
     from ...agent.run import Run
-    from ...core.sessions import Session
-    from ...core.workspace import Workspace
+    from ...agent.sessions import AgentSession
+    from ...workspace import Workspace
     from ..notebook import Notebook
 
 
@@ -142,7 +142,7 @@ def _make(notebook: Notebook, request: AgentRequest) -> Run:
     return run
 
 
-async def _session(notebook: Notebook, request: AgentRequest) -> Session | None:
+async def _session(notebook: Notebook, request: AgentRequest) -> AgentSession | None:
     """The session to go on in; None for a new one."""
     if request.session is not None:
         return await find_session(notebook.workspace, request.session)
@@ -155,7 +155,7 @@ async def _session(notebook: Notebook, request: AgentRequest) -> Session | None:
         return None  # it was deleted
 
 
-async def find_session(workspace: Workspace, name: str) -> Session:
+async def find_session(workspace: Workspace, name: str) -> AgentSession:
     """The session with this id or title.
 
     Raises:

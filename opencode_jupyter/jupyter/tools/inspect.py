@@ -11,7 +11,7 @@ from ...core.context import ToolContext
 from ...core.result import PRINTED, TABLES, ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
-from ...tools._builtin import builtin
+from ...tools.builtin import builtin
 from .describe import describe, size_of
 from .libraries import grid
 from .paths import resolve
@@ -19,7 +19,7 @@ from .types_of import type_name
 from .values import HIDDEN, is_secret, short
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
     from ..notebook import Notebook
 
 LISTED = 300
@@ -55,7 +55,7 @@ def inspect_tool(notebook: Notebook) -> Tool:
             future.cancel()
         return result
 
-    def completions(workspace: Workspace, parameter: str) -> list[str]:
+    def completions(workspace: ToolHost, parameter: str) -> list[str]:
         return variables(shell) if parameter == "name" else []
 
     inspect.completions = completions

@@ -14,7 +14,7 @@ from ...core.errors import ToolAbortedError, ToolError, ToolTimeoutError
 from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
-from ...tools._builtin import builtin
+from ...tools.builtin import builtin
 from ..live import LIVE_AFTER
 from .capture import Capture, current
 from .children import interrupt_children

@@ -25,7 +25,7 @@ from .policy import (
 from .settings import SandboxSettings, read_settings
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 UNAVAILABLE = "this machine has no sandbox"
 """Origin of the rules that take the place of one."""
@@ -42,7 +42,7 @@ class Sandbox:
         network: whether commands may use the network; None for the configuration's.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._config: object = None
         self._settings = SandboxSettings()

@@ -10,7 +10,7 @@ from ...core.project_rules import is_of_project
 from .policy import Limits, Profile, stricter
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 OUTPUT = 1 << 30
 """Bytes of output after which a command is ended."""
@@ -82,7 +82,7 @@ class SandboxSettings:
         return self.agents.get(key, self.profile) if name == "agents" else stricter(self.profile, "workspace-write")
 
 
-def read_settings(workspace: Workspace) -> SandboxSettings:
+def read_settings(workspace: ToolHost) -> SandboxSettings:
     """The settings of a workspace."""
     settings = SandboxSettings()
     for source, data in workspace.config.sources:

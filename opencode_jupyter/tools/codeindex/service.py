@@ -26,7 +26,7 @@ from .ranking import Hit, everywhere, ranked
 from .store import Corrupt, Store, remove
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
@@ -42,7 +42,7 @@ _BUILDER = Path(__file__).with_name("build_child.py")
 class CodeIndex:
     """The indexes of a workspace's project folders."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._folder = workspace.data_dir / "code-index"
         self._projects: dict[Path, Project] = {}
 

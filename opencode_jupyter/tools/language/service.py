@@ -22,7 +22,7 @@ from .servers import Table
 from .table import Server
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class LanguageServers:
         workspace: whose folder and config count.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._background = Background("opencode-language-servers")
         self._clients: dict[tuple[str, Path], Client] = {}

@@ -16,7 +16,7 @@ from ...core.errors import ToolError
 from ...core.filetime import SWITCH, NotReadError
 
 if TYPE_CHECKING:
-    from ...core.workspace import Workspace
+    from ...core.host import ToolHost
     from .cells import Cell
 
 
@@ -85,7 +85,7 @@ class Notebooks:
         front_end: set by the notebook's extension; None in plain Python.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: ToolHost) -> None:
         self.front_end: OpenNotebooks | None = None
         self._files = workspace.files
         self._seen: dict[tuple[str, str], list[tuple[str, bytes]]] = {}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.context import ToolContext
-from ..core.result import ToolResult
-from ..core.schema import Arguments
-from . import _plan
-from ._builtin import builtin
+from ...core.context import ToolContext
+from ...core.result import ToolResult
+from ...core.schema import Arguments
+from ...tools.builtin import builtin
+from . import plan
 
 AGENT = "plan"
 
@@ -20,8 +20,8 @@ async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask to switch to the plan agent."""
     ctx.proceed()
     session = ctx.workspace.sessions.get(ctx.session_id)
-    path = _plan.shown(ctx.workspace, session)
-    await _plan.switch(
+    path = plan.shown(ctx.workspace, session)
+    await plan.switch(
         ctx,
         AGENT,
         f"Switch to the plan agent first, and save a plan at {path}?",

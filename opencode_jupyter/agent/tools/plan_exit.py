@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.context import ToolContext
-from ..core.result import ToolResult
-from ..core.schema import Arguments
-from . import _plan
-from ._builtin import builtin
+from ...core.context import ToolContext
+from ...core.result import ToolResult
+from ...core.schema import Arguments
+from ...tools.builtin import builtin
+from . import plan
 
 AGENT = "build"
 
@@ -20,9 +20,9 @@ async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask to carry out the plan."""
     ctx.proceed()
     session = ctx.workspace.sessions.get(ctx.session_id)
-    path = _plan.shown(ctx.workspace, session)
-    there = _plan.plan_file(ctx.workspace, session).is_file()
-    await _plan.switch(
+    path = plan.shown(ctx.workspace, session)
+    there = plan.plan_file(ctx.workspace, session).is_file()
+    await plan.switch(
         ctx,
         AGENT,
         f"The plan at {path} is complete. Switch to the build agent and start carrying it out?"

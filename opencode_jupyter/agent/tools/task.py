@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
-from ..core.agents import Agent, list_agents
-from ..core.context import InitContext, ToolContext
-from ..core.errors import ToolAbortedError, ToolError
-from ..core.permission import Rule, evaluate
-from ..core.permission.modes import replace_rules
-from ..core.result import ToolResult
-from ..core.schema import Arguments
-from ..core.sessions import Session
-from ..core.state import Completed, Running
-from ..core.tool import Definition, Tool
-from ..core.workspace import Workspace
-from ._builtin import description_file
+from ...core.agents import Agent, list_agents
+from ...core.context import InitContext, ToolContext
+from ...core.errors import ToolAbortedError, ToolError
+from ...core.host import ToolHost
+from ...core.permission import Rule, evaluate
+from ...core.permission.modes import replace_rules
+from ...core.result import ToolResult
+from ...core.schema import Arguments
+from ...core.sessions import Session
+from ...core.state import Completed, Running
+from ...core.tool import Definition, Tool
+from ...tools.builtin import description_file
+from ..sessions import AgentSession, sessions_of
 
 if TYPE_CHECKING:
-    from ..core.call import Call
-    from ..core.state import ToolPart
+    from ...core.call import Call
+    from ...core.state import ToolPart
 
 DEEPEST = 5
 """Tasks within tasks: how many levels there may be."""
@@ -72,12 +73,12 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     child, note = await _session(args, ctx, caller)
     ctx.proceed()
     off = _switched_off(workspace, agent, workspace.agents.get(ctx.agent))
-    child = child or workspace.sessions.create(
+    child = child or sessions_of(workspace).create(
         f"{args.description} (@{args.subagent_type} subagent)", parent_id=caller.id
     )
     replace_rules(child, [Rule(name, "*", "deny", ORIGIN) for name in off])
     call = workspace.calls[ctx.call_id]
-    work = workspace.sessions.prompt(
+    work = sessions_of(workspace).prompt(
         args.prompt,
         model=_model(workspace, agent, caller),
         agent=args.subagent_type,
@@ -119,7 +120,7 @@ def _resume(child: Session) -> str:
     return f"What it had done by then is kept; to let it go on: task_id: {child.id}"
 
 
-def _bounded(workspace: Workspace, session: Session) -> None:
+def _bounded(workspace: ToolHost, session: Session) -> None:
     """Refuse a task that is begun too deep inside other tasks.
 
     Raises:
@@ -131,7 +132,7 @@ def _bounded(workspace: Workspace, session: Session) -> None:
         )
 
 
-def _ancestors(workspace: Workspace, session: Session) -> list[str]:
+def _ancestors(workspace: ToolHost, session: Session) -> list[str]:
     """The ids of a session and of those that began it."""
     known = {one.id: one for one in workspace.sessions.list()}
     chain: list[str] = []
@@ -142,7 +143,7 @@ def _ancestors(workspace: Workspace, session: Session) -> list[str]:
     return chain
 
 
-async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple[Session | None, str]:
+async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple[AgentSession | None, str]:
     """The session of an earlier task, if one is named; None for a new one. And what to say about it.
 
     Raises:
@@ -153,7 +154,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
         return None, ""
     anew = f"Note: there is no task {wanted}; the agent began anew."
     try:
-        found = await ctx.workspace.sessions.open(wanted)
+        found = await sessions_of(ctx.workspace).open(wanted)
     except (KeyError, ValueError):
         return None, anew
     if found.id in _ancestors(ctx.workspace, caller):
@@ -165,7 +166,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
     return found, ""
 
 
-def _switched_off(workspace: Workspace, agent: Agent, caller: Agent | None) -> list[str]:
+def _switched_off(workspace: ToolHost, agent: Agent, caller: Agent | None) -> list[str]:
     """The tools that the agent may not use within a task."""
     off = ["todowrite", "todoread"]
     if not any(rule.permission == "task" for rule in agent.permission):
@@ -176,7 +177,7 @@ def _switched_off(workspace: Workspace, agent: Agent, caller: Agent | None) -> l
     return list(dict.fromkeys(off))
 
 
-def _model(workspace: Workspace, agent: Agent, caller: Session) -> Any:
+def _model(workspace: ToolHost, agent: Agent, caller: Session) -> Any:
     """The agent's own model, else that of whoever calls; None leaves it to the configuration."""
     if agent.model is not None:
         return _name(agent.model)
@@ -261,18 +262,18 @@ async def init(ctx: InitContext) -> Definition:
     return Definition(text.replace("{agents}", listed), Parameters, run)
 
 
-def _offered(workspace: Workspace) -> list[tuple[str, Agent]]:
+def _offered(workspace: ToolHost) -> list[tuple[str, Agent]]:
     """The agents that take tasks, in order."""
     keys = {id(agent): key for key, agent in workspace.agents.items()}
     ordered = list_agents(workspace.agents, workspace.config.data)
     return [(keys[id(agent)], agent) for agent in ordered if agent.mode != "primary"]
 
 
-def _names(workspace: Workspace) -> list[str]:
+def _names(workspace: ToolHost) -> list[str]:
     return [name for name, _ in _offered(workspace)]
 
 
-def names(workspace: Workspace, parameter: str) -> Iterable[str]:
+def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     """What Tab offers: the agents that take tasks."""
     return _names(workspace) if parameter == "subagent_type" else ()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from ..core.context import ToolContext
-from ..core.errors import QuestionRejectedError
-from ..core.messages import new_part, user_message
-from ..core.question_request import Option, Question
-from ..core.sessions import Session
-from ..core.workspace import Workspace
+from ...core.context import ToolContext
+from ...core.errors import QuestionRejectedError
+from ...core.host import ToolHost
+from ...core.messages import new_part, user_message
+from ...core.question_request import Option, Question
+from ...core.sessions import Session
 
 YES, NO = "Yes", "No"
 _FIRST = (
@@ -33,14 +33,14 @@ def slug(session: Session) -> str:
     return known
 
 
-def plan_file(workspace: Workspace, session: Session) -> Path:
+def plan_file(workspace: ToolHost, session: Session) -> Path:
     """Where a session's plan belongs: in ``.opencode/plans`` of the worktree, or without git in the data folder."""
     versioned = str(workspace.worktree) != workspace.worktree.anchor
     folder = workspace.worktree / ".opencode" if versioned else workspace.data_dir
     return folder / "plans" / f"{session.created}-{slug(session)}.md"
 
 
-def shown(workspace: Workspace, session: Session) -> str:
+def shown(workspace: ToolHost, session: Session) -> str:
     """The plan's file as people and models are told of it."""
     return workspace.relative(plan_file(workspace, session))
 

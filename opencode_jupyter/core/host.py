@@ -1,4 +1,8 @@
-"""A project folder with its config, tools, permissions, sessions, store and bus: where calls are made."""
+"""A project folder with its config, tools, permissions, sessions, store and bus: where calls are made.
+
+`ToolHost` needs nothing above this layer: what else a workspace has (built-in tools, sources of tools, agents) is
+passed in by `opencode_jupyter.workspace.Workspace`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -23,24 +27,21 @@ from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
 from .loops import SERVICE_END, ended, go_home, in_thread, runs_here
-from .option_checks import check_call_options, check_option_names, check_workspace
-from .paths import find_worktree
+from .option_checks import check_call_options, check_workspace
 from .permission import Decision, PermissionService, Rule
 from .questions import QuestionService
 from .registry import Registry
 from .result import ToolResult
 from .sessions import Session, Sessions
-from .state import ToolPart
 from .store import Store
 from .suggestions import near_names, suggestion
 from .truncation import Truncation
 from .trust import Subject, Trust, trust_project
 
 if TYPE_CHECKING:
-    from ..adapters.exports import Exports
-    from ..batch import Evaluation, Many
     from .presenter import Presenter
     from .project_rules import SavedRules
+    from .tool import Tool
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -48,29 +49,24 @@ CLEANUP_INTERVAL = 3600.0
 """Seconds between two sweeps of old spill files (docs/opencode/core.md 3)."""
 
 
-class Workspace:
-    """OpenCode's tool system for one folder.
+class ToolHost:
+    """The tool system for one folder, without tools of its own.
 
     Args:
         directory: where calls run; relative paths start here.
         config: laid over what the config files say.
         data_dir: spill files, the store, undo images; the user's data folder if left out, which is closed to others. An
             existing folder that is given keeps its mode; what is written in it is for this user alone.
-        approve: decides asks: called with the `PermissionRequest`, returns a `Reply`, may be async. Without it an
-            request waits for ``permissions.reply``. If nobody subscribes to ``permission.asked`` either, the log says
-            that it waits, and a doom-loop request fails at once.
-        answer: answers questions: called with the `QuestionRequest`, returns for each question its list of labels (None
-            dismisses them), may be async. Without it a question waits for ``questions.reply``.
+        approve: decides permission requests; see `opencode_jupyter.workspace.Workspace`.
+        answer: answers questions; see there.
         store: keep sessions and parts in SQLite; False keeps nothing.
-        trust: trust the project as it is now, as long as the workspace is open: its configuration, tool files, plugins,
-            MCP servers, providers. Otherwise `approve` is asked once, with the permission ``trust``, before a project's
-            configuration does more than make rules stricter; without `approve`, ``config.warnings`` tells of it.
+        tools: what makes each built-in tool, by its id.
+        sessions: the class of `sessions`.
+        adapt: makes tools of what other libraries call one, for ``registry.register``; None for anything else.
 
     Raises:
         NotADirectoryError: `directory` is no folder.
         ConfigError: a config file can't be read.
-
-    Use it as a context manager, ``async with`` or plain ``with``. It runs on the caller's event loop.
     """
 
     def __init__(
@@ -82,7 +78,9 @@ class Workspace:
         answer: Callable[..., Any] | None = None,
         *,
         store: bool = True,
-        trust: bool = False,
+        tools: Mapping[str, Callable[[], Tool]] | None = None,
+        sessions: type[Sessions[Any]] = Sessions,
+        adapt: Callable[..., list[Tool] | None] | None = None,
     ) -> None:
         check_workspace(data_dir, approve, answer)
         self.directory, self.worktree = paths.folders(directory)
@@ -104,25 +102,20 @@ class Workspace:
         self.files = FileTimes()
         self.changes = Changes(self.data_dir, self.files)
         self.trust = Trust(self.data_dir / "trust.json")
+        self.trust_subjects: list[Callable[[], Iterable[Subject]]] = []
+        """What lists more that a project needs trust for, besides its configuration and the registry's sources."""
         self.overrides = config
         """Configuration that overrides the config files."""
         self._skill_folders: list[str] = []
         secrets.learn_stored(self.data_dir)
         self.reload_config()
         self.store = Store(self.data_dir / "opencode.db") if store else None
-        self.sessions = Sessions(self)
-        from ..tools import builtin_tools  # here, so that core's modules do not depend on the tools
-
-        self.registry = Registry(self, builtin_tools())
+        self.sessions = sessions(self)
+        self.registry = Registry(self, tools or {}, adapt)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweeper: asyncio.Task[None] | None = None
-        self._services: dict[Callable[[Workspace], Any], Any] = {}
+        self._services: dict[Callable[[Any], Any], Any] = {}
         self._closed = False
-        from ..sources import attach  # here, so that core's modules do not depend on the places that give tools
-
-        attach(self)
-        if trust:
-            trust_project(self, keep=False)
 
     def _read_config(self, directory: Path, worktree: Path) -> Config:
         return load_config(directory, worktree, overrides=self.overrides, trusted=self.trust.known)
@@ -343,38 +336,7 @@ class Workspace:
             raise ToolError(f"There is no agent {name!r}.{hint}")
         return agent
 
-    def map(self, requests: Iterable[Any], **options: Any) -> Many:
-        """Many prompts or tool calls side by side: await it for a list of results, or iterate for them as they come.
-
-        Options: ``model``, ``agent``, ``tools``, ``format``, ``files``, ``system``, ``max_steps``, ``timeout``,
-        ``concurrency``, ``client`` (Dask), ``isolate``, ``on_error``, ``on_ask``, ``on_progress``; see
-        `batch.map_runs`, which says what each is and what is raised.
-        """
-        from ..batch import map_runs  # here, so that core's modules do not depend on the agent
-
-        check_option_names(map_runs, options, "map")
-        return map_runs(self, requests, **options)
-
-    async def evaluate(self, cases: Iterable[Any], scorers: Any, **options: Any) -> Evaluation:
-        """Run cases with one or several models, and score the answers.
-
-        Options: ``model``, ``models``, ``n``, ``agent``, ``tools``, ``format``, ``system``, ``max_steps``, ``timeout``,
-        ``concurrency``, ``client``, ``isolate``, ``keep``, ``path``, ``seed``, ``on_ask``, ``on_progress``; see
-        `batch.evaluate`, which says what each is and what is raised.
-        """
-        from ..batch import evaluate  # here, as for `map`
-
-        check_option_names(evaluate, options, "evaluate")
-        return await evaluate(self, cases, scorers, **options)
-
     # ------------------------------------------------------------------ helpers
-
-    @property
-    def tools(self) -> Exports:
-        """The tools in other libraries' forms: `for_openai`, `for_anthropic`, `for_langchain`, `for_pydantic_ai`."""
-        from ..adapters.exports import Exports  # here, so that core's modules do not depend on other libraries
-
-        return Exports(self)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
@@ -397,7 +359,7 @@ class Workspace:
         """
         return paths.relative(path, self.directory, self.worktree, follow=follow)
 
-    def service(self, make: Callable[[Workspace], S]) -> S:
+    def service(self, make: Callable[[Any], S]) -> S:
         """A service that a tool keeps between calls (language servers, an index), created at its first use.
 
         Args:
@@ -494,7 +456,4 @@ class Workspace:
             self.store.close()
 
     def __repr__(self) -> str:
-        return f"Workspace({str(self.directory)!r})"
-
-
-__all__ = ["ToolPart", "Workspace", "find_worktree"]
+        return f"{type(self).__name__}({str(self.directory)!r})"
