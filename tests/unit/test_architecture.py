@@ -37,13 +37,8 @@ LONGEST = 500
 
 def test_imports_go_down_only() -> None:
     """The contracts are in pyproject.toml, under ``tool.importlinter``; type-checking imports count."""
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program = str(Path(sys.executable).parent / "lint-imports")
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
