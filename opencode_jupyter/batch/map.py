@@ -8,6 +8,7 @@ import inspect
 import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -239,7 +240,10 @@ class Many:
             while left:
                 tell(await runner.do(left.popleft()))
 
-        with workspace.service(ReplyRouter).added(ReplySource(runner.covers, settings.on_ask, shown)):
+        # where neither can answer, the workspace must not look as if somebody could: a doom loop would wait for ever
+        answers = settings.on_ask is not None or shown is not None
+        source = ReplySource(runner.covers, settings.on_ask, shown)
+        with workspace.service(ReplyRouter).added(source) if answers else nullcontext():
             async with anyio.create_task_group() as group:
                 for _ in range(min(settings.concurrency or CONCURRENCY, len(jobs))):
                     group.start_soon(work)

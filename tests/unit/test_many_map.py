@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
+from opencode_jupyter.agent.scripted import ScriptedModel, call, say
 from opencode_jupyter.batch import Progress, RunTimeoutError
 from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError, ToolError
 
@@ -350,3 +352,16 @@ def test_a_workspace_that_lives_on_another_loop(tmp_path: Path) -> None:
         engine.call_soon_threadsafe(engine.stop)
         thread.join(5)
         engine.close()
+
+
+@pytest.mark.anyio
+async def test_a_run_that_repeats_itself_is_refused_where_nobody_can_decide(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    model = ScriptedModel([say(call("read", filePath="a.txt"))] * 4, speed=0)
+    async with Workspace(tmp_path, data_dir=tmp_path / "d", store=False) as ws:
+        with anyio.fail_after(20):
+            results = await ws.map(["read it"], model=model)
+    answer = results[0].answer
+    assert answer is not None
+    assert [row["state"] for row in answer.calls.records] == ["completed", "completed", "error"]
+    assert "nobody can decide" in str(answer.calls.records[-1])
