@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 UNSUCCESSFUL = "unsuccessful"
 """Key in the metadata of a batch: how many calls failed, commands with an exit code other than 0 too."""
-FAILURE_KEYS = ("exit", "failed", UNSUCCESSFUL, "totalCalls")
+FAILURE_KEYS = ("exit", "signal", "failed", UNSUCCESSFUL, "totalCalls")
 """Keys of a completed call's metadata that `failure_of` reads."""
 
 
@@ -39,6 +39,8 @@ def failure_of(tool: str, metadata: Mapping[str, Any] | None) -> str:
     code = metadata.get("exit")
     if tool == "bash" and isinstance(code, int) and code:
         return f"exit code {code}"
+    if tool == "bash" and metadata.get("signal"):
+        return f"ended by {metadata['signal']}"
     failed, total = metadata.get(UNSUCCESSFUL, metadata.get("failed")), metadata.get("totalCalls")
     if tool == "batch" and isinstance(failed, int) and isinstance(total, int) and failed:
         return f"{failed} of {total} failed"

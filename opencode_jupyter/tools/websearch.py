@@ -9,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 
 from ..core.context import InitContext, ToolContext
 from ..core.result import ToolResult
-from ..core.schema import Arguments
+from ..core.schema import Arguments, ForPerson
 from ..core.tool import Definition, Tool
 from .builtin import description_file
 from .web.exa import call_exa
@@ -25,7 +25,7 @@ Number = Annotated[int, WithJsonSchema({"type": "number"})]
 class Parameters(Arguments):
     """What to search for, and how."""
 
-    query: str = Field(description="Websearch query")
+    query: Annotated[str, ForPerson("What to search for")] = Field(description="Websearch query")
     num_results: Number | None = Field(None, description="Number of search results to return (default: 8)")
     livecrawl: Literal["fallback", "preferred"] | None = Field(
         None,

@@ -158,6 +158,7 @@ def test_bash_takes_the_line_as_it_stands(read: Any, line: str, command: str) ->
 def test_bash_describes_itself_by_its_command(read: Any) -> None:
     assert read("bash ls").arguments["description"] == "ls"
     assert read("bash", "\nfirst line\nsecond\n").arguments["description"] == "first line"
+    assert read("bash", "# set up\nset -e\ncd src\nmake all\n").arguments["description"] == "make all"
     assert len(read("bash echo " + "x" * 100).arguments["description"]) == 60
     assert read('bash description="what for" ls').arguments == {"command": "ls", "description": "what for"}
 

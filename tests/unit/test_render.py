@@ -121,6 +121,7 @@ def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
     ("tool", "metadata", "mark", "words"),
     [
         ("bash", {"exit": 127}, "✗", "exit code 127"),
+        ("bash", {"exit": None, "signal": "SIGKILL"}, "✗", "ended by SIGKILL"),
         ("bash", {"exit": 0}, "✓", "completed"),
         ("bash", {"exit": None}, "✓", "completed"),
         ("other", {"exit": 3}, "✓", "completed"),

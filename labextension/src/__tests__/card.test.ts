@@ -43,6 +43,7 @@ describe('states', () => {
     ['bash', { exit: 127 }, '✗', 'exit code 127'],
     ['bash', { exit: 0 }, '✓', 'completed'],
     ['bash', { exit: null }, '✓', 'completed'],
+    ['bash', { exit: null, signal: 'SIGKILL' }, '✗', 'ended by SIGKILL'],
     ['other', { exit: 3 }, '✓', 'completed'],
     ['batch', { failed: 1, totalCalls: 3 }, '✗', '1 of 3 failed'],
     ['batch', { failed: 0, unsuccessful: 2, totalCalls: 3 }, '✗', '2 of 3 failed'],

@@ -231,11 +231,14 @@ export function stateWords(part: CardPart): StateWords {
   return { word: failed || outcomeWord(ended), ...outcomeLook(failed ? '' : ended) };
 }
 
-/** What failed in a call that completed: a command's exit code, or calls of a batch; empty if nothing did. */
+/** What failed in a call that completed: a command's exit code or signal, or calls of a batch; empty if nothing did. */
 function failure({ tool, state }: CardPart): string {
-  const { exit, totalCalls, failed, unsuccessful = failed } = state.metadata ?? {};
+  const { exit, signal, totalCalls, failed, unsuccessful = failed } = state.metadata ?? {};
   if (tool === 'bash' && typeof exit === 'number' && exit) {
     return trans.__('exit code %1', exit);
+  }
+  if (tool === 'bash' && typeof signal === 'string') {
+    return trans.__('ended by %1', signal);
   }
   if (tool === 'batch' && typeof unsuccessful === 'number' && unsuccessful) {
     return trans.__('%1 of %2 failed', unsuccessful, totalCalls);
