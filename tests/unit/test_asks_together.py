@@ -159,6 +159,30 @@ def test_every_card_counts_the_asks_that_wait_now(ip: Shell) -> None:
     broker.close()
 
 
+def test_requests_are_counted_in_the_order_of_their_cards(ip: Shell) -> None:
+    workspace = ip.notebook.workspace
+    ip.notebook.broker.close()
+    broker = Broker(workspace, [], lambda card: True)
+    calls: list[Call] = []
+    for number in range(2):
+        Path(f"{number}.env").write_text("A=1")
+        arguments = {"filePath": f"{number}.env"}
+        calls.append(ip.notebook.on_engine(lambda arguments=arguments: workspace.start("read", arguments, by="user")))
+        broker.attach(Shown(calls[-1]))  # type: ignore[arg-type]
+    futures = []
+    for call in reversed(calls):  # the later call is the first that asks
+        futures.append(ip.notebook.engine.submit(call.run()))
+        deadline = time.monotonic() + SOON
+        while len(broker.pending()) < len(futures):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    assert [ask.call_id for ask in broker.pending()] == [call.part.call_id for call in calls]
+    for ask in broker.pending():
+        broker.resolve(ask.id, "once", by="card")
+    for future in futures:
+        future.result(SOON)
+
+
 class Fallback:
     """Where an ask goes that nobody saw."""
 

@@ -66,3 +66,9 @@ def test_a_page_finds_no_formulas_in_tables() -> None:
     ignored = '<div class="tex2jax_ignore mathjax_ignore">'
     assert Table([{"title": "echo $HOME $PATH"}])._repr_html_().startswith(ignored)
     assert Table([], empty="$a and $b")._repr_html_().startswith(ignored)
+
+
+def test_short_values_are_not_wrapped_in_html() -> None:
+    shown = Table([{"calls": "you: runs · a model: asks", "advice": "a sentence " * 5}])._repr_html_()
+    assert '<td style="text-align:left;white-space:nowrap">you: runs · a model: asks</td>' in shown
+    assert '<td style="text-align:left">a sentence' in shown

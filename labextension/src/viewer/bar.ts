@@ -42,6 +42,7 @@ export class Bar {
     };
     const label = el('label', '', `${trans.__('Line')} `);
     this.field.type = 'number';
+    this.field.placeholder = trans.__('Line'); // a narrow toolbar hides the label
     this.field.min = '1';
     this.field.addEventListener('keydown', event => {
       event.stopPropagation();
@@ -88,6 +89,7 @@ export class Bar {
   /** Where in the file the page is. */
   where(words: string): void {
     setText(this.place, words);
+    this.place.title = words; // a narrow toolbar cuts it
   }
 
   /** Whether the file is still being written. */
