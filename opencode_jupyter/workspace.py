@@ -18,6 +18,7 @@ from .tools import builtin_tools
 if TYPE_CHECKING:
     from .adapters.exports import Exports
     from .batch import Evaluation, Many
+    from .core.completer import Completion, CompletionRequest
     from .core.tool import Tool
 
 
@@ -72,6 +73,7 @@ class Workspace(ToolHost):
             adapt=_adapt,
         )
         self.trust_subjects.append(partial(_untrusted_providers, self))
+        self.complete = partial(_complete, self)
         sources.attach(self)
         if trust:
             trust_project(self, keep=False)
@@ -112,6 +114,12 @@ def _adapt(given: Any, **options: Any) -> list[Tool] | None:
     from .adapters import adapt  # here: few sessions register tools of other libraries
 
     return adapt(given, **options)
+
+
+async def _complete(workspace: Workspace, model: str, request: CompletionRequest) -> Completion:
+    from .agent.completion import complete  # here: few servers sample
+
+    return await complete(workspace, model, request)
 
 
 def _untrusted_providers(workspace: Workspace) -> Iterable[Subject]:

@@ -39,6 +39,7 @@ from .truncation import Truncation
 from .trust import Subject, Trust, trust_project
 
 if TYPE_CHECKING:
+    from .completer import Completer
     from .presenter import Presenter
     from .project_rules import SavedRules
     from .tool import Tool
@@ -94,6 +95,8 @@ class ToolHost:
         """Runs a tool in place of `Bound.execute`: the notebook's engine puts user code on a thread of its own."""
         self.present: Presenter | None = None
         """Shows the calls of other libraries' agents: a notebook gives them cards."""
+        self.complete: Completer | None = None
+        """Has a model answer a request, for servers that sample; None where there are no models."""
         self.calls: dict[str, Call] = {}
         self.permissions = PermissionService(self.bus, approve, self.hooks, os.path.realpath(self.data_dir))
         self.permissions.mask = self.masked

@@ -6,8 +6,7 @@ as its pattern) and shows on the card of the call that it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import (
@@ -23,12 +22,12 @@ from mcp_types import (
     TextContent,
 )
 
+from ..core.completer import CompletionRequest, Media
 from ..core.errors import PermissionDeniedError, PermissionRejectedError, ToolError
 
 if TYPE_CHECKING:
     from mcp.client.session import SamplingFnT
 
-    from ..agent.turns import Turn
     from ..core.host import ToolHost
     from .calls import Running
     from .connection import Connection
@@ -60,7 +59,7 @@ def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], 
         call_of: the call that a request most likely belongs to.
     """
 
-    async def answer(context: Any, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+    async def reply(context: Any, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
         call, server = call_of(), connection.spec.name
         if call is None:
             return ErrorData(code=INVALID_REQUEST, message="there is no call that this request could belong to")
@@ -68,11 +67,11 @@ def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], 
         if call.sampled > MOST:
             return ErrorData(code=INVALID_REQUEST, message=f"a call may request at most {MOST} answers of a model")
         try:
-            turns = _turns(params.messages)
+            request = _request(params)
         except ValueError as error:
             return ErrorData(code=INVALID_PARAMS, message=str(error))
-        model = _model_of(workspace)
-        if not model:
+        model, complete = _model_of(workspace), workspace.complete
+        if not model or complete is None:
             words = f'no model is named: "experimental": {{"{KEY}": "provider:model"}} of the configuration names one'
             return ErrorData(code=INTERNAL_ERROR, message=words)
         shown = "\n\n".join(filter(None, [params.system_prompt, *(_shown(one) for one in params.messages)]))
@@ -80,17 +79,18 @@ def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], 
             with call.waiting():  # for a person, then for the model: the server is not slow meanwhile
                 metadata = {"server": server, "model": model, "command": f"{server} asks {model}:\n{shown[:SHOWN]}"}
                 await call.ctx.ask(PERMISSION, [server], [server], metadata)
-                text, name, reason = await _asked(workspace, model, params, turns)
+                answer = await complete(model, request)
         except (PermissionRejectedError, PermissionDeniedError) as error:
             return ErrorData(code=REFUSED, message=f"sampling was refused: {error}")
         except ToolError as error:
             connection.log.add(f"asked {model}, which failed: {error}", "client")
             return ErrorData(code=INTERNAL_ERROR, message=f"the model could not be asked: {error}")
-        connection.log.add(f"asked {name}", "client")
-        content = TextContent(type="text", text=text)
-        return CreateMessageResult(role="assistant", content=content, model=name, stop_reason=reason)
+        connection.log.add(f"asked {model}", "client")
+        content = TextContent(type="text", text=answer.text)
+        reason = _REASONS.get(answer.reason, "endTurn")
+        return CreateMessageResult(role="assistant", content=content, model=model, stop_reason=reason)
 
-    return answer
+    return reply
 
 
 def _model_of(workspace: ToolHost) -> str:
@@ -100,49 +100,24 @@ def _model_of(workspace: ToolHost) -> str:
     return next((name for name in names if isinstance(name, str) and name), "")
 
 
-async def _asked(
-    workspace: ToolHost, name: str, params: CreateMessageRequestParams, turns: Sequence[Turn]
-) -> tuple[str, str, str]:
-    """The model's words, its name, and why it stopped."""
-    from ..agent.events import Finish, TextDelta
-    from ..agent.masking import stream_masked
-    from ..agent.model import Request
-    from ..agent.models import resolve
+def _request(params: CreateMessageRequestParams) -> CompletionRequest:
+    """What a server asks, for a model.
 
-    model = await resolve(workspace, name)
-    request = Request(
-        system=(params.system_prompt,) if params.system_prompt else (),
-        turns=turns,
-        temperature=params.temperature,
-        max_output=params.max_tokens,
-        agent="sampling",
-    )
-    words: list[str] = []
-    reason = "endTurn"
-    async with aclosing(stream_masked(workspace, model, request)) as stream:
-        async for event in stream:
-            if isinstance(event, TextDelta):
-                words.append(event.text)
-            elif isinstance(event, Finish):
-                reason = _REASONS.get(event.reason, reason)
-    return "".join(words), name, reason
-
-
-def _turns(messages: Sequence[SamplingMessage]) -> list[Turn]:
-    from ..agent.turns import MediaPiece, Piece, TextPiece, Turn
-
-    turns = []
-    for message in messages:
-        pieces: list[Piece] = []
+    Raises:
+        ValueError: it has a part that a model cannot be sent here.
+    """
+    messages = []
+    for message in params.messages:
+        pieces: list[str | Media] = []
         for one in message.content if isinstance(message.content, list) else [message.content]:
             if isinstance(one, TextContent):
-                pieces.append(TextPiece(one.text))
+                pieces.append(one.text)
             elif isinstance(one, (ImageContent, AudioContent)):
-                pieces.append(MediaPiece(one.mime_type, one.data))
+                pieces.append(Media(one.mime_type, one.data))
             else:
                 raise ValueError(f"{one.type} cannot be part of a request here: servers get no tools")  # noqa: TRY004 - data
-        turns.append(Turn(message.role, tuple(pieces)))
-    return turns
+        messages.append((message.role, pieces))
+    return CompletionRequest(messages, params.system_prompt or "", params.temperature, params.max_tokens)
 
 
 def _shown(message: SamplingMessage) -> str:
