@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.endings import error_text
-from ..core.loops import go_home
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
+from ..core.threads import run_at_home
 from ._names import wire_names
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Caller:
             ToolError: no such agent, or the workspace is closed. What goes wrong in a call is in its answer.
         """
         self.workspace.agent(self.agent)
-        ids = await go_home(self.workspace, self._ids(asked))
+        ids = await run_at_home(self.workspace, self._ids(asked))
         if len(asked) == 1:  # in the caller's own task, which a cell's interrupt reaches
             return [await self._answer(asked[0], ids)]
         # Not anyio's task group: it cancels again and again, and a call has a moment to end its children.
@@ -108,7 +108,7 @@ class Caller:
             return await make().run()
 
         if workspace.present is None:
-            result = await go_home(workspace, run())
+            result = await run_at_home(workspace, run())
         else:
             result = await workspace.present.run(id, make)
         return result, made[0]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.loops import go_home
 from ..core.permission import disabled
 from ..core.repair import INVALID
+from ..core.threads import run_at_home
 from . import _anthropic, _openai
-from ._blocking import at_home
+from ._blocking import run_blocking
 from ._model_calls import Caller
 from ._names import wire_names
 
@@ -143,11 +143,11 @@ class Exports:
 
     async def _listed(self, **which: Any) -> list[tuple[str, Bound]]:
         """The tools with the names that a provider takes for them."""
-        return await go_home(self._workspace, self._find(**which))
+        return await run_at_home(self._workspace, self._find(**which))
 
     def _blocked(self, **which: Any) -> list[tuple[str, Bound]]:
         """`_listed`, for code that can't await."""
-        return at_home(self._workspace, self._find(**which), LISTING, _SLOW)
+        return run_blocking(self._find(**which), LISTING, _SLOW, self._workspace)
 
     async def _find(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ToolError
 from ..core.schema_check import checker
+from ..core.threads import call_soon, run_on_loop
 from ._foreign import foreign
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ async def _on(home: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, 
         work.close()
         raise ToolError("the event loop of this MCP session has ended; connect again and register the tool anew")
     answered = asyncio.Event()
-    home.call_soon_threadsafe(here.call_soon_threadsafe, answered.set)
+    call_soon(home, call_soon, here, answered.set)
     try:
         await asyncio.wait_for(answered.wait(), ANSWER)
     except TimeoutError:
@@ -86,4 +87,4 @@ async def _on(home: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, 
             "this MCP session lives on the event loop that the cell blocks while it waits: await the call "
             "(%tool at the top level of a cell does), or name the server under mcp in opencode.json"
         ) from None
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
+    return await run_on_loop(home, work)

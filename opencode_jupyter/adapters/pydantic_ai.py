@@ -15,7 +15,7 @@ from pydantic_ai.usage import RunUsage
 
 from ..core.errors import ToolError
 from ..core.result import Attachment, ToolResult
-from ._blocking import in_thread
+from ._blocking import run_blocking
 from ._foreign import foreign, plain, rows_of, text_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def tools_of(given: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None) 
     """
     toolset: AbstractToolset[Any] = FunctionToolset([given]) if isinstance(given, PydanticTool) else given
     context = _context(NoDeps() if deps is None else deps)
-    listed = in_thread(_list(toolset, context), LISTING, "the toolset did not list its tools")
+    listed = run_blocking(_list(toolset, context), LISTING, "the toolset did not list its tools")
     return [_tool(toolset, name, one, context) for name, one in listed.items()]
 
 

@@ -17,6 +17,7 @@ from ..core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ..core.messages import Message
 from ..core.permission import Rule
 from ..core.permission.modes import rules_of
+from ..core.threads import call_on_loop, is_current, run_at_home
 from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
@@ -186,12 +187,10 @@ class Run:
         return self._awaited().__await__()
 
     async def _awaited(self) -> Answer:
-        home = self.workspace.loop
-        if home is None or not home.is_running() or home is asyncio.get_running_loop():
+        if is_current(self.workspace.loop):
             return await self._here()
-        future = asyncio.run_coroutine_threadsafe(self._here(), home)
         try:
-            return await asyncio.wrap_future(future)
+            return await run_at_home(self.workspace, self._here())
         except asyncio.CancelledError:
             self.abort("interrupted")
             raise
@@ -220,14 +219,7 @@ class Run:
         loop = self._loop
         if loop is None or loop.is_closed():
             return
-        try:
-            here = asyncio.get_running_loop() is loop
-        except RuntimeError:
-            here = False
-        if here:
-            self._cancel()
-        else:
-            loop.call_soon_threadsafe(self._cancel)
+        call_on_loop(loop, self._cancel)
 
     def _cancel(self) -> None:
         for call in self.calls:

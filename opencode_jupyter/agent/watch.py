@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
+from ..core.threads import call_soon
+
 if TYPE_CHECKING:
     from .run import Run
 
@@ -23,7 +25,7 @@ async def watch(run: Run) -> AsyncGenerator[dict[str, Any], None]:
 
     def heard(event: dict[str, Any]) -> None:
         if _belongs(run, event, sessions):
-            here.call_soon_threadsafe(queue.put_nowait, event)
+            call_soon(here, queue.put_nowait, event)
 
     unsubscribe = run.workspace.bus.subscribe("*", heard)
     work = asyncio.ensure_future(run._awaited())

@@ -21,6 +21,7 @@ import anyio
 from ..core.errors import ToolError
 from ..core.paths import make_private_folder
 from ..core.permission import PermissionRequest
+from ..core.threads import call_soon, run_on_loop
 from .approvals import Person
 from .requests import Job
 from .results import Lost, Outcome, WorkerLostError
@@ -118,7 +119,7 @@ class Cluster:
             future = await self._on_client(self._client.submit, run_job, name, sent, key=key, pure=False)
             self._futures[job.index] = future
             over = asyncio.Event()
-            future.add_done_callback(lambda _: self._loop.call_soon_threadsafe(over.set))
+            future.add_done_callback(lambda _: call_soon(self._loop, over.set))
             await over.wait()
             try:
                 try:
@@ -140,8 +141,7 @@ class Cluster:
     # ------------------------------------------------------------------ events of the workers
 
     def _receive(self, event: tuple[float, dict[str, Any]]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._handle, event[1])
+        call_soon(self._loop, self._handle, event[1])
 
     def _handle(self, message: dict[str, Any]) -> None:
         if message["kind"] == "ask":
@@ -191,7 +191,7 @@ class Cluster:
         if home is self._loop:
             return await call()
         if self._client._asynchronous:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), home))
+            return await run_on_loop(home, call())
         return await self._loop.run_in_executor(pool or self._talkers, partial(function, *arguments, **options))
 
 

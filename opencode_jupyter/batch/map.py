@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from ..core.errors import ToolError
+from ..core.threads import call_soon, run_at_home
 from .approvals import OnAsk, Person, ReplyRouter, ReplySource
 from .folders import Isolate, RunFolders
 from .requests import Job, jobs_of
@@ -138,8 +139,8 @@ class Many:
         """End all runs. Any thread may call it; whoever waits for them gets a `ToolAbortedError`."""
         if self._reason is None:
             self._reason = reason
-        if self._home is not None and not self._home.is_closed():
-            self._home.call_soon_threadsafe(self._cancel)
+        if self._home is not None:
+            call_soon(self._home, self._cancel)
 
     def _cancel(self) -> None:
         if self._scope is not None:
@@ -174,11 +175,11 @@ class Many:
         tracker.begin()
 
         def tell(one: Outcome | Callable[[], None] | None) -> None:
-            here.call_soon_threadsafe(news.put_nowait, one)
+            call_soon(here, news.put_nowait, one)
 
         asides: set[asyncio.Task[None]] = set()
         waiting = self._start(wanted, tell)
-        waiting.add_done_callback(lambda _: tell(None) if not here.is_closed() else None)
+        waiting.add_done_callback(lambda _: tell(None))
         try:
             while (one := await news.get()) is not None:
                 if callable(one):
@@ -204,11 +205,7 @@ class Many:
                     await asyncio.wait({waiting}, timeout=END + 1)
 
     def _start(self, jobs: list[Job], tell: Callable[[Any], None]) -> asyncio.Future[None]:
-        home = self.workspace.loop
-        work = self._run(jobs, tell)
-        if home is None or not home.is_running() or home is asyncio.get_running_loop():
-            return asyncio.ensure_future(work)
-        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
+        return asyncio.ensure_future(run_at_home(self.workspace, self._run(jobs, tell)))
 
     async def _run(self, jobs: list[Job], tell: Callable[[Any], None]) -> None:
         """All of it, on the workspace's loop."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import functools
 import json
 import os
 import secrets
 import tempfile
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +24,7 @@ from ..core.errors import ToolAbortedError, ToolError
 from ..core.host import ToolHost
 from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
+from ..core.threads import LoopThread, call_soon
 from .approvals import ReplyRouter, ReplySource, settle
 from .folders import Isolate, RunFolders
 from .requests import Job
@@ -111,12 +110,8 @@ def plugin_for(workspace: ToolHost, settings: Settings, token: str) -> BatchPlug
         raise ToolError(f"what the runs need cannot be sent to Dask's workers: {error}") from error
 
 
-@functools.cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """The event loop of this process's runs, in a thread of its own: Dask's loop must not be blocked."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="opencode-runs", daemon=True).start()
-    return loop
+_thread = LoopThread("opencode-runs")
+"""Of this process's runs: Dask's loop must not be blocked."""
 
 
 class BatchPlugin(WorkerPlugin):
@@ -142,7 +137,7 @@ class BatchPlugin(WorkerPlugin):
 
     async def teardown(self, worker: Any) -> None:
         """Stop the runs and close the workspace."""
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._close(), _loop()))
+        await _thread.run(self._close())
 
     async def _close(self) -> None:
         for task in self._tasks:
@@ -183,7 +178,7 @@ class BatchPlugin(WorkerPlugin):
 
     def submit(self, job: Job) -> concurrent.futures.Future[RunResult]:
         """Start a job on the loop of the runs."""
-        return asyncio.run_coroutine_threadsafe(self._do(job), _loop())
+        return _thread.submit(self._do(job))
 
     async def _do(self, job: Job) -> RunResult:
         attempt, address = secrets.token_hex(6), self._worker.address
@@ -242,7 +237,7 @@ class BatchPlugin(WorkerPlugin):
             if future is not None and not future.done():
                 future.set_result(reply)
 
-        _loop().call_soon_threadsafe(answer)
+        call_soon(_thread.loop, answer)
 
 
 def run_job(batch: str, job: Job) -> RunResult:

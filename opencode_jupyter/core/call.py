@@ -40,6 +40,7 @@ from .schema import wire_names
 from .scope import cancel_scope
 from .sessions import Session
 from .state import FOR_PERSON, Completed, Pending, Running, ToolPart, now_ms
+from .threads import call_on_loop
 from .tool import Bound, Tool
 from .trust import ask_for_project
 
@@ -440,14 +441,7 @@ class Call(Asking, Arriving, Reporting):
             child.abort(reason)
         if self._loop is None or self._loop.is_closed():
             return
-        try:
-            on_loop = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            on_loop = False
-        if on_loop:
-            self._cancel()
-        else:
-            self._loop.call_soon_threadsafe(self._cancel)
+        call_on_loop(self._loop, self._cancel)
 
     def _cancel(self) -> None:
         if self._scope is not None:

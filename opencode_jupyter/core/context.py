@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ToolAbortedError
+from .threads import call_on_loop, is_current, submit
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -176,14 +177,14 @@ class ToolContext:
         """Await what belongs to the call's loop, from whichever loop this is."""
         if self._loop is None:
             raise RuntimeError(NO_CALL)
-        if asyncio.get_running_loop() is self._loop:
+        if is_current(self._loop):
             return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_as_coroutine(work), self._loop))
+        return await asyncio.wrap_future(submit(self._loop, _as_coroutine(work)))
 
     def _from_thread(self, work: Awaitable[T]) -> T:
         if self._loop is None:
             raise RuntimeError(NO_CALL)
-        return asyncio.run_coroutine_threadsafe(_as_coroutine(work), self._loop).result()
+        return submit(self._loop, _as_coroutine(work)).result()
 
     @asynccontextmanager
     async def hold(self, path: str | os.PathLike[str]) -> AsyncIterator[None]:
@@ -222,14 +223,7 @@ class ToolContext:
         if call is None or self._loop is None:
             return
         report = self._report or call.report
-        try:
-            on_loop = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            on_loop = False
-        if on_loop:
-            report(title, metadata)
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(report, title, metadata)
+        call_on_loop(self._loop, report, title, metadata)
 
     def child(self, name: str, arguments: dict[str, Any]) -> Call:
         """A call of another tool within this one, for the same agent: await its `Call.run`, on the call's own loop.

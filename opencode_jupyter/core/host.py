@@ -7,7 +7,6 @@ passed in by `opencode_jupyter.workspace.Workspace`.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +25,6 @@ from .events import Bus
 from .filetime import FileTimes
 from .flags import Flags
 from .hooks import Hooks
-from .loops import SERVICE_END, ended, go_home, in_thread, runs_here
 from .option_checks import check_call_options, check_workspace
 from .permission import Decision, PermissionService, Rule
 from .questions import QuestionService
@@ -35,6 +33,7 @@ from .result import ToolResult
 from .sessions import Session, Sessions
 from .store import Store
 from .suggestions import near_names, suggestion
+from .threads import call_soon, close_service, is_current, run_at_home, run_elsewhere, wait_interruptibly
 from .truncation import Truncation
 from .trust import Subject, Trust, trust_project
 
@@ -275,7 +274,7 @@ class ToolHost:
             ToolError: see `core.errors`. What the tool itself raises passes through.
         """
         if agent is not None and agent not in self.agents and not self.registry.settled():
-            await go_home(self, self.registry.prepare())  # it may be a plugin's
+            await run_at_home(self, self.registry.prepare())  # it may be a plugin's
         make = partial(self.start, name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options)
         if self._shows_elsewhere and self.present is not None:
             return await self.present.run(name, make)
@@ -286,17 +285,9 @@ class ToolHost:
         if self._shows_elsewhere and self.present is not None:
             return self.present.run_sync(name, partial(self.start, name, arguments, **options))
         call = self.start(name, arguments, **options)
-        loop = self._loop
-        if loop is not None and loop.is_running() and not runs_here(loop):
-            future = asyncio.run_coroutine_threadsafe(call.run(), loop)
-        else:
-            future = in_thread(call.run())
+        future = run_elsewhere(self._loop, call.run())
         try:
-            while True:
-                with contextlib.suppress(concurrent.futures.TimeoutError):
-                    return future.result(0.1)
-                if future.done():
-                    return future.result()
+            return wait_interruptibly(future)
         except KeyboardInterrupt:
             call.abort("interrupted")
             with contextlib.suppress(BaseException):
@@ -306,7 +297,7 @@ class ToolHost:
     @property
     def _shows_elsewhere(self) -> bool:
         """True if a notebook runs and shows the calls that this code makes: not those that it makes itself."""
-        return self.present is not None and not (self._loop is not None and runs_here(self._loop))
+        return self.present is not None and not (self._loop is not None and is_current(self._loop))
 
     async def dry_run(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> list[Decision]:
         """List the requests a call would make, with the decision on each, without asking or running anything.
@@ -424,10 +415,10 @@ class ToolHost:
                 if loop is asyncio.get_running_loop():
                     self._sweeper.cancel()
                     await asyncio.gather(self._sweeper, return_exceptions=True)
-                elif not loop.is_closed():  # closed from another thread than it was opened in
-                    loop.call_soon_threadsafe(self._sweeper.cancel)
+                else:  # closed from another thread than it was opened in
+                    call_soon(loop, self._sweeper.cancel)
             for service in self._services.values():
-                await ended(service)
+                await close_service(service)
             self._services.clear()
         finally:
             self._close()
@@ -439,7 +430,7 @@ class ToolHost:
         self._stop()
         for service in self._services.values():
             with contextlib.suppress(Exception):
-                in_thread(ended(service)).result(SERVICE_END)
+                wait_interruptibly(run_elsewhere(None, close_service(service)))
         self._services.clear()
         self._close()
 

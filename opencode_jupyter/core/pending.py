@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 from .errors import ToolError
+from .threads import call_on_loop
 
 UNHEARD = (
     "A %s (%s) waits for an answer, and nobody is subscribed who could give it: "
@@ -106,18 +107,7 @@ class Waiting(Generic[R, T]):
 
     def on_its_loop(self, finish: Callable[[], None]) -> bool:
         """Run `finish` on the loop that waits; False if that loop is closed, so that nobody waits there."""
-        try:
-            here = asyncio.get_running_loop() is self.loop
-        except RuntimeError:
-            here = False
-        if here:
-            finish()
-            return True
-        try:
-            self.loop.call_soon_threadsafe(finish)
-        except RuntimeError:
-            return False
-        return True
+        return call_on_loop(self.loop, finish)
 
     def end(self, outcome: T, error: ToolError | None) -> None:
         """Let the call go on; the first end counts. On the loop that waits."""

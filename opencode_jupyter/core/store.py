@@ -29,9 +29,9 @@ from ._store_calls import read_own_calls
 from ._store_process import this_process
 from ._store_schema import NewerStoreError, inode, is_corrupt, move_aside, open_database
 from .ids import create
-from .loops import resolve_all
 from .permission import Decision
 from .state import ToolPart
+from .threads import resolve_all
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

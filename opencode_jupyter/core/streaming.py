@@ -20,6 +20,7 @@ import anyio
 from .context import ToolContext
 from .errors import InvalidResultError
 from .result import PRINTED, RESULT_KEYS, ToolResult, attachments_of
+from .threads import call_soon
 from .truncation import encode
 
 if TYPE_CHECKING:
@@ -209,8 +210,7 @@ class Stream:
             if self._waiting or self._loop is None or self._send is None:
                 return
             self._waiting = True
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._schedule)
+        call_soon(self._loop, self._schedule)
 
     def _schedule(self) -> None:
         loop = self._loop

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..core.context import ToolContext
     from ..core.host import ToolHost
     from ..core.result import ToolResult
-    from ..tools.language.background import Background
+    from ..core.threads import LoopThread
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class JavaScriptTools:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._home: Background | None = None
+        self._home: LoopThread | None = None
         self._workers: dict[Kind, Worker] = {}
         self._files: dict[Path, _File] = {}
         self._lock: asyncio.Lock | None = None
@@ -88,16 +88,16 @@ class JavaScriptTools:
     async def forget(self, path: Path) -> None:
         """The file is gone or was changed: nothing of it is kept."""
         self._files.pop(path, None)
-        if self._home is not None and self._home.running:
+        if self._home is not None and self._home.is_alive:
             await self._home.run(self._forget(path))
 
     async def close(self) -> None:
         """End the workers; bounded."""
         self._closing = True
-        if self._home is not None and self._home.running:
+        if self._home is not None and self._home.is_alive:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._home.run(self._end()), END)
-            await asyncio.to_thread(self._home.stop)
+            await asyncio.to_thread(self._home.close)
 
     @property
     def pids(self) -> list[int]:
@@ -105,13 +105,13 @@ class JavaScriptTools:
         return [worker.pid for worker in self._workers.values() if worker.alive]
 
     @property
-    def _background(self) -> Background:
+    def _background(self) -> LoopThread:
         if self._closing:
             raise ToolError("this Workspace is closed; make a new one")
         if self._home is None:
-            from ..tools.language.background import Background
+            from ..core.threads import LoopThread
 
-            self._home = Background("opencode-javascript")
+            self._home = LoopThread("opencode-javascript")
         return self._home
 
     def _tool(self, path: Path, listed: dict[str, Any]) -> Tool:

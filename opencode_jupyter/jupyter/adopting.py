@@ -7,11 +7,11 @@ when they ask the first time, so that nothing waits unseen.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..core.state import ToolPart
+from ..core.threads import call_soon
 from . import _kernel_compat
 from .card import Card
 from .tools.capture_context import outside
@@ -56,8 +56,7 @@ def adopt(notebook: Notebook, call: Call) -> Card:
             card.update(part)
 
     def tell(part: ToolPart) -> None:
-        with contextlib.suppress(RuntimeError):  # the engine has ended
-            notebook.engine.loop.call_soon_threadsafe(update, part)
+        call_soon(notebook.engine.loop, update, part)
 
     def beat() -> None:
         if not call.part.outcome and notebook.alive:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from ..core._store_rows import EXTRA
 from ..core._store_schema import WAITING
 from ..core.errors import ToolError
 from ..core.permission import PermissionRequest
+from ..core.threads import call_on_loop, call_soon
 from .view import is_untouched
 from .view_asks import AskView, digest_of
 
@@ -186,11 +186,10 @@ class Broker:
     def _on_engine(self, fn: Callable[..., None], *args: Any) -> None:
         """Do it on the workspace's loop: a call that code runs by itself tells of its asks on another one."""
         loop = self._workspace.loop
-        if loop is None or asyncio.get_running_loop() is loop:
+        if loop is None:
             fn(*args)
         else:
-            with contextlib.suppress(RuntimeError):  # the engine has ended: nobody waits any more
-                loop.call_soon_threadsafe(fn, *args)
+            call_on_loop(loop, fn, *args)
 
     def _adopted(self, call_id: str) -> LiveDisplay | None:
         call = self._workspace.calls.get(call_id)
@@ -290,8 +289,7 @@ class Broker:
 
     def _on_permission(self, ask: Ask, data: dict[str, Any], by: str) -> None:
         if data.get("reply") == "always" and data.get("scope") == "project":
-            with contextlib.suppress(RuntimeError):  # the engine has ended: nobody waits any more
-                ask.loop.call_soon_threadsafe(self._always_in_project, ask, data, by)
+            call_soon(ask.loop, self._always_in_project, ask, data, by)
             return
         self._resolve_message(ask, data, by)
 

@@ -6,13 +6,13 @@ A quick call never makes a widget: its settled card is the only thing displayed.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING, Any
 
 from ..core.asking import WAITING_FOR
 from ..core.state import Running, ToolPart
+from ..core.threads import call_soon
 from ._show import Bundle
 from .live import LiveDisplay
 from .render import live_text, lost_bundle, settled_bundle
@@ -148,8 +148,7 @@ class Card(LiveDisplay):
     def _resend(self, late: bool) -> None:
         loop = self.call._loop
         if late and loop is not None:
-            with contextlib.suppress(RuntimeError):  # the engine has ended
-                loop.call_soon_threadsafe(self._write, lambda widget: widget.send_state("part"))
+            call_soon(loop, self._write, lambda widget: widget.send_state("part"))
 
     def _settled_bundle(self) -> Bundle:
         try:

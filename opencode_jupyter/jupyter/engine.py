@@ -11,7 +11,6 @@ import asyncio
 import concurrent.futures
 import inspect
 import logging
-import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ import anyio
 from ..core.context import ToolContext
 from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
+from ..core.threads import LoopThread, call_soon, wait_interruptibly
 from ..core.tool import Bound, Tool
 
 log = logging.getLogger(__name__)
@@ -35,61 +35,24 @@ async def awaited(fn: Callable[..., Any], *args: Any) -> Any:
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
-class LoopThread:
-    """An event loop in a daemon thread of its own. A tool that stops or closes the loop does not end the thread."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.loop = asyncio.new_event_loop()
-        self._closing = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        while not self._closing and not self.loop.is_closed():
-            try:
-                self.loop.run_forever()
-            except BaseException:  # SystemExit of a callback: the thread must live on
-                log.exception("%s: an error reached the loop", self.name)
-
-    @property
-    def alive(self) -> bool:
-        """Whether work can be given to it."""
-        return self._thread.is_alive() and not self.loop.is_closed() and not self._closing
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Run a coroutine on the loop. The caller's context variables go with it, so output finds its cell."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
-
-    def close(self) -> None:
-        """End the loop; work in progress is left where it stands."""
-        self._closing = True
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.loop.stop)
-
-
 class Engine:
     """The notebook's loops.
 
     Attributes:
+        loop: the loop that the workspace lives on.
         on_main: how a function is run on the notebook's main thread: set by the notebook; gives a future.
     """
 
     def __init__(self, on_main: Callable[[str, Callable[[], Any]], concurrent.futures.Future[Any]]) -> None:
         self._main = LoopThread("opencode-engine")
+        self.loop = self._main.loop
         self._tools: LoopThread | None = None
         self.on_main = on_main
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that the workspace lives on."""
-        return self._main.loop
-
-    @property
     def alive(self) -> bool:
         """Whether the engine can take calls."""
-        return self._main.alive
+        return self._main.is_alive
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Run a coroutine on the engine's loop."""
@@ -97,13 +60,7 @@ class Engine:
 
     def run(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Run `fn` (plain or async) on the engine's loop and wait for what it gives."""
-        future = self.submit(awaited(fn, *args))
-        while True:
-            try:
-                return future.result(0.1)
-            except concurrent.futures.TimeoutError:
-                if future.done():
-                    raise
+        return wait_interruptibly(self.submit(awaited(fn, *args)))
 
     async def execute(self, tool: Tool, bound: Bound, arguments: Any, ctx: ToolContext) -> ToolResult:
         """Run a tool where it belongs: built-in ones here, a user's async ones on their own loop, others on threads."""
@@ -111,7 +68,7 @@ class Engine:
             return await self._on_kernel_thread(tool, bound, arguments, ctx)
         if tool.builtin or tool.external or not bound.is_async:
             return await bound.execute(arguments, ctx)
-        if self._tools is None or not self._tools.alive:
+        if self._tools is None or not self._tools.is_alive:
             self._tools = LoopThread("opencode-tools")
         home = self._tools
         future = home.submit(bound.execute(arguments, ctx))
@@ -129,7 +86,7 @@ class Engine:
         """Give a cancelled tool a moment to clean up; give up its loop if it does not answer."""
         answered = asyncio.Event()
         engine = asyncio.get_running_loop()
-        home.loop.call_soon_threadsafe(engine.call_soon_threadsafe, answered.set)
+        call_soon(home.loop, call_soon, engine, answered.set)
         try:
             await asyncio.wait_for(answered.wait(), STUCK_AFTER)
         except TimeoutError:
@@ -153,7 +110,7 @@ class Engine:
         return result
 
     def close(self) -> None:
-        """End both loops."""
-        self._main.close()
+        """End both loops; work in progress is left where it stands."""
+        self._main.close(cancel=False)
         if self._tools is not None:
-            self._tools.close()
+            self._tools.close(cancel=False)

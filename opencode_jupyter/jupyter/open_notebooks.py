@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ToolError
+from ..core.threads import call_soon
 from ..tools.notebook.documents import OpenContent, OpenDocument
 
 KIND = "notebook"
@@ -197,9 +198,7 @@ class NotebookPages:
             elif data.get("step") == "done":
                 job.answers[page] = data.get("answer")
         event = job.taken if data.get("step") == "take" else job.answered
-        try:
-            job.loop.call_soon_threadsafe(event.set)
-        except RuntimeError:  # the engine has ended: nobody waits any more
+        if not call_soon(job.loop, event.set):
             return {}
         return {"job": job.content} if data.get("step") == "take" else {}
 

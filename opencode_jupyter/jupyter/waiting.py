@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from ..core.threads import call_soon
 from ._kernel_interrupts import ended_by_cancel, ended_by_raise, runs_code
 
 T = TypeVar("T")
@@ -110,8 +111,7 @@ class Waiter:
         bell = asyncio.Event()
 
         def ring() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there
-                loop.call_soon_threadsafe(bell.set)
+            call_soon(loop, bell.set)
 
         with self._lock:
             self._wake = ring

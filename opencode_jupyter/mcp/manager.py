@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.result import ToolResult
+from ..core.threads import LoopThread
 from ..core.trust import Subject
-from ..tools.language.background import Background
 from .configuration import CALL, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
 from .errors import McpError, missing_sdk, words_of
 from .pool import ConnectionPool
@@ -42,7 +42,7 @@ class McpServers:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._background = Background("opencode-mcp")
+        self._thread = LoopThread("opencode-mcp")
         self.configuration = ServerConfiguration(workspace)
         self._pool = ConnectionPool(workspace, self.configuration, self.call)
 
@@ -135,7 +135,7 @@ class McpServers:
         if not self.trusted(spec):
             raise McpError(name, f"the MCP server {name} is {UNTRUSTED}")
         spec = self.configuration.switch_on(spec)
-        await self._background.run(self._pool.restart(name))
+        await self._thread.run(self._pool.restart(name))
         return self._status(spec)
 
     async def disconnect(self, name: str) -> Status:
@@ -146,22 +146,22 @@ class McpServers:
         """
         spec = self.configuration.spec(name)
         self.configuration.switch_off(spec)
-        await self._background.run(self._pool.end([name]))
+        await self._thread.run(self._pool.end([name]))
         return self._status(spec)
 
     async def remove(self, name: str) -> bool:
         """End a server that was added here and forget it; False if only a file has it."""
         if not self.configuration.remove(name):
             return False
-        await self._background.run(self._pool.end([name]))
+        await self._thread.run(self._pool.end([name]))
         return True
 
     async def close(self) -> None:
         """End every server; bounded."""
-        if self._background.running:
+        if self._thread.is_alive:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._background.run(self._pool.close()), END)
-            await asyncio.to_thread(self._background.stop)
+                await asyncio.wait_for(self._thread.run(self._pool.close()), END)
+            await asyncio.to_thread(self._thread.close)
 
     # ------------------------------------------------------------------ what the source of tools needs
 
@@ -190,7 +190,7 @@ class McpServers:
 
     async def bring_up(self, names: Iterable[str]) -> None:
         """Connect servers side by side; what goes wrong stands in their status."""
-        await self._background.run(self._pool.bring_up(list(names)))
+        await self._thread.run(self._pool.bring_up(list(names)))
 
     # ------------------------------------------------------------------ what they offer
 
@@ -216,7 +216,7 @@ class McpServers:
                 raise McpError(server, error_of(result))
             return result_of(result)
 
-        return await self._background.run(call())
+        return await self._thread.run(call())
 
     async def prompts(self, server: str | None = None) -> dict[str, Prompt]:
         """The prompts of one server, or of all, under ``server:name``."""
@@ -226,7 +226,7 @@ class McpServers:
 
             return await self._list(prompts, server)
 
-        found = await self._background.run(listed())
+        found = await self._thread.run(listed())
         return {f"{sanitise(one.server)}:{sanitise(one.name)}": one for one in found}
 
     async def prompt(self, server: str, name: str, arguments: Mapping[str, str] | None = None) -> list[dict[str, str]]:
@@ -237,7 +237,7 @@ class McpServers:
         """
         from .calls import prompt
 
-        return await self._background.run(self._request(server, lambda c: prompt(c, name, dict(arguments or {}))))
+        return await self._thread.run(self._request(server, lambda c: prompt(c, name, dict(arguments or {}))))
 
     async def resources(self, server: str | None = None) -> dict[str, Resource]:
         """The resources of one server, or of all, under ``server:name``."""
@@ -247,7 +247,7 @@ class McpServers:
 
             return await self._list(resources, server)
 
-        found = await self._background.run(listed())
+        found = await self._thread.run(listed())
         return {f"{sanitise(one.server)}:{sanitise(one.name)}": one for one in found}
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:
@@ -258,7 +258,7 @@ class McpServers:
         """
         from .calls import read
 
-        return await self._background.run(self._request(server, lambda c: read(c, uri)))
+        return await self._thread.run(self._request(server, lambda c: read(c, uri)))
 
     async def _request(self, server: str, request: Callable[[Client], Awaitable[T]]) -> T:
         connection = await self._pool.ready(server)

@@ -27,6 +27,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
+from ..core.threads import run_in_thread
 from .errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
 from .redirect import Redirect, default_uri
 from .tokens import Entry, TokenStore, canonical
@@ -261,7 +262,7 @@ class _Storage:
 
     async def get_tokens(self) -> OAuthToken | None:
         """The tokens that are kept; what belongs to another client than the config's counts for nothing."""
-        entry = await _in_thread(self._store.load, self._name, self._url)
+        entry = await _bounded(self._store.load, self._name, self._url)
         own = self._settings.get("clientId")
         client = entry.client or {}
         if client and (client.get("client_id") != str(own) if own else client.get(_CONFIGURED)):
@@ -323,14 +324,14 @@ class _Storage:
         return BASIC if BASIC in known and POST not in known else POST
 
     async def _write(self) -> None:
-        await _in_thread(self._store.save, self._name, self._url, self._entry)
+        await _bounded(self._store.save, self._name, self._url, self._entry)
 
 
-async def _in_thread(fn: Callable[..., T], *args: Any) -> T:
+async def _bounded(fn: Callable[..., T], *args: Any) -> T:
     """Run what may wait for a person to unlock a keyring."""
     try:
         with anyio.fail_after(KEYRING_SECONDS):
-            return await anyio.to_thread.run_sync(fn, *args, abandon_on_cancel=True)
+            return await run_in_thread(fn, *args)
     except TimeoutError:
         raise LoginFailedError(
             f"The system's keyring did not answer in {KEYRING_SECONDS:g} s. Unlock it, or keep tokens in a file: set "

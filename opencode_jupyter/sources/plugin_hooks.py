@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import DEFINITION, Hook
+from ..core.threads import call_soon
 from .plugin_exports import PluginExports
 from .plugin_input import PluginError, describe_error
 from .plugin_specs import PluginSpec
@@ -50,8 +51,7 @@ async def run_in_daemon_thread(fn: Callable[..., Any], *args: Any) -> Any:
             value = context.run(fn, *args)
         except BaseException as raised:
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(deliver, value, error)
+        call_soon(loop, deliver, value, error)
 
     threading.Thread(target=run, name="opencode-plugin", daemon=True).start()
     value, error = await future
@@ -174,7 +174,7 @@ class EventListener:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             if self._loop.is_running():
-                self._loop.call_soon_threadsafe(self._start_task, event)
+                call_soon(self._loop, self._start_task, event)
             return
         task = loop.create_task(self._await(event))
         self._tasks.add(task)

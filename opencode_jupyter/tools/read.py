@@ -10,7 +10,6 @@ from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any
 
-import anyio.to_thread
 from pydantic import Field, WithJsonSchema
 
 from ..core.context import ToolContext
@@ -18,6 +17,7 @@ from ..core.errors import ToolError
 from ..core.filetime import Snapshot
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
+from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
 from . import _instructions, _paths
@@ -91,26 +91,22 @@ async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise _paths.not_found(path)
     title = printable(ctx.workspace.relative(path))
     if is_directory:
-        listing: ToolResult = await _in_thread(_directory, path, title, first, limit)
+        listing: ToolResult = await run_in_thread(_directory, path, title, first, limit)
         return listing
     _paths.regular(path, found)
     loaded, reminders = _instructions.resolve(ctx, path)
-    attached: Attachment | None = await _in_thread(_attachment, path, place, found.st_size)
+    attached: Attachment | None = await run_in_thread(_attachment, path, place, found.st_size)
     if attached is not None:
         kind = "PDF" if attached.mime == "application/pdf" else "Image"
         text = f"{kind} read successfully"
         return ToolResult(title, text, {"preview": text, "truncated": False, "loaded": loaded}, [attached])
     result: ToolResult
-    result, snapshot = await _in_thread(_text, path, place, title, first, limit, ctx.abort.raise_if_aborted)
+    result, snapshot = await run_in_thread(_text, path, place, title, first, limit, ctx.abort.raise_if_aborted)
     ctx.workspace.files.read(ctx.session_id, path, snapshot)
     result.metadata["loaded"] = loaded
     if reminders:
         result.output += "\n\n<system-reminder>\n" + "\n\n".join(reminders) + "\n</system-reminder>"
     return result
-
-
-async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
-    return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True)
 
 
 def _text(

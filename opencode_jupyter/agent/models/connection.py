@@ -11,6 +11,8 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
+from ...core.threads import submit
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -91,7 +93,7 @@ class Connection:
             if loop is asyncio.get_running_loop():
                 await client.aclose()
             elif loop.is_running():
-                asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+                submit(loop, client.aclose())
 
 
 class _Handshake:

@@ -7,7 +7,6 @@ not where the run tells of a change. The whole is sent to a page that draws the 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 import uuid
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.state import now_ms
+from ...core.threads import call_soon
 from .._show import Bundle
 from ..live import LiveDisplay
 from ..live_widget import live_widget
@@ -225,8 +225,7 @@ class RunCard(LiveDisplay):
 
     def _resend(self, late: bool) -> None:
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the engine has ended
-                self._loop.call_soon_threadsafe(self._whole_soon)
+            call_soon(self._loop, self._whole_soon)
 
     def _settled_bundle(self) -> Bundle:
         try:

@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import ToolError, full_text
+from ...core.threads import call_soon
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -100,12 +101,11 @@ class Panel:
         """Something of these topics has changed; on any thread."""
         self._topics.update(topics)
         loop = self.notebook.engine.loop
-        with contextlib.suppress(RuntimeError):  # the engine has ended
-            if not URGENT.isdisjoint(topics):
-                loop.call_soon_threadsafe(self._tell)
-            elif not self._told:
-                self._told = True
-                loop.call_soon_threadsafe(loop.call_later, SOON, self._tell)
+        if not URGENT.isdisjoint(topics):
+            call_soon(loop, self._tell)
+        elif not self._told:
+            self._told = True
+            call_soon(loop, loop.call_later, SOON, self._tell)
 
     def _tell(self) -> None:
         self._told = False

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal
 
+from ...core.threads import call_soon
 from ..waiting import blocking
 from .capture import Capture, current
 from .children import Before, before
@@ -89,8 +90,7 @@ class CodeRun:
             return  # it has not begun, and will not
         task = self._task
         if task is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                task[0].call_soon_threadsafe(task[1].cancel)
+            call_soon(task[0], task[1].cancel)
         self._interrupts.ask()
 
     @property

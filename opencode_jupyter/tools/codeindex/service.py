@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from ...core.errors import ToolError
+from ...core.threads import run_in_thread
 from .build_child import send
 from .extract import look
 from .listing import Listing, Watch, states
@@ -114,7 +115,7 @@ class Project:
             for again in (True, False):
                 try:
                     await self._refresh(progress)
-                    return await self._in_thread(lambda store: ranked(store, query, limit, allowed))
+                    return await self._with_store(lambda store: ranked(store, query, limit, allowed))
                 except (Corrupt, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error
@@ -123,7 +124,7 @@ class Project:
         raise AssertionError
 
     async def _refresh(self, progress: Progress) -> None:
-        if self._checked and self._watch.quiet() and await self._in_thread(self._untouched):
+        if self._checked and self._watch.quiet() and await self._with_store(self._untouched):
             return
         self._checked = False
         before = self.listing.paths
@@ -141,12 +142,12 @@ class Project:
 
     async def _follow(self, now: dict[str, tuple[int, int]], progress: Progress) -> bool:
         """Bring the index to where the files are; False if they are to be looked at again."""
-        files = await self._in_thread(self._known)
+        files = await self._with_store(self._known)
         wanted = [(path, *state) for path, state in now.items() if files.get(path) != state]
         gone = [path for path in files if path not in now]
         if not wanted and not gone:
             self._checked = True
-        elif await self._in_thread(lambda store: store.wasted()):
+        elif await self._with_store(lambda store: store.wasted()):
             self.close()
             await anyio.to_thread.run_sync(remove, self.file)
             return False
@@ -154,7 +155,7 @@ class Project:
             await self._many(wanted, gone, progress)
             return False
         else:
-            self._checked = await self._in_thread(partial(self._few, wanted, gone))
+            self._checked = await self._with_store(partial(self._few, wanted, gone))
         return True
 
     def _known(self, store: Store) -> dict[str, tuple[int, int]]:
@@ -197,9 +198,9 @@ class Project:
         assert process.stdout is not None
         try:
             job = (str(self.file), str(self.root), wanted, gone, workers)
-            await anyio.to_thread.run_sync(_hand_over, process, job, abandon_on_cancel=True)
+            await run_in_thread(_hand_over, process, job)
             finished = False
-            while line := await anyio.to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True):
+            while line := await run_in_thread(process.stdout.readline):
                 word = line.strip()
                 finished = word == b"done"
                 if word.isdigit():
@@ -212,7 +213,7 @@ class Project:
             _end(process)
             self._version = -1
 
-    async def _in_thread(self, work: Callable[[Store], T]) -> T:
+    async def _with_store(self, work: Callable[[Store], T]) -> T:
         def run() -> T:
             with self._use:
                 if self._store is not None and self._store.stale():
@@ -229,7 +230,7 @@ class Project:
                     self._version = -1
                 return work(self._store)
 
-        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+        return await run_in_thread(run)
 
 
 def _hand_over(process: subprocess.Popen[bytes], job: object) -> None:

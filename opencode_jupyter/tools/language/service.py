@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
 from ...core.flags import flag
+from ...core.threads import LoopThread
 from ...runtime.sandbox.service import Sandbox
 from . import operations, servers
-from .background import Background
 from .client import DIAGNOSTIC, REQUEST, Client
 from .rpc import RpcError, ServerFailedError
 from .servers import Table
@@ -58,7 +58,7 @@ class LanguageServers:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._background = Background("opencode-language-servers")
+        self._background = LoopThread("opencode-language-servers")
         self._clients: dict[tuple[str, Path], Client] = {}
         self._starting: dict[tuple[str, Path], asyncio.Task[Client]] = {}
         self._failed: dict[tuple[str, Path], float] = {}
@@ -111,10 +111,10 @@ class LanguageServers:
     async def close(self) -> None:
         """End every server; bounded."""
         self._closing = True
-        if self._background.running:
+        if self._background.is_alive:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._background.run(self._end_all()), END)
-            await asyncio.to_thread(self._background.stop)
+            await asyncio.to_thread(self._background.close)
         self._clients.clear()
 
     def missing(self, path: Path) -> str:

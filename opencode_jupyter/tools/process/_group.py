@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from ...core.threads import call_soon
 from .child import Exit
 
 GRACE = 0.2
@@ -102,5 +103,4 @@ class Group:
             if not future.done():
                 future.set_result(value)  # type: ignore[arg-type]
 
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(tell)
+        call_soon(self._loop, tell)
