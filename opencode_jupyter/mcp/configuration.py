@@ -273,6 +273,8 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} can't be read: {error}")}
+    from ..core.config.parse import load_jsonc  # here: few have files of other programs
+
     try:
         from ..core.config.parse import load_jsonc  # here: few projects have such a file
 

@@ -122,8 +122,8 @@ class Status:
 
 
 @dataclass(slots=True)
-class Session:
-    """A live session, as `open_session` gives it."""
+class LiveClient:
+    """A connected client, as `open_client` gives it."""
 
     client: Client
     ended: asyncio.Event
@@ -133,7 +133,7 @@ class Session:
     pid: int = 0
 
 
-OpenSession = Callable[["Connection"], "AbstractAsyncContextManager[Session]"]
+OpenClient = Callable[["Connection"], "AbstractAsyncContextManager[LiveClient]"]
 
 
 class Connection:
@@ -142,7 +142,7 @@ class Connection:
     Args:
         spec: what it is.
         folder: where a local server runs.
-        open_session: opens a session; raises what went wrong.
+        open_client: connects a client; raises what went wrong.
         on_change: told when `status` or `tools` are not what they were.
 
     Attributes:
@@ -160,7 +160,7 @@ class Connection:
         self,
         spec: ServerSpec,
         folder: Path,
-        open_session: OpenSession,
+        open_client: OpenClient,
         on_change: Callable[[Connection, bool], None],
     ) -> None:
         self.spec = spec
@@ -171,9 +171,9 @@ class Connection:
         self.tools: list[Tool] = []
         self.connecting = False
         self.running: list[Running] = []
-        self._open = open_session
+        self._open = open_client
         self._on_change = on_change
-        self._session: Session | None = None
+        self._connected: LiveClient | None = None
         self._task: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()
         """Set, and replaced, when an attempt to connect is over."""
@@ -207,8 +207,8 @@ class Connection:
 
     def status(self) -> Status:
         """How it is; any thread may ask."""
-        session = self._session
-        info = session.client.server_info if session is not None and self.state == "connected" else None
+        live = self._connected
+        info = live.client.server_info if live is not None and self.state == "connected" else None
         named = " ".join(word for word in (info.name, info.version) if word) if info is not None else ""
         return Status(
             self.state,
@@ -217,7 +217,7 @@ class Connection:
             self.spec.shown,
             self.spec.source,
             named,
-            session.pid if session is not None else 0,
+            live.pid if live is not None else 0,
         )
 
     async def client(self) -> Client:
@@ -227,14 +227,14 @@ class Connection:
             McpError: it can't be connected.
         """
         await self.connect()
-        session = self._session
-        if self.state != "connected" or session is None:
+        live = self._connected
+        if self.state != "connected" or live is None:
             raise McpError(self.spec.name, f"the MCP server {self.spec.name} is not connected: {self.error}")
-        return session.client
+        return live.client
 
     async def connect(self) -> None:
         """Have it connected, or `state` say why it is not. Bounded by its time limits."""
-        if self.state == "connected" and self._session is not None and not self._session.ended.is_set():
+        if self.state == "connected" and self._connected is not None and not self._connected.ended.is_set():
             return
         if self._stopping:
             return
@@ -243,7 +243,7 @@ class Connection:
             self._tried = asyncio.Event()
             self._task = asyncio.create_task(self._own(), name=f"mcp {self.spec.name}")
         elif not self.connecting:
-            if self._session is None or not self._session.ended.is_set():
+            if self._connected is None or not self._connected.ended.is_set():
                 return
             self.connecting = True  # it ended this moment; the owner task has not seen it yet
         tried = self._tried
@@ -254,8 +254,8 @@ class Connection:
         """End it; bounded."""
         self._stopping = True
         self._wake.set()
-        if self._session is not None:
-            self._session.ended.set()
+        if self._connected is not None:
+            self._connected.ended.set()
         task = self._task
         if task is not None and not task.done():
             if self.connecting:
@@ -268,11 +268,11 @@ class Connection:
 
     async def lost(self) -> str:
         """A request found the connection closed; says why, in words."""
-        session = self._session
-        if session is None:
+        live = self._connected
+        if live is None:
             return self.error or "it ended"
-        session.ended.set()
-        return await session.why()
+        live.ended.set()
+        return await live.why()
 
     def relist_soon(self) -> None:
         """The server says that its tools changed: list them again in a moment."""
@@ -313,19 +313,19 @@ class Connection:
                     return
         finally:
             self.connecting = False
-            self._session = None
+            self._connected = None
             self._tried.set()
 
     def _over(self) -> bool:
         return self._stopping
 
     async def _live(self) -> str:
-        """One session from its start to its end; gives the reason of the end."""
-        async with self._open(self) as session:
-            self._session = session
+        """One connection from its start to its end; gives the reason of the end."""
+        async with self._open(self) as live:
+            self._connected = live
             try:
                 async with asyncio.timeout(self.limit):
-                    self.tools = await self._listed(session.client)
+                    self.tools = await self._listed(live.client)
             except Exception as error:
                 self.log.add(words_of(error), "client")
                 raise McpError(self.spec.name, f"Failed to get tools: {words_of(error)}") from error
@@ -333,10 +333,10 @@ class Connection:
             self._lived = True
             self.connecting = False
             self._tell("connected", "")
-            listener = asyncio.create_task(self._listen(session.client))
+            listener = asyncio.create_task(self._listen(live.client))
             try:
-                await session.ended.wait()
-                reason = await session.why()
+                await live.ended.wait()
+                reason = await live.why()
             finally:
                 listener.cancel()
                 for task in (listener, *self._tasks):
@@ -346,7 +346,7 @@ class Connection:
                     self._relist.cancel()
                     self._relist = None
                 if not self._stopping:
-                    self.connecting = True  # who asks from now on waits for the next session
+                    self.connecting = True  # who asks from now on waits for the next connection
         return reason
 
     async def _pause(self, seconds: float) -> None:
@@ -412,12 +412,12 @@ class Connection:
         task.add_done_callback(self._tasks.discard)
 
     async def _list_again(self) -> None:
-        session = self._session
-        if session is None or self.state != "connected":
+        live = self._connected
+        if live is None or self.state != "connected":
             return
         try:
             async with asyncio.timeout(self.limit):
-                found = await self._listed(session.client)
+                found = await self._listed(live.client)
         except Exception as error:
             self.log.add(f"its tools could not be listed again: {words_of(error)}", "client")
             return

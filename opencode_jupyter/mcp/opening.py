@@ -1,4 +1,4 @@
-"""Opening a session with a server: its program or its address, and what it may ask of us."""
+"""Connecting to a server: its program or its address, and what it may ask of us."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcp_types import CallToolResult, Implementation, LoggingMessageNotification
 
 from ..runtime.sandbox.service import Sandbox
 from ..tools.process import clean_environment
-from .connection import Connection, Session, State
+from .connection import Connection, LiveClient, State
 from .elicitation import Callbacks
 from .errors import McpError, auth_error, innermost, words_of
 from .oauth import auth_for
@@ -54,25 +54,25 @@ class NotAllowedError(McpError):
 
 
 class Opener:
-    """Opens sessions for the servers of one workspace."""
+    """Connects to the servers of one workspace."""
 
     def __init__(self, workspace: ToolHost, callbacks: Callbacks) -> None:
         self._workspace = workspace
         self._callbacks = callbacks
 
     @asynccontextmanager
-    async def __call__(self, connection: Connection) -> AsyncIterator[Session]:
-        """A session, connected within the server's time limit.
+    async def __call__(self, connection: Connection) -> AsyncIterator[LiveClient]:
+        """A client, connected within the server's time limit.
 
         Raises:
             McpError: it can't be; the message says why in one line.
         """
         if connection.spec.local:
-            async with self._local(connection) as session:
-                yield session
+            async with self._local(connection) as client:
+                yield client
         else:
-            async with self._remote(connection) as session:
-                yield session
+            async with self._remote(connection) as client:
+                yield client
 
     def _client(self, connection: Connection, transport: Any) -> Client:
         async def logged(params: LoggingMessageNotificationParams) -> None:
@@ -101,7 +101,7 @@ class Opener:
     # ------------------------------------------------------------------ programs
 
     @asynccontextmanager
-    async def _local(self, connection: Connection) -> AsyncIterator[Session]:
+    async def _local(self, connection: Connection) -> AsyncIterator[LiveClient]:
         spec, ended = connection.spec, asyncio.Event()
         experimental = self._workspace.config.data.get("experimental") or {}
         keep = experimental.get("shell_env_keep", ())
@@ -137,12 +137,12 @@ class Opener:
                 if ended.is_set():
                     raise McpError(spec.name, f"it ended at its start ({await why()})") from error
                 raise McpError(spec.name, f"it can't be started: {words_of(found)}") from error
-            yield Session(client, ended, why, wire.program.pid if wire.program is not None else 0)
+            yield LiveClient(client, ended, why, wire.program.pid if wire.program is not None else 0)
 
     # ------------------------------------------------------------------ addresses
 
     @asynccontextmanager
-    async def _remote(self, connection: Connection) -> AsyncIterator[Session]:
+    async def _remote(self, connection: Connection) -> AsyncIterator[LiveClient]:
         """Streamable HTTP, then SSE; a refusal for want of a login ends the trial."""
         spec = connection.spec
         ways = [spec.transport] if spec.transport else ["http", "sse"]
@@ -167,7 +167,7 @@ class Opener:
                 ended = asyncio.Event()
                 if auth is not None:
                     auth.on_problem = ended.set  # the older transport loses the error, and its request would wait
-                yield Session(client, ended, partial(_closed, auth))
+                yield LiveClient(client, ended, partial(_closed, auth))
                 return
         raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
 
