@@ -136,13 +136,13 @@ async def test_a_server_that_gives_the_key_back_does_not_show_it(
 ) -> None:
     monkeypatch.setenv("EXA_API_KEY", "sk-never-shown")
     site.serve("/mcp", "no such key: sk-never-shown", "text/plain", "401 Unauthorized")
-    with pytest.raises(ToolError, match=r"^Search error \(401\): no such key: \(the key\)$"):
+    with pytest.raises(ToolError, match=r"^Search error \(401\): no such key: \*\*\*$"):
         await search(ws, "one")
     site.serve("/mcp", 'data: {"error": {"code": 1, "message": "sk-never-shown"}}\n\n', "text/event-stream")
-    with pytest.raises(ToolError, match=r"^Search error \(1\): \(the key\)$"):
+    with pytest.raises(ToolError, match=r"^Search error \(1\): \*\*\*$"):
         await search(ws, "two")
     site.serve("/mcp", answer("you sent sk-never-shown"), "text/event-stream")
-    assert (await search(ws, "three")).output == "you sent (the key)"
+    assert (await search(ws, "three")).output == "you sent ***"
 
 
 @pytest.mark.parametrize("where", ["head", "body"])

@@ -15,9 +15,9 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from opencode_jupyter.agent.models.sse import events
 from opencode_jupyter.agent.structured import Structured
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
+from opencode_jupyter.tools.web.sse import events
 from tests.support.agents import project
 from tests.support.fake_model import FakeModel
 

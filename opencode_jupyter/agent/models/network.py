@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from ...tools.web.sse import LineTooLongError
 from ..errors import ModelError
 from .failures import Asked
 from .keys import redacted
-from .sse import LineTooLongError
 from .trusting import LOOPBACK
 
 

@@ -9,10 +9,11 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from ...tools.web import sse
 from ..errors import ModelError
 from ..events import Event
 from ..model import ModelInfo, Request
-from . import failures, network, sse
+from . import failures, network
 from .connection import Connection
 from .failures import Asked
 from .keys import Key, redacted

@@ -15,9 +15,11 @@ import anyio
 
 from ...core.context import ToolContext
 from ...core.errors import ToolError
+from ...core.secrets import hide
 from . import target as urls
 from .client import Answer, UnreachableError, look_up, send
 from .decoding import ACCEPTED
+from .sse import events
 
 ENDPOINT = "https://mcp.exa.ai/mcp"
 URL = "OPENCODE_EXA_URL"
@@ -68,19 +70,14 @@ async def call_exa(ctx: ToolContext, tool: str, arguments: dict[str, Any], timeo
             addresses = await look_up(where)
             async with send(where, addresses, headers, method="POST", content=content) as answer:
                 if not 200 <= answer.status < 300:
-                    said = _without(key, await _start(answer))[:SHOWN]
+                    said = hide(await _start(answer), [key])[:SHOWN]
                     raise ToolError(f"{what} error ({answer.status}): {said}")
                 found = await _result(answer, what, key)
-                return None if found is None else _without(key, found)
+                return None if found is None else hide(found, [key])
     except TimeoutError:
         raise ToolError(f"{what} request timed out") from None
     except UnreachableError as error:
         raise ExaUnreachableError(f"{what} error: {where.host} can't be reached. {error}") from error
-
-
-def _without(key: str, text: str) -> str:
-    """A text of the server's without the key that it was sent, should it give that back."""
-    return text.replace(key, "(the key)") if key else text
 
 
 async def _start(answer: Answer) -> str:
@@ -95,12 +92,12 @@ async def _start(answer: Answer) -> str:
 
 async def _result(answer: Answer, what: str, key: str) -> str | None:
     """The first result in the answer; a stream that stays open is left as soon as it is there."""
-    events = "application/json" not in answer.headers.get("content-type", "").lower()
-    async for text in _messages(answer, events=events):
+    streamed = "application/json" not in answer.headers.get("content-type", "").lower()
+    async for text in _messages(answer, streamed=streamed):
         for message in _parsed(text):
             error, result = message.get("error"), message.get("result")
             if isinstance(error, dict):
-                said = _without(key, str(error.get("message", "")))[:SHOWN]
+                said = hide(str(error.get("message", "")), [key])[:SHOWN]
                 raise ToolError(f"{what} error ({error.get('code')}): {said}")
             content = result.get("content") if isinstance(result, dict) else None
             if isinstance(content, list) and content and isinstance(content[0], dict):
@@ -109,33 +106,22 @@ async def _result(answer: Answer, what: str, key: str) -> str | None:
     return None
 
 
-async def _messages(answer: Answer, *, events: bool) -> AsyncIterator[str]:
+async def _messages(answer: Answer, *, streamed: bool) -> AsyncIterator[str]:
     """What the body says: the data of each server-sent event, or the body itself."""
-    rest, data, total = bytearray(), list[str](), 0
+    if streamed:
+        async for data in events(_bounded(answer)):
+            yield data.decode("utf-8", "replace")
+    else:
+        yield b"".join([piece async for piece in _bounded(answer)]).decode("utf-8", "replace")
+
+
+async def _bounded(answer: Answer) -> AsyncIterator[bytes]:
+    total = 0
     async for piece in answer.body():
         total += len(piece)
         if total > LIMIT:
             raise ToolError("The search's answer is larger than 5 MB")
-        rest += piece
-        if not events:
-            continue
-        *lines, last = bytes(rest).split(b"\n") if b"\n" in piece else (bytes(rest),)
-        rest = bytearray(last)
-        for line in lines:
-            text = line.decode("utf-8", "replace").rstrip("\r")
-            if text.startswith("data:"):
-                data.append(text[5:].removeprefix(" "))
-            elif not text and data:
-                yield "\n".join(data)
-                data = []
-    if not events:
-        yield rest.decode("utf-8", "replace")
-        return
-    tail = rest.decode("utf-8", "replace").rstrip("\r")
-    if tail.startswith("data:"):
-        data.append(tail[5:].removeprefix(" "))
-    if data:
-        yield "\n".join(data)
+        yield piece
 
 
 def _parsed(text: str) -> Iterator[dict[str, Any]]:
