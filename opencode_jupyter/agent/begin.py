@@ -110,8 +110,8 @@ async def _model(run: Run) -> Model:
             )
     if wanted is None:
         raise ModelError(
-            "no model is named: give one (model='openai:gpt-5', %%agent -m openai:gpt-5), or set `model` in "
-            "opencode.json. A lesson without a key runs on model='scripted:FILE'",
+            "No model is named. Give one (model='openai:gpt-5', %%agent -m openai:gpt-5), or set `model` in "
+            "opencode.json. Without a key, use a scripted model: model='scripted:FILE'.",
             "setup",
         )
     return await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted

@@ -143,7 +143,7 @@ def contains(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer's words contain what is expected: a text, or every one of a list of them."""
     wanted = [case.expected] if isinstance(case.expected, str) else list(case.expected)
     missing = [str(one) for one in wanted if str(one) not in answer.text]
-    return Score(float(not missing), f"not there: {', '.join(missing)}" if missing else "")
+    return Score(float(not missing), f"missing: {', '.join(missing)}" if missing else "")
 
 
 def regex(pattern: str | None = None, flags: int = 0) -> Scorer:

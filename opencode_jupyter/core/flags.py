@@ -46,7 +46,7 @@ SWITCHES: dict[str, str] = {
     "OPENCODE_WEB_PROXY": "the proxy through which web pages are fetched",
     "OPENCODE_EXA_URL": "where websearch and codesearch ask",
     "OPENCODE_JUPYTER_STORE_SYNC": "calls are reported when they are on the disk, so that they survive a power failure",
-    "OPENCODE_JUPYTER_ON_ASK": "what an ask gets when nobody is there: deny or allow",
+    "OPENCODE_JUPYTER_ON_ASK": "the reply to a permission request when nobody can answer: deny or allow",
     "OPENCODE_JUPYTER_JAVASCRIPT": "the program that runs tools and plugins in JavaScript",
     "OPENCODE_JUPYTER_MCP": "set for programs that are started as MCP servers",
     "OPENCODE_CALL_ID": "set for the programs of a call",

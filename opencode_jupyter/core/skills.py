@@ -68,7 +68,7 @@ class Skills:
             if self._scan is None or self._changed(self._scan, places):
                 self._scan = _look(places)
                 gone = [path for path in self._named() if self._scan.stamps.get(path) is None]
-                self._scan.problems += [f"skills.paths names {path}, which is not there" for path in gone]
+                self._scan.problems += [f"skills.paths names {path}, which is missing" for path in gone]
                 self.problems = self._scan.problems
                 for double in self._scan.doubles:
                     if double not in self._told:

@@ -261,7 +261,7 @@ def _result(ctx: ToolContext, path: Path, made: Plan, opened: bool, notes: list[
         title += f" to {cell.index}"
     said = [f"{title}."]
     if made.operation == "replace" and made.before is not None and cell.outputs:
-        said.append("It keeps the outputs of its last run, which may not match the new source until it is run again.")
+        said.append("It keeps the outputs of its last run, which might not match the new source until it is run again.")
     said += notes
     output = " ".join(said) + f"\n\n<cells>\n{around(made)}\n</cells>"
     filediff = {

@@ -229,7 +229,7 @@ async def test_a_task_that_is_not_there_or_a_persons_own_session(ws: Workspace) 
         answer = await ask(ws, model)
         (part,) = answer.calls
         assert part.state.metadata["sessionId"] != id
-        assert part.state.output.endswith(f"Note: there is no task {id}; the agent began anew.")
+        assert part.state.output.endswith(f"Note: there is no task {id}; the agent started a new one.")
     assert len(own.session.messages) == 2
 
 
@@ -400,7 +400,7 @@ async def test_primary_tools_stay_with_the_caller(project: Path, tmp_path: Path)
 
 async def test_by_hand(ws: Workspace) -> None:
     arguments = {"description": "d", "prompt": "p", "subagent_type": "general"}
-    with pytest.raises(ToolError, match="no model is named"):
+    with pytest.raises(ToolError, match="No model is named"):
         await ws.call("task", arguments, by="user")
     script_file = ws.directory / "lesson.yaml"
     script_file.write_text("turns:\n- text: from the script\n")

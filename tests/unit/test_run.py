@@ -186,7 +186,7 @@ async def test_the_prompt_chooses_tools(tmp_path: Path) -> None:
     async with project(tmp_path) as workspace:
         await workspace.sessions.prompt("x", model=model, tools=["read", "glob"])
         await workspace.sessions.prompt("x", model=model, tools={"bash": False})
-        with pytest.raises(ToolError, match=r"names no tool of this project: raed\. There are "):
+        with pytest.raises(ToolError, match=r"names no tool of this project: raed\. Did you mean read\?"):
             await workspace.sessions.prompt("x", model=model, tools=["raed"])
         with pytest.raises(ToolError, match=r"no tool of this project: zzz\. There are .*read"):
             await workspace.sessions.prompt("x", model=model, tools={"zzz": True})
@@ -465,7 +465,7 @@ async def test_what_a_person_changes_meanwhile_is_not_the_models_doing(tmp_path:
 
 async def test_wrong_use_is_told(tmp_path: Path) -> None:
     async with project(tmp_path) as workspace:
-        with pytest.raises(ModelError, match="no model is named"):
+        with pytest.raises(ModelError, match="No model is named"):
             await workspace.sessions.prompt("x")
         with pytest.raises(ToolError, match="no agent 'biuld'"):
             await workspace.sessions.prompt("x", agent="biuld", model=FakeModel([]))

@@ -280,7 +280,7 @@ def test_it_follows_the_working_folder_and_the_configuration(place: Path) -> Non
 def test_a_named_folder_that_is_not_there_is_told(place: Path) -> None:
     with opened(place, {"skills": {"paths": ["nowhere", "bad\0name"]}}) as ws:
         assert names(ws) == []
-        assert ws.service(Skills).problems[0] == f"skills.paths names {place}/top/sub/work/nowhere, which is not there"
+        assert ws.service(Skills).problems[0] == f"skills.paths names {place}/top/sub/work/nowhere, which is missing"
 
 
 def test_a_folder_without_end_is_not_looked_through_for_ever(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

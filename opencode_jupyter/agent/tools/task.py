@@ -109,7 +109,7 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 _ENDED = {
     "rejected": "Note: the user refused what the agent wanted to do, and it ended there.",
-    "max-steps": "Note: the agent had used up its steps; the task may not be finished.",
+    "max-steps": "Note: the agent had used up its steps; the task might be unfinished.",
     "length": "Note: the agent's answer was cut: it had reached the most tokens it may have.",
     "refused": "Note: the provider held the agent's answer back.",
 }
@@ -152,7 +152,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
     wanted = args.task_id
     if not wanted:
         return None, ""
-    anew = f"Note: there is no task {wanted}; the agent began anew."
+    anew = f"Note: there is no task {wanted}; the agent started a new one."
     try:
         found = await sessions_of(ctx.workspace).open(wanted)
     except (KeyError, ValueError):

@@ -33,7 +33,7 @@ Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
 
 NOBODY_TO_STOP_A_LOOP = (
     "The same calls were made again and again, and nobody can decide whether they should continue: the workspace has "
-    'no approve function and nothing listens to permission.asked. To allow repeated calls, add {"permission": '
+    'no approve function and nothing subscribes to permission.asked. To allow repeated calls, add {"permission": '
     '{"doom_loop": "allow"}} to the configuration.'
 )
 REVISED = "asked again with other arguments"

@@ -114,7 +114,7 @@ def _markers(lines: Sequence[str]) -> tuple[int, int]:
     if begin is None or end is None or begin >= end:
         raise PatchFormatError(
             "Invalid patch format: missing Begin/End markers",
-            for_person=f"This is not a patch: a patch stands between the lines {BEGIN} and {END}.",
+            for_person=f"This is not a patch: a patch is between the lines {BEGIN} and {END}.",
         )
     if any(line.startswith("*") and stripped[i] == BEGIN for i, line in enumerate(lines) if i > end):
         raise PatchFormatError(

@@ -250,7 +250,7 @@ def unwrap(key: str, arguments: list[Word], opaque: Callable[[str], None]) -> tu
     options = WRAPPERS[key]
     taken = take(options, arguments)
     if not taken.sure:
-        opaque(f"an option of {key} is not known, so the command it runs can't be told")
+        opaque(f"an option of {key} is not known, so the command it runs is unknown")
     for option, value in taken.given:
         name = value.partition("=")[0].partition("[")[0].rstrip("+")
         if key == "env" and option in ("S", "split-string"):
