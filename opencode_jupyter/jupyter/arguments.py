@@ -420,7 +420,7 @@ class _Parser:
                 return
             names = ", ".join(f.name for f in self.spec.fields if f.takes("string")) or "none"
             raise InvalidArgumentsError(
-                f"It is unclear which field the cell's body is for; {self.spec.tool.id} has these text fields: {names}. "
+                f"It is unclear which field the cell's body is for; text fields of {self.spec.tool.id}: {names}. "
                 "Give all but one of the required ones on the first line, or a JSON object as the body.",
                 tool=self.spec.tool.id,
             )
