@@ -130,6 +130,7 @@ async def test_a_rule_that_names_the_file_allows_it(project: Path) -> None:
         "find . ! -name a.py | xargs grep PASS",
         "find . -iname '.EN*' -o -iname 'ID_*' | xargs cat",
         "ls -A | xargs cat",
+        "grep -r PASS . --include=*.py --include='.e*'",
         "git ls-files -o | xargs cat",
         "cat src/../.env",
     ],
@@ -154,6 +155,7 @@ async def test_commands_that_read_secrets_follow_the_rules_about_read(project: P
         "find . -name '*.py' -not -path './x/*' | head | xargs cat",
         "ls src | xargs cat",
         "find . -type f | wc -l",
+        "grep -rn needle . --include='*.py'",
     ],
 )
 async def test_other_commands_ask_nothing_for_secrets(project: Path, line: str) -> None:

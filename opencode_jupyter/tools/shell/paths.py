@@ -252,7 +252,9 @@ class Paths:
     def _below(self, name: str, arguments: list[Word], options: str) -> None:
         """What a program reads of the folders among its words: files, and links that it follows out of the project."""
         shown = [word.shown for word in arguments]
-        named = _chosen(shown) if name == "find" else []
+        named = (
+            _chosen(shown) if name == "find" else [word[10:].lower() for word in shown if word.startswith("--include=")]
+        )
         follows = re.search(tables.FOLLOWING.get(name, "$^"), options) is not None
         hidden = name not in ("rg", "ag", "ack", "fd", "ls") or re.search(r" -\w*[uH.aA]| --(?:hid|unr|al)", options)
         deep = name != "ls" or " -R" in options
