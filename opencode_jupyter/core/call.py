@@ -318,7 +318,8 @@ class Call(Asking, Arriving, Reporting):
                 masker.mask_result(result)
         part.result = result.without_value()
         part.outcome = "completed"
-        done = Completed(arguments, start, now_ms(), result.title, result.output, result.metadata, result.attachments)
+        end = max(start, now_ms())  # the clock may have been set back
+        done = Completed(arguments, start, end, result.title, result.output, result.metadata, result.attachments)
         part.state = done if masker is None else masker.value(done)
         return result
 

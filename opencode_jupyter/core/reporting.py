@@ -102,7 +102,7 @@ class Reporting:
         text, for_person = error_text(error), error_text(error, for_person=True)
         if for_person != text:
             metadata = {**(metadata or {}), FOR_PERSON: for_person}
-        self._become(Failed(state.input, start, now_ms(), text, metadata))
+        self._become(Failed(state.input, start, max(start, now_ms()), text, metadata))
         masker = self._workspace.masker()
         if masker is not None:
             masker.mask_error(error)

@@ -70,7 +70,8 @@ def _refuse_interactive(command: str, asks: ShellAsks) -> None:
     Raises:
         ToolError: the command starts one, and neither options nor input tell it what to do.
     """
-    for pattern in () if re.search(r"[|<]", command) else asks.patterns:
+    readings = [*asks.patterns, *(reading.pattern for reading in asks.judged if not reading.suspected)]
+    for pattern in () if re.search(r"[|<]", command) else readings:
         program = _FULL_SCREEN.match(pattern)
         if program is not None and _SCRIPTED.search(pattern) is None:
             hint = (

@@ -226,7 +226,7 @@ async def test_a_dry_run_runs_nothing(workspace: Workspace, project: Path) -> No
 
 async def test_a_program_that_needs_a_terminal_ends_at_once(workspace: Workspace, project: Path) -> None:
     (project / "a.txt").write_text("x\n")
-    for command in ("vi a.txt", "cd . && /usr/bin/vim -R a.txt", "watch ls"):
+    for command in ("vi a.txt", "cd . && /usr/bin/vim -R a.txt", "watch ls", "env A=1 vi a.txt", "sh -c 'vi a.txt'"):
         with pytest.raises(ToolError, match="needs a terminal"):
             await workspace.call("bash", {"command": command, "description": "x", "timeout": 5000})
     for command in ("vi --version | head -1", "echo vi a.txt", "cat view.txt", "vim -es -c ':q' a.txt"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -27,6 +28,7 @@ from opencode_jupyter import (
     tool,
 )
 from opencode_jupyter.core import doom_loop
+from opencode_jupyter.core.state import Completed, Failed
 
 
 @pytest.fixture
@@ -103,6 +105,29 @@ async def test_hooks_change_refuse_and_see_the_result(ws: Workspace) -> None:
     ws.hooks.add("tool.execute.before", refuse)
     with pytest.raises(PermissionError, match="Sundays"):
         await ws.call("echo", {"text": "b"})
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_clock_that_is_set_back_gives_no_negative_time(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    @tool
+    def late() -> str:
+        """Set the clock back by an hour."""
+        now = time.time_ns() - 3_600_000_000_000
+        monkeypatch.setattr(time, "time_ns", lambda: now)
+        if fails:
+            raise ValueError("late")
+        return "done"
+
+    ws.registry.register(late)
+    call = ws.start("late", {})
+    with contextlib.suppress(ToolError, ValueError):
+        await call.run()
+    state = call.part.state
+    assert isinstance(state, Failed if fails else Completed)
+    assert state.end == state.start
 
 
 @pytest.mark.anyio
