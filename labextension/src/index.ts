@@ -6,18 +6,18 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILatexTypesetter } from '@jupyterlab/rendermime';
 
-import { createBridge } from './bridge';
+import { createBridge } from './kernel/bridge';
 import editing from './editing';
-import { spareCards } from './headings';
-import type { CellLike } from './headings';
-import { serverRunsCells } from './kernel';
-import panel from './lab';
-import { hubOf } from './lab/hub';
-import { dropSuperseded, watch } from './lost';
-import type { ContextLike, NotebookLike } from './lost';
-import type { ControlBridge } from './messages';
+import { spareCards } from './notebook/cardHeadings';
+import type { CellLike } from './notebook/cardHeadings';
+import { serverRunsCells } from './kernel/requests';
+import panel from './panel';
+import { hubOf } from './kernel/hub';
+import { dropSuperseded, watch } from './notebook/orphanedCards';
+import type { ContextLike, NotebookLike } from './notebook/orphanedCards';
+import type { ControlBridge } from './kernel/messages';
 import notebook from './notebook';
-import settings from './settings';
+import settings from './panel/settings';
 
 /** After so many milliseconds the settled card, which comes by the shared document, is looked for. */
 const SETTLED_MS = [100, 1_000, 5_000];

@@ -3,20 +3,20 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 
-import { actions } from './actions';
+import { actions } from './card/callActions';
 import { CARD_MIME, disposeCard, renderCard } from './card';
 import type { CardCallbacks } from './card';
 import { showCall } from './card/show';
-import { checkedPart, checkedRun } from './checked';
-import { trans } from './i18n';
-import { connect } from './live';
-import type { Model } from './live';
-import { WIDGET_MIME } from './lost';
-import { bridge } from './messages';
-import { drawNearby, forget } from './nearby';
+import { checkedPart, checkedRun } from './card/savedCheck';
+import { trans } from './card/i18n';
+import { connect } from './kernel/liveWidget';
+import type { Model } from './kernel/liveWidget';
+import { WIDGET_MIME } from './notebook/orphanedCards';
+import { bridge } from './kernel/messages';
+import { drawNearby, forget } from './card/lazyDrawing';
 import { disposeRun, renderRun, RUN_MIME } from './run';
 import { showRun } from './run/show';
-import { whole } from './saved';
+import { whole } from './card/savedBundle';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;

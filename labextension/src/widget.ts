@@ -2,6 +2,6 @@
 
 import css from '../style/card.css';
 import { showCall } from './card/show';
-import { live } from './live';
+import { live } from './kernel/liveWidget';
 
 export default live('card', css, showCall);

@@ -2,7 +2,7 @@
 
 import css from '../style/card.css';
 import runCss from '../style/run.css';
-import { live } from './live';
+import { live } from './kernel/liveWidget';
 import { showRun } from './run/show';
 
 export default live('run', css + runCss, showRun);

@@ -1,7 +1,7 @@
 """What differs each time the same cell runs: ids and times. It goes into an output's metadata.
 
 The same results then give the same saved output, byte for byte, and a notebook that is run again shows no changes.
-``labextension/src/saved.ts`` puts both halves together.
+``labextension/src/card/savedBundle.ts`` puts both halves together.
 """
 
 from __future__ import annotations

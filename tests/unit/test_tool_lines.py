@@ -1,6 +1,6 @@
 """The `%tool` lines and Python calls that a card offers to copy make the call that the card shows.
 
-JupyterLab's renderer writes them (``labextension/src/line.ts``); its tests hold it to the same table.
+JupyterLab's renderer writes them (``labextension/src/card/toolLine.ts``); its tests hold it to the same table.
 """
 
 from __future__ import annotations

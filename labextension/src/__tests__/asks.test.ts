@@ -1,7 +1,7 @@
-import { after, alike, asked, byAge, likeness } from '../asks/book';
-import type { Entry } from '../asks/book';
-import { cardIn, cellOf, goTo, inSight } from '../asks/locate';
-import { words } from '../asks/words';
+import { after, alike, asked, byAge, likeness } from '../panel/approvals/approvalModel';
+import type { Entry } from '../panel/approvals/approvalModel';
+import { cardIn, cellOf, goTo, inSight } from '../panel/approvals/locate';
+import { words } from '../panel/approvals/wording';
 import { CARD_MIME } from '../card';
 import type { CardAsk } from '../card';
 import { RUN_MIME } from '../run';

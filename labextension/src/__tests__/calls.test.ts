@@ -1,9 +1,9 @@
-import { Axis, busy } from '../calls/axis';
-import { COLUMNS, csvField, toCsv, toJsonLines } from '../calls/export';
-import { CallLog, NO_FILTER, chosen, outermost, place, stateOf, values, worked } from '../calls/log';
-import type { CallRow } from '../calls/log';
-import { Timeline, sentence, tone } from '../calls/timeline';
-import { BUCKETS, median, totals } from '../calls/totals';
+import { Axis, busy } from '../panel/calls/axis';
+import { COLUMNS, csvField, toCsv, toJsonLines } from '../panel/calls/export';
+import { CallLog, NO_FILTER, chosen, outermost, place, stateOf, values, worked } from '../panel/calls/log';
+import type { CallRow } from '../panel/calls/log';
+import { Timeline, sentence, tone } from '../panel/calls/timeline';
+import { BUCKETS, median, totals } from '../panel/calls/totals';
 import { stateWords } from '../card/format';
 import type { Outcome } from '../card/token';
 import { part } from './gallery';

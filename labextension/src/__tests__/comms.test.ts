@@ -1,5 +1,5 @@
-import { LiveComms } from '../comms';
-import { dropLost, dropSuperseded, WIDGET_MIME } from '../lost';
+import { LiveComms } from '../kernel/liveComms';
+import { dropLost, dropSuperseded, WIDGET_MIME } from '../notebook/orphanedCards';
 import mime from '../mime';
 import { CARD_MIME } from '../card';
 import { RUN_MIME } from '../run/token';

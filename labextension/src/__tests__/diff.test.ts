@@ -1,7 +1,7 @@
 import { diffPairs, diffRows, unified } from '../card/diff';
 import { drawDiff } from '../card/diffview';
 import { changedWords } from '../card/marks';
-import { setPreferences } from '../preferences';
+import { setPreferences } from '../card/preferences';
 import { DIFF } from './gallery';
 
 const marked = (before: string, after: string): [string[], string[]] => {

@@ -6,9 +6,9 @@ import { pythonLanguage } from '@codemirror/lang-python';
 import { highlighting, patchLine } from '../editing/highlight';
 import { drawn, lines } from '../editing/hover';
 import { codePoints, indexOf, magicOf, words } from '../editing/line';
-import { placeOf, takeOver, ToolCompleter } from '../editing/provider';
+import { placeOf, takeOver, ToolCompleter } from '../editing/completer';
 import { bodyOf, tokens } from '../editing/tokens';
-import { setPreferences } from '../preferences';
+import { setPreferences } from '../card/preferences';
 
 test('other lines are not ours', () => {
   for (const line of ['x % tool', 'print("%tool read")', '%toolbox re', '%time', '']) {

@@ -1,4 +1,4 @@
-import { focusedCard, focusGuarded, watchFocus } from '../asks/focus';
+import { focusedCard, focusGuarded, watchFocus } from '../panel/approvals/focus';
 import { disposeCard, renderCard } from '../card';
 import { GUARD_MS } from '../card/ask';
 import { SAY_MS } from '../card/progress';

@@ -1,6 +1,6 @@
 import { CARD_MIME } from '../card/token';
-import { spareCards } from '../headings';
-import type { CellLike } from '../headings';
+import { spareCards } from '../notebook/cardHeadings';
+import type { CellLike } from '../notebook/cardHeadings';
 import { RUN_MIME } from '../run/token';
 
 class Cell {

@@ -5,7 +5,7 @@ import { disposeCard, renderCard } from '../card';
 import type { CardPart } from '../card';
 import { ansiText } from '../card/ansi';
 import { visibleLine } from '../card/format';
-import { checkedPart, checkedRun } from '../checked';
+import { checkedPart, checkedRun } from '../card/savedCheck';
 import mime from '../mime';
 import { disposeRun, renderRun } from '../run';
 import { markdown } from '../run/markdown';

@@ -1,9 +1,9 @@
 import { Widget } from '@lumino/widgets';
 
-import { AskBook } from '../asks/book';
-import { KernelHub } from '../lab/hub';
-import type { Change } from '../lab/hub';
-import { ToolPanel } from '../lab/panel';
+import { AskBook } from '../panel/approvals/approvalModel';
+import { KernelHub } from '../kernel/hub';
+import type { Change } from '../kernel/hub';
+import { ToolPanel } from '../panel/panel';
 
 /** A signal of JupyterLab's. */
 class Signal<T> {

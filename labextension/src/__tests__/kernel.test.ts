@@ -1,6 +1,6 @@
 import { CARD_MIME } from '../card';
-import { documentOf, requestKernel } from '../kernel';
-import { watch } from '../lost';
+import { documentOf, requestKernel } from '../kernel/requests';
+import { watch } from '../notebook/orphanedCards';
 
 const REQUEST = { kind: 'page' as const, path: '/data/tool_1', line: 1, count: 400 };
 

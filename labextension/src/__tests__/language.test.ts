@@ -2,8 +2,8 @@
 
 import { renderCard } from '../card';
 import { outcomeWord } from '../card/format';
-import { setTranslation } from '../i18n';
-import { outcomes } from '../outcomes';
+import { setTranslation } from '../card/i18n';
+import { outcomes } from '../card/outcomes';
 import { batch } from './gallery';
 
 interface Entry {

@@ -1,4 +1,4 @@
-import type { ControlBridge } from '../messages';
+import type { ControlBridge } from '../kernel/messages';
 import { inline, markdown } from '../run/markdown';
 
 function draw(text: string): HTMLElement {

@@ -1,4 +1,4 @@
-import { candidates } from '../places';
+import { candidates } from '../viewer/serverPaths';
 
 test('an absolute path is one below the server’s root', () => {
   expect(candidates('/srv/work/src/a.py', '/srv/work', 'nb')).toEqual(['src/a.py']);

@@ -1,9 +1,9 @@
 import { disposeRun, renderRun, updateRun } from '../run';
 import type { CallItem, RunHead, RunItem, RunPart, WordsItem } from '../run';
-import { dollars, headWords, retryWords, tokens } from '../run/words';
+import { dollars, headWords, retryWords, tokens } from '../run/wording';
 import { RUN_MIME } from '../run';
 import mime from '../mime';
-import { dropLost } from '../lost';
+import { dropLost } from '../notebook/orphanedCards';
 import { ASK, part } from './gallery';
 
 const HEAD: RunHead = {

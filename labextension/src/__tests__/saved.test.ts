@@ -1,4 +1,4 @@
-import { whole } from '../saved';
+import { whole } from '../card/savedBundle';
 
 const data = {
   tool: 'task',

@@ -1,6 +1,6 @@
-import { fits, kindsOf, rowsOf } from '../tools/filter';
-import { argumentsOf, errorsOf, formSchema } from '../tools/schema';
-import type { FormSchema, Problem } from '../tools/schema';
+import { fits, kindsOf, rowsOf } from '../panel/tools/filter';
+import { argumentsOf, errorsOf, formSchema } from '../panel/tools/formSchema';
+import type { FormSchema, Problem } from '../panel/tools/formSchema';
 
 const SCHEMA = {
   type: 'object',

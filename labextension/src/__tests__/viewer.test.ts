@@ -1,7 +1,7 @@
-import { SilentError } from '../kernel';
+import { SilentError } from '../kernel/requests';
 import { drawRows } from '../viewer/draw';
 import { KEPT_ROWS } from '../viewer/rows';
-import { fetchWhole } from '../viewer/save';
+import { fetchWhole } from '../viewer/download';
 import { PAGE_ROWS, Source } from '../viewer/source';
 import type { Page, SpillRequest } from '../viewer/source';
 import { Viewer } from '../viewer/viewer';

@@ -1,9 +1,9 @@
 import widget from '../widget';
-import { createBridge } from '../bridge';
-import { controlMessage, MESSAGE_TYPE } from '../kernel';
+import { createBridge } from '../kernel/bridge';
+import { controlMessage, MESSAGE_TYPE } from '../kernel/requests';
 import { CARD_MIME } from '../card';
 import mime from '../mime';
-import { VERSION } from '../version';
+import { VERSION } from '../card/version';
 import { ASK, part } from './gallery';
 import manifest from '../../package.json';
 

@@ -1,6 +1,6 @@
 /** The part of a card that asks: what is asked, in full, and the ways to answer. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { drawDiffs } from './bodies/diffs';
 import { textBox } from './copy';
 import { drawDiff } from './diffview';

@@ -1,7 +1,7 @@
 /** A card: one tool call, drawn from its JSON and kept up to date without touching what did not change. */
 
-import { trans } from '../i18n';
-import { CHANGED, preferences } from '../preferences';
+import { trans } from './i18n';
+import { CHANGED, preferences } from './preferences';
 import { ansiText } from './ansi';
 import { AskView } from './ask';
 import { BodiesView, saysOutput } from './bodies';
@@ -12,7 +12,7 @@ import { el, hasFocus, setText, show } from './dom';
 import { Folds } from './folds';
 import { drawSpill, FootView } from './foot';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
-import { Going } from './going';
+import { Going } from './runningControls';
 import { linkPaths, markPath } from './links';
 import { drawOutput } from './output';
 import { ProgressView } from './progress';

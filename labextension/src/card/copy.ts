@@ -1,6 +1,6 @@
 /** Copying to the clipboard, with a word about how it went. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { button, el, setText } from './dom';
 
 /** How long a button says that it copied. */

@@ -1,7 +1,7 @@
 /** Draws a diff: in one column or side by side, with line numbers, changed words marked, and words for screen readers. */
 
-import { trans } from '../i18n';
-import { CHANGED, preferences } from '../preferences';
+import { trans } from './i18n';
+import { CHANGED, preferences } from './preferences';
 import { diffPairs, diffRows, unified } from './diff';
 import type { DiffPair, MarkedRow } from './diff';
 import { el } from './dom';

@@ -3,8 +3,8 @@
  * only hidden, so that no focus and no scrolling is lost.
  */
 
-import { trans } from '../i18n';
-import { preferences } from '../preferences';
+import { trans } from './i18n';
+import { preferences } from './preferences';
 import { el, hasFocus, setText } from './dom';
 import { visibleLine } from './format';
 

@@ -1,6 +1,6 @@
 /** The card's last lines: where a cut output is kept; who decided; the arguments, and an output that is shown better above. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { copyButton } from './copy';
 import { button, el, safeLink, setText, show } from './dom';
 import { decisionWords, extent, grouped, lineCount, live, patternWords, visible, visibleLine } from './format';

@@ -1,6 +1,6 @@
 /** Numbers, times and strange characters as a person reads them. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import type { CardDecision, CardPart, CardRule } from './token';
 
 const INVISIBLE =

@@ -1,6 +1,6 @@
 /** Paths that open: what is drawn with `data-oc-path` becomes a link where somebody can open files. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { button } from './dom';
 import { visibleLine } from './format';
 import type { CardCallbacks, CardPart } from './token';

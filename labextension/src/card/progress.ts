@@ -1,6 +1,6 @@
 /** How far a call is: a bar, its words, and now and then a word for a screen reader. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { el, setText, show } from './dom';
 import { visibleLine } from './format';
 import type { CardProgress } from './token';

@@ -1,6 +1,6 @@
 /** What the two ways of asking a person share: dead buttons at first, one answer, and buttons that come back. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { el, hasFocus, setText } from './dom';
 
 /** Buttons stay dead this long after they appear, so that a click meant for something else answers nothing. */

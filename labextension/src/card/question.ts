@@ -1,6 +1,6 @@
 /** The part of a card that asks questions: options to choose, one's own words, Answer and Dismiss. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { button, el, hasFocus, keyHint, setText } from './dom';
 import { visible, visibleLine } from './format';
 import { Prompt } from './prompt';

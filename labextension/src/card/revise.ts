@@ -1,6 +1,6 @@
 /** Other arguments for a call that asks: one field for each, texts as they are and all else as JSON. */
 
-import { trans } from '../i18n';
+import { trans } from './i18n';
 import { button, el, setText } from './dom';
 import { visibleLine } from './format';
 

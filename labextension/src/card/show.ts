@@ -1,6 +1,6 @@
 /** Shows the call of a live model, be it anywidget's or one read off the kernel's messages. */
 
-import type { Model } from '../live';
+import type { Model } from '../kernel/liveWidget';
 import { disposeCard, renderCard, updateTail } from './card';
 import type { CardCallbacks, TailUpdate } from './token';
 

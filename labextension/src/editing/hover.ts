@@ -7,7 +7,7 @@ import type { Tooltip } from '@codemirror/view';
 
 import { el } from '../card/dom';
 import { visibleLine } from '../card/format';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 import { LONGEST, magicOf, words } from './line';
 import type { HelpReply } from './token';
 

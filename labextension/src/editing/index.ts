@@ -5,18 +5,18 @@ import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegis
 import { ICompletionProviderManager } from '@jupyterlab/completer';
 import { EditorView } from '@codemirror/view';
 
-import { trans } from '../i18n';
-import { documents, kernelOf, requestKernel } from '../kernel';
-import type { KernelDocument } from '../kernel';
-import { hubOf } from '../lab/hub';
-import type { OpenKernel } from '../lab/hub';
-import { preferences } from '../preferences';
+import { trans } from '../card/i18n';
+import { documents, kernelOf, requestKernel } from '../kernel/requests';
+import type { KernelDocument } from '../kernel/requests';
+import { hubOf } from '../kernel/hub';
+import type { OpenKernel } from '../kernel/hub';
+import { preferences } from '../card/preferences';
 import { highlighting } from './highlight';
 import type { Languages } from './highlight';
 import { explainCursor, hover, ON_LINE } from './hover';
 import type { LinePlace, Source } from './hover';
 import { codePoints, indexOf } from './line';
-import { takeOver, ToolCompleter } from './provider';
+import { takeOver, ToolCompleter } from './completer';
 import type { HelpReply } from './token';
 
 /** The command of Shift-Tab on one of our lines. */

@@ -5,7 +5,7 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 
-import { documents as kernelDocuments, requestKernel } from '../kernel';
+import { documents as kernelDocuments, requestKernel } from '../kernel/requests';
 import { Documents } from './documents';
 import type { OpenContext } from './documents';
 import { Listener } from './listener';

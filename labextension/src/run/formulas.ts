@@ -1,6 +1,6 @@
 /** Formulas in a model's text: TeX, which the page's typesetter draws where it has one. */
 
-import { bridge } from '../messages';
+import { bridge } from '../kernel/messages';
 
 /** The class of what holds a formula with its delimiters. */
 export const FORMULA = 'oc-formula';

@@ -7,7 +7,7 @@
 
 import { el } from '../card/dom';
 import { readable, visible } from '../card/format';
-import { codeBlock } from './code_block';
+import { codeBlock } from './codeBlock';
 import { FORMULA } from './formulas';
 
 const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$/;

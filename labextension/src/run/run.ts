@@ -4,14 +4,14 @@ import type { CardCallbacks, CardPart } from '../card';
 import { el, setText, show } from '../card/dom';
 import { Folds } from '../card/folds';
 import { live, readable, stateWords, visibleLine } from '../card/format';
-import { Going } from '../card/going';
-import { trans } from '../i18n';
-import { CHANGED } from '../preferences';
+import { Going } from '../card/runningControls';
+import { trans } from '../card/i18n';
+import { CHANGED } from '../card/preferences';
 import { CallView } from './call';
 import { typesetFormulas } from './formulas';
 import { markdown } from './markdown';
 import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './token';
-import { headWords, retryWords, runWords, working } from './words';
+import { headWords, retryWords, runWords, working } from './wording';
 
 /** The mode in which nothing is asked. */
 const BYPASS = 'bypass';

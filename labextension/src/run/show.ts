@@ -1,7 +1,7 @@
 /** Shows the run of a live model, be it anywidget's or one read off the kernel's messages. */
 
 import type { CardCallbacks } from '../card';
-import type { Model } from '../live';
+import type { Model } from '../kernel/liveWidget';
 import { disposeRun, renderRun, updateRun } from './run';
 import type { RunUpdate, RunWhole } from './token';
 

@@ -1,7 +1,7 @@
 /** The viewer's buttons, and its words on where one is and what goes on. */
 
 import { button, el, setText } from '../card/dom';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 
 /** What the buttons do. */
 export interface Acts {

@@ -1,7 +1,7 @@
 /** The search bar: the kernel searches, step by step; here it is asked how far it is, and the hits are gone through. */
 
 import { button, el, setText, show } from '../card/dom';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 import type { Found, Source } from './source';
 
 /** How often a search under way is asked for. */

@@ -6,7 +6,7 @@ import { Widget } from '@lumino/widgets';
 import { button, el } from '../card/dom';
 import { visibleLine } from '../card/format';
 import type { CardSpill } from '../card/token';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 import { Source } from './source';
 import type { Ask } from './source';
 import { Viewer } from './viewer';

@@ -1,7 +1,7 @@
 /** Where in the file a viewer is, in words and among its rows. */
 
 import { size } from '../card/format';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 import type { Rows } from './rows';
 
 /** A number of lines, grouped. */

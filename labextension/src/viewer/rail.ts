@@ -1,7 +1,7 @@
 /** A scrollbar that stands for the whole file, whatever part of it is in the page. */
 
 import { el } from '../card/dom';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 
 const LEAST_THUMB = 24;
 

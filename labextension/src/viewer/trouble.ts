@@ -3,7 +3,7 @@
 import { button, el, setText, show } from '../card/dom';
 import { visibleLine } from '../card/format';
 import type { CardSpill } from '../card/token';
-import { trans } from '../i18n';
+import { trans } from '../card/i18n';
 
 export class Trouble {
   readonly node = el('div', 'oc-trouble');

@@ -2,9 +2,9 @@
 
 import { el } from '../card/dom';
 import type { CardSpill } from '../card/token';
-import { trans } from '../i18n';
-import { SilentError } from '../kernel';
-import { preferences } from '../preferences';
+import { trans } from '../card/i18n';
+import { SilentError } from '../kernel/requests';
+import { preferences } from '../card/preferences';
 import { Bar, set } from './bar';
 import { clearMarks, drawRows, label } from './draw';
 import { FindBar } from './find';
@@ -13,7 +13,7 @@ import type { KeyActs } from './keys';
 import { digits, firstInView, placeWords } from './place';
 import { Rail } from './rail';
 import { Rows } from './rows';
-import { COPY_BYTES, Download, fetchWhole } from './save';
+import { COPY_BYTES, Download, fetchWhole } from './download';
 import { PAGE_ROWS, Source } from './source';
 import type { Extent, Page, Where } from './source';
 import { Trouble } from './trouble';

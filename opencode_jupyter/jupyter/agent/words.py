@@ -1,4 +1,4 @@
-"""The words of a run's card; the twin of ``labextension/src/run/words.ts``."""
+"""The words of a run's card; the twin of ``labextension/src/run/wording.ts``."""
 
 from __future__ import annotations
 

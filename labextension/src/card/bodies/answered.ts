@@ -1,6 +1,6 @@
 /** Questions that were asked, with what came of them. */
 
-import { trans } from '../../i18n';
+import { trans } from '../i18n';
 import { el } from '../dom';
 import { visible, visibleLine } from '../format';
 import type { CardAnswered } from '../token';

@@ -1,6 +1,6 @@
 /** A notebook that was read: its cells, each with its source and its outputs. */
 
-import { trans } from '../../i18n';
+import { trans } from '../i18n';
 import { codeNodes } from '../code';
 import { el } from '../dom';
 import { visible, visibleLine } from '../format';

@@ -1,6 +1,6 @@
 /** The changes of several files, each with its name and how much changed. */
 
-import { trans } from '../../i18n';
+import { trans } from '../i18n';
 import { textBox } from '../copy';
 import { firstChange } from '../diff';
 import { drawDiff } from '../diffview';

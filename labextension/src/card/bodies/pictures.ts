@@ -1,6 +1,6 @@
 /** Files and pictures that came with a result. */
 
-import { trans } from '../../i18n';
+import { trans } from '../i18n';
 import { button, el, safePicture } from '../dom';
 import { visibleLine } from '../format';
 import type { CardAttachment } from '../token';

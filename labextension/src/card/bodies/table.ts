@@ -1,6 +1,6 @@
 /** The rows of a result as a small table. */
 
-import { trans } from '../../i18n';
+import { trans } from '../i18n';
 import { el } from '../dom';
 import { grouped, visibleLine } from '../format';
 import { markPath } from '../links';

@@ -1,6 +1,6 @@
 /** A to-do list: each task with the mark of its state. */
 
-import { trans } from '../../i18n';
+import { trans } from '../i18n';
 import { el } from '../dom';
 import { visibleLine } from '../format';
 import type { CardTask } from '../token';

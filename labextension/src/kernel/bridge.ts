@@ -1,0 +1,49 @@
+/** What the plugin offers the cards in its page, live ones and saved ones. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ILatexTypesetter } from '@jupyterlab/rendermime';
+
+import { Again } from '../notebook/rerun';
+import { answerKeys } from '../panel/approvals/commands';
+import type { CardSpill } from '../card/token';
+import { hubOf } from './hub';
+import { documentOf, kernelOf, openKernel, requestKernel, sendToKernel } from './requests';
+import type { ControlBridge } from './messages';
+import { openSpill } from '../viewer';
+
+/** The bridge that cards look for. */
+export function createBridge(app: JupyterFrontEnd, typesetter: ILatexTypesetter | null = null): ControlBridge {
+  const { shell } = app;
+  const again = new Again(app);
+  return {
+    send: (kernelId, commId, message) => sendToKernel(shell, kernelId, commId, message),
+    liveModel(card, modelId) {
+      const kernel = kernelOf(documentOf(shell, card, ''));
+      return kernel ? hubOf(app).comms.model(modelId, kernel.id) : undefined;
+    },
+    async revise(kernelId, { id, digest }, input): Promise<void> {
+      const request = { kind: 'panel' as const, what: 'revise', id, digest, input };
+      const { error } = (await requestKernel(openKernel(shell, kernelId), request)) as { error?: string };
+      if (error) {
+        throw new Error(error);
+      }
+    },
+    open(card: Element, kernelId: string, spill: CardSpill): void {
+      const document = documentOf(shell, card, kernelId);
+      openSpill(app, spill, request => requestKernel(kernelOf(document), request));
+    },
+    openFile(card: Element, kernelId: string, path: string, line?: number): void {
+      const document = documentOf(shell, card, kernelId);
+      const own = (document as { context?: { localPath?: string } } | undefined)?.context?.localPath ?? '';
+      const folder = own.split('/').slice(0, -1).join('/');
+      // loaded when it is wanted: most pages never open a file
+      void import('../viewer/openFile').then(({ openFile }) => openFile(app, kernelOf(document), folder, path, line));
+    },
+    keys: () => answerKeys(app),
+    typeset: typesetter ? formula => void typesetter.typeset(formula) : undefined,
+    canInsert: card => again.place(card) !== undefined,
+    insertCell: (card, source) => again.insert(card, source),
+    canRun: card => again.canRun(card),
+    runAgain: (card, source) => again.run(card, source)
+  };
+}

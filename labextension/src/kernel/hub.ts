@@ -1,0 +1,251 @@
+/**
+ * The kernels of everything that is open in this page and has our extension loaded: what the panels show comes from
+ * here. A kernel nudges (`{"kind": "panel", "topics": [...]}` on IOPub), and panels ask it anew on its control channel,
+ * which it hears while a cell is busy. `opencode_jupyter/jupyter/panel/service.py` is the other side.
+ */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { Kernel } from '@jupyterlab/services';
+import { Signal } from '@lumino/signaling';
+
+import { LiveComms } from './liveComms';
+import type { IOPubMessage } from './liveComms';
+import { documents, kernelOf, MESSAGE_TYPE, requestKernel, sendToKernel, serverRunsCells } from './requests';
+import type { KernelDocument } from './requests';
+import type { ToKernel } from './messages';
+
+const KIND = 'panel';
+/** What may have changed; `hello` and `bye`: the extension was loaded or unloaded there. */
+export type Topic = 'hello' | 'bye' | 'asks' | 'calls' | 'tools' | 'rules' | 'servers';
+/** All that a panel may have to ask anew when a kernel comes or goes. */
+export const ALL: readonly Topic[] = ['asks', 'calls', 'tools', 'rules', 'servers'];
+
+/** A request of a panel; each handler of the kernel's side has its `what`. */
+export interface PanelRequest {
+  what: string;
+  [field: string]: unknown;
+}
+
+/** A kernel with our extension, and the document that it belongs to. */
+export interface OpenKernel {
+  id: string;
+  connection: Kernel.IKernelConnection;
+  document: KernelDocument;
+  /** The document's name, for a person. */
+  name: string;
+}
+
+/** What has changed where. */
+export interface Change {
+  kernelId: string;
+  topics: readonly Topic[];
+}
+
+interface Session {
+  session?: { kernel?: Kernel.IKernelConnection | null } | null;
+  iopubMessage: { connect(slot: (sender: unknown, message: unknown) => void): unknown };
+  statusChanged: { connect(slot: (sender: unknown, status: string) => void): unknown };
+  kernelChanged: { connect(slot: () => void): unknown };
+}
+
+type Opened = KernelDocument & {
+  sessionContext: Session;
+  title?: { label: string };
+  disposed?: { connect(slot: () => void): unknown };
+  context?: { ready: Promise<unknown> };
+  content?: { model?: { cells?: Iterable<{ sharedModel?: { getSource(): string } }> } | null };
+};
+
+/** The plugin by which cells are run on the server. */
+const SERVER_EXECUTOR = '@jupyter-ai-contrib/server-documents:server-cell-executor';
+const MEMORY = 'opencode-jupyter:kernels';
+const REMEMBERED = 50;
+/** After these nothing of a kernel's past is there any more. */
+const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
+
+const hubs = new WeakMap<object, KernelHub>();
+
+/** The one hub of a page: each would ask the kernels anew. */
+export function hubOf(app: JupyterFrontEnd): KernelHub {
+  const hub = hubs.get(app) ?? new KernelHub(app);
+  hubs.set(app, hub);
+  return hub;
+}
+
+/** The kernels with our extension in one page. */
+export class KernelHub {
+  /** A kernel says that something has changed, comes or goes. */
+  readonly changed = new Signal<KernelHub, Change>(this);
+  /** The live cards of these kernels. */
+  readonly comms = new LiveComms();
+  private readonly known = new Set<string>();
+  private readonly sessions = new WeakSet<Session>();
+
+  constructor(private readonly app: Pick<JupyterFrontEnd, 'shell' | 'restored' | 'docRegistry'> & { hasPlugin?(id: string): boolean }) {
+    const { shell } = app;
+    const extension = { createNew: (panel: unknown): void => void setTimeout(() => this.listen(panel as Opened)) };
+    app.docRegistry.addWidgetExtension('Notebook', extension);
+    const { layoutModified } = shell as { layoutModified?: { connect(slot: () => void): unknown } };
+    (layoutModified ?? shell.currentChanged)?.connect(() => this.scan());
+    void app.restored.then(() => this.scan());
+  }
+
+  /** The kernels, in the order of their documents. */
+  kernels(): OpenKernel[] {
+    const found: OpenKernel[] = [];
+    for (const document of documents(this.app.shell)) {
+      const connection = kernelOf(document);
+      if (connection && this.known.has(connection.id) && !found.some(({ id }) => id === connection.id)) {
+        found.push({ id: connection.id, connection, document, name: nameOf(document as Opened) });
+      }
+    }
+    return found;
+  }
+
+  /** The kernel of the document in front, if it has our extension. */
+  current(): OpenKernel | undefined {
+    const { currentWidget } = this.app.shell;
+    return this.kernels().find(({ document }) => (document as unknown) === currentWidget);
+  }
+
+  /** What the kernel answers. Rejected with words for a person. */
+  async request<T>(kernelId: string, request: PanelRequest): Promise<T> {
+    const kernel = this.kernels().find(({ id }) => id === kernelId);
+    const reply = (await requestKernel(kernel?.connection ?? null, { kind: KIND, ...request })) as T & { error?: string };
+    if (reply.error) {
+      throw new Error(reply.error);
+    }
+    return reply;
+  }
+
+  /** Sends a card's message; false if no open document has that kernel. */
+  send(kernelId: string, commId: string, message: ToKernel): boolean {
+    return sendToKernel(this.app.shell, kernelId, commId, message);
+  }
+
+  private scan(): void {
+    for (const document of documents(this.app.shell)) {
+      this.listen(document as Opened);
+    }
+  }
+
+  private listen(document: Opened): void {
+    const { sessionContext: session } = document;
+    if (!session || this.sessions.has(session)) {
+      return;
+    }
+    this.sessions.add(session);
+    session.iopubMessage.connect((_, message) => {
+      const { header, content } = message as { header: { msg_type: string }; content: { kind?: string; topics?: Topic[] } };
+      const id = session.session?.kernel?.id;
+      if (id && header.msg_type === MESSAGE_TYPE) {
+        this.hear(id, content.kind === KIND ? (content.topics ?? []) : []);
+      } else if (id) {
+        this.comms.receive(id, message as IOPubMessage);
+      }
+    });
+    session.statusChanged.connect((_, status) => {
+      const id = session.session?.kernel?.id;
+      if (id && ENDED.includes(status)) {
+        this.forget(id);
+      }
+    });
+    let last = '';
+    const look = (): void => {
+      const kernel = session.session?.kernel;
+      if (last && last !== kernel?.id) {
+        this.forget(last);
+      }
+      last = kernel?.id ?? '';
+      if (kernel) {
+        void this.greet(kernel, document);
+      }
+    };
+    session.kernelChanged.connect(look);
+    document.disposed?.connect(() => this.tell(last, ALL));
+    look();
+  }
+
+  /**
+   * Looks whether a kernel that ran before this page was opened has our extension. Only one that had it when this
+   * browser last saw it, or whose document names it, is asked: any other would log our message as unknown.
+   */
+  private async greet(kernel: Kernel.IKernelConnection, document: Opened): Promise<void> {
+    await document.context?.ready;
+    if (!remembered().includes(kernel.id) && !namesUs(document)) {
+      return;
+    }
+    try {
+      await requestKernel(kernel, { kind: KIND, what: 'asks' });
+      this.hear(kernel.id, []);
+    } catch {
+      // not loaded there; it says hello when it is
+    }
+  }
+
+  private hear(id: string, topics: readonly Topic[]): void {
+    if (topics.includes('bye')) {
+      this.forget(id);
+      return;
+    }
+    const known = this.known.has(id);
+    this.known.add(id);
+    if (!known) {
+      remember(id);
+    }
+    const server = known && !topics.includes('hello') ? '' : cellServer(this.app);
+    if (server) {
+      void this.request(id, { what: 'hello', server }).catch(() => undefined); // only `%tools doctor` would have named it
+    }
+    if (!known || topics.length) {
+      this.tell(id, known && !topics.includes('hello') ? topics : ALL);
+    }
+  }
+
+  private forget(id: string): void {
+    if (this.known.delete(id)) {
+      this.tell(id, ALL);
+    }
+  }
+
+  private tell(kernelId: string, topics: readonly Topic[]): void {
+    this.changed.emit({ kernelId, topics });
+  }
+}
+
+/** The package that has the server run the cells of this page; nothing where the page runs them, or it is another. */
+function cellServer(app: { hasPlugin?(id: string): boolean }): string {
+  return serverRunsCells() && app.hasPlugin?.(SERVER_EXECUTOR) ? 'jupyter-server-documents' : '';
+}
+
+function nameOf(document: Opened): string {
+  return document.title?.label ?? '';
+}
+
+/** Whether a cell of the notebook names the package, as `%load_ext` does. */
+function namesUs(document: Opened): boolean {
+  for (const { sharedModel } of document.content?.model?.cells ?? []) {
+    if (sharedModel?.getSource().includes('opencode_jupyter')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Kernels with our extension that this browser has seen, the last ones. */
+function remembered(): string[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(MEMORY) ?? '[]');
+    return Array.isArray(kept) ? kept.filter(id => typeof id === 'string') : [];
+  } catch {
+    return []; // a browser that keeps nothing, or somebody else's text
+  }
+}
+
+function remember(id: string): void {
+  try {
+    localStorage.setItem(MEMORY, JSON.stringify([id, ...remembered().filter(other => other !== id)].slice(0, REMEMBERED)));
+  } catch {
+    // then a reloaded page asks only where the notebook names us
+  }
+}

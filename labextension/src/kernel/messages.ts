@@ -1,0 +1,102 @@
+/** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
+
+import type { CardAsk, CardSpill, Reply, Scope } from '../card/token';
+import type { Model } from './liveWidget';
+
+/** A card was drawn: somebody can click. */
+export interface Hello {
+  kind: 'hello';
+  frontend: string;
+  version: string;
+}
+
+/** A person's answer to an ask. */
+export interface Answer {
+  kind: 'reply';
+  id: string;
+  digest: string;
+  reply: Reply;
+  message?: string;
+  patterns?: string[];
+  scope?: Scope;
+}
+
+/** A person's answers to questions, one list for each. */
+export interface Answers {
+  kind: 'answer';
+  id: string;
+  digest: string;
+  answers: string[][];
+}
+
+/** A person does not want to answer questions. */
+export interface Dismissal {
+  kind: 'dismiss';
+  id: string;
+  digest: string;
+}
+
+/** A person stops a call. */
+export interface Stop {
+  kind: 'stop';
+  callID: string;
+}
+
+/** Wants to know where the server shows a file of the kernel's machine; the answer is `{path}`, null if nowhere. */
+export interface ServedRequest {
+  kind: 'served';
+  path: string;
+}
+
+/** Wants what live cards became that this page shows no longer. */
+export interface SettledRequest {
+  kind: 'settled';
+  callIDs: string[];
+}
+
+/** The kernel's answer: MIME bundles by call id, of those it still has. */
+export interface SettledReply {
+  cards?: Record<string, Record<string, unknown>>;
+  /** Their outputs' metadata. */
+  metadata?: Record<string, Record<string, unknown>>;
+}
+
+export type ToKernel = Hello | Answer | Answers | Dismissal | Stop;
+
+/** Content of an `opencode_jupyter` message on the control channel. */
+export interface ControlContent {
+  /** The widget's model, which is the comm's id too. */
+  comm_id: string;
+  data: ToKernel | { kind: string };
+}
+
+/** What the JupyterLab extension puts at `globalThis.__opencode_jupyter`. */
+export interface ControlBridge {
+  /** Sends `message` by the control channel of the kernel `kernelId`; false if no open document has that kernel. */
+  send(kernelId: string, commId: string, message: ToKernel): boolean;
+  /** The live card's widget `modelId`, for a cell in which JupyterLab draws no widgets; nothing where `card` has no kernel. */
+  liveModel?(card: Element, modelId: string): Model | undefined;
+  /** Has the call that asks begin again with other arguments; rejected with words for a person. */
+  revise(kernelId: string, ask: CardAsk, input: Record<string, unknown>): Promise<void>;
+  /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
+  open(card: Element, kernelId: string, spill: CardSpill): void;
+  /** Whether a call can be made again where `card` stands: in a notebook with a kernel. */
+  canRun?(card: Element): boolean;
+  /** Puts `source` into a new cell below the one of `card` and runs it. */
+  runAgain?(card: Element, source: string): void;
+  /** Draws the TeX in `formula` as JupyterLab draws it in Markdown cells. */
+  typeset?(formula: HTMLElement): void;
+  /** Whether `card` stands in a notebook that takes cells. */
+  canInsert?(card: Element): boolean;
+  /** Puts `source` into a new cell below the one of `card`, which is not run. */
+  insertCell?(card: Element, source: string): void;
+  /** The shortcuts of the commands that answer a request, as a person reads them. */
+  keys?(): { once?: string; session?: string; deny?: string };
+  /** Opens a file of the kernel's machine in the ordinary editor, at `line` from 1, where the server has it. */
+  openFile?(card: Element, kernelId: string, path: string, line?: number): void;
+}
+
+/** The bridge, where the JupyterLab extension has put one. */
+export function bridge(): ControlBridge | undefined {
+  return (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
+}

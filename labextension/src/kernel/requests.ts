@@ -1,0 +1,152 @@
+/** Ways to the kernel of an open document, by its control channel: a kernel hears it even while a cell is busy. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { PageConfig } from '@jupyterlab/coreutils';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+
+import type { EditingRequest } from '../editing/token';
+import { trans } from '../card/i18n';
+import type { ControlContent, ServedRequest, SettledRequest, ToKernel } from './messages';
+import type { Word } from '../notebook/protocol';
+import type { SpillRequest } from '../viewer/source';
+
+/** The type of the messages that the kernel's side listens for. */
+export const MESSAGE_TYPE = 'opencode_jupyter';
+/** How long a kernel may take to answer. */
+const ANSWER_MS = 15_000;
+/** How long after its handling a message's answer may come: both travel apart. */
+const AFTER_IDLE_MS = 2_000;
+/** Time is counted in such steps: while the page is busy an answer may lie ready, and its event comes between two of them. */
+const STEP_MS = 500;
+
+/** A kernel did not answer, be it busy or restarted; what only reads may be asked again. */
+export class SilentError extends Error {}
+
+/** What a kernel answers; its `kind` says who does. */
+export type ToAnswer = SpillRequest | SettledRequest | ServedRequest | Word | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
+
+type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
+type Connection = Kernel.IKernelConnection;
+
+/** Whatever is open that may have a kernel: notebook, console, and what other extensions bring. */
+export interface KernelDocument {
+  node: HTMLElement;
+  sessionContext?: { session?: { kernel?: Connection | null } | null };
+}
+
+/** Whether the server runs this page's cells and writes their outputs into the shared document. */
+export function serverRunsCells(): boolean {
+  return PageConfig.getOption('serverSideExecution') === 'true';
+}
+
+/** Everything open in `shell` that may have a kernel. */
+export function* documents(shell: Shell): Generator<KernelDocument> {
+  for (const area of ['main', 'down', 'left', 'right']) {
+    for (const widget of widgetsIn(shell, area)) {
+      if ((widget as KernelDocument).sessionContext) {
+        yield widget as KernelDocument;
+      }
+    }
+  }
+}
+
+/** What is in an area; nothing where the shell has none of that name: JupyterLab up to 4.4 does not know `down`. */
+function widgetsIn(shell: Shell, area: string): Iterable<unknown> {
+  try {
+    return [...shell.widgets(area)];
+  } catch {
+    return [];
+  }
+}
+
+/** A document's kernel, if one is there. */
+export function kernelOf(document: KernelDocument | undefined): Connection | null {
+  const kernel = document?.sessionContext?.session?.kernel;
+  return kernel && !kernel.isDisposed && kernel.status !== 'dead' ? kernel : null;
+}
+
+/** The kernel connection with `id` among the documents open in `shell`. */
+export function openKernel(shell: Shell, id: string): Connection | null {
+  for (const document of documents(shell)) {
+    const kernel = kernelOf(document);
+    if (kernel?.id === id) {
+      return kernel;
+    }
+  }
+  return null;
+}
+
+/** The document that `card` stands in; else the one with the kernel `id`, or the one in front. */
+export function documentOf(shell: Shell, card: Element, id: string): KernelDocument | undefined {
+  const all = [...documents(shell)];
+  return (
+    all.find(document => document.node.contains(card)) ??
+    all.find(document => id !== '' && kernelOf(document)?.id === id) ??
+    all.find(document => (document as unknown) === shell.currentWidget)
+  );
+}
+
+/** A control message that carries `content`. */
+export function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
+  const message = {
+    header: {
+      msg_id: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`,
+      msg_type: MESSAGE_TYPE,
+      session: kernel.clientId,
+      username: kernel.username,
+      date: new Date().toISOString(),
+      version: '5.3'
+    },
+    parent_header: {},
+    metadata: {},
+    channel: 'control',
+    buffers: [],
+    content
+  };
+  return message as unknown as KernelMessage.IControlMessage;
+}
+
+/** Sends a card's message, which has no answer: the card changes when the call goes on. False if no open document has that kernel. */
+export function sendToKernel(shell: Shell, kernelId: string, commId: string, message: ToKernel): boolean {
+  const kernel = openKernel(shell, kernelId);
+  kernel?.sendControlMessage(controlMessage(kernel, { comm_id: commId, data: message }), false, true);
+  return kernel !== null;
+}
+
+/** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */
+export function requestKernel(kernel: Connection | null, request: ToAnswer): Promise<unknown> {
+  if (!kernel) {
+    return Promise.reject(new Error('No kernel is running here.'));
+  }
+  return new Promise((resolve, reject) => {
+    const message = controlMessage(kernel, { comm_id: '', data: request });
+    const future = kernel.sendControlMessage(message, true, false);
+    let left = ANSWER_MS;
+    let late: Error = new SilentError(trans.__('The kernel does not answer.'));
+    const end = (error?: Error): void => {
+      clearInterval(timer);
+      future.dispose();
+      if (error) {
+        reject(error);
+      }
+    };
+    const timer = setInterval(() => {
+      left -= STEP_MS;
+      if (left <= 0) {
+        end(late);
+      }
+    }, STEP_MS);
+    // a kernel that is restarted answers nothing of before
+    future.done.catch(() => end(new SilentError(trans.__('The kernel was restarted before it answered.'))));
+    future.onReply = reply => {
+      resolve(reply.content);
+      end();
+    };
+    future.onIOPub = ({ header, content }) => {
+      if (header.msg_type === 'status' && (content as { execution_state?: string }).execution_state === 'idle') {
+        left = AFTER_IDLE_MS;
+        late = new Error(trans.__('The extension is not loaded in this kernel.'));
+      }
+    };
+  });
+}

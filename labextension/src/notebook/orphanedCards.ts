@@ -1,0 +1,258 @@
+/**
+ * Puts something in place of live cards that are gone: JupyterLab would show an empty widget. A page that was reloaded
+ * during the call missed what the card became, and asks the kernel for it. Where the kernel ended before the call did,
+ * the output also has the card of a call whose end nobody knows; without the widget, that is what is drawn.
+ */
+
+import type { Kernel } from '@jupyterlab/services';
+
+import { live } from '../card/format';
+import { CARD_MIME } from '../card/token';
+import type { CardPart } from '../card/token';
+import { trans } from '../card/i18n';
+import { requestKernel, serverRunsCells } from '../kernel/requests';
+import type { SettledReply } from '../kernel/messages';
+import { RUN_MIME } from '../run/token';
+import type { CallItem, RunPart } from '../run/token';
+import { working } from '../run/wording';
+import { whole } from '../card/savedBundle';
+
+export const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
+const COMM_TARGET = 'jupyter.widget';
+/** How often a page that was opened during a call looks whether it is over. */
+const LOOK_MS = 2_000;
+/** Kernel states after which no widget of before has a kernel's side. */
+const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
+
+interface Output {
+  data?: Record<string, unknown>;
+  metadata?: Record<string, unknown>;
+}
+
+interface Outputs {
+  length: number;
+  get(index: number): { toJSON(): unknown };
+  set(index: number, value: never): void;
+}
+
+interface Signal<T> {
+  connect(slot: (sender: unknown, value: T) => void): unknown;
+}
+
+/** What is needed of a notebook's panel. */
+export interface NotebookLike {
+  isDisposed?: boolean;
+  content: { model: { cells: { length: number; get(index: number): Cell } } | null };
+}
+
+interface Cell {
+  outputs?: Outputs;
+  sharedModel?: { updateOutputs?(start: number, end: number, outputs: never[]): void };
+}
+
+/** What is needed of its document's context. */
+export interface ContextLike {
+  ready: Promise<unknown>;
+  sessionContext: {
+    ready: Promise<unknown>;
+    session: { kernel: Kernel.IKernelConnection | null } | null;
+    statusChanged: Signal<string>;
+    kernelChanged: Signal<unknown>;
+  };
+}
+
+type Bundle = { data: Record<string, unknown>; metadata?: Record<string, unknown> };
+
+/** The id of the call or run that an output shows. */
+function callOf({ data = {}, metadata }: Partial<Bundle>): string {
+  const card = whole(data[CARD_MIME], metadata) as { callID?: string } | undefined;
+  const run = whole(data[RUN_MIME], metadata) as { id?: string } | undefined;
+  return card?.callID ?? run?.id ?? '';
+}
+
+/** An output with a live card: its cell and that cell's list, its place there, its data, its widget, its call or run. */
+interface LiveCard {
+  cell: number;
+  outputs: Outputs;
+  at: number;
+  output: Output;
+  model: string;
+  call: string;
+}
+
+/** Every output with a live card. */
+function* liveCards(panel: NotebookLike): Generator<LiveCard> {
+  const cells = panel.content.model?.cells;
+  for (let c = 0; c < (cells?.length ?? 0); c++) {
+    const outputs = cells?.get(c).outputs;
+    for (let at = 0; at < (outputs?.length ?? 0); at++) {
+      const output = outputs?.get(at).toJSON() as Output;
+      const view = output.data?.[WIDGET_MIME] as { model_id?: string } | undefined;
+      const { data = {} } = output;
+      if (outputs && view && (data[CARD_MIME] ?? data[RUN_MIME])) {
+        yield { cell: c, outputs, at, output, model: view.model_id ?? '', call: callOf(output) };
+      }
+    }
+  }
+}
+
+/**
+ * Removes the live cards that a later output of the same cell shows settled. A server that runs the cells
+ * (jupyter-server-documents) appends what should have taken the live card's place.
+ */
+export function dropSuperseded(panel: NotebookLike): void {
+  const cells = panel.content.model?.cells;
+  for (const { cell, at, call } of [...liveCards(panel)].reverse()) {
+    const { outputs, sharedModel } = cells?.get(cell) ?? {};
+    for (let later = at + 1; later < (outputs?.length ?? 0); later++) {
+      const output = outputs?.get(later).toJSON() as Output;
+      if (call && callOf(output) === call && !(WIDGET_MIME in (output.data ?? {}))) {
+        sharedModel?.updateOutputs?.(at, at + 1, []);
+        break;
+      }
+    }
+  }
+}
+
+/** Whether nothing was run of `part`: it waited for its first approval, or all calls inside it did. */
+function isUntouched({ ui, tool }: CardPart): boolean {
+  const inside = tool === 'batch' ? (ui.children ?? []) : [];
+  return !!ui.untouched || (inside.length > 0 && inside.every(isUntouched));
+}
+
+/** `part`, and what is inside it, as the end of the kernel left it. */
+function lostPart(part: CardPart): CardPart {
+  if (!live(part)) {
+    return part;
+  }
+  const { ask: _ask, question: _question, untouched: _untouched, children, ...ui } = part.ui;
+  const untouched = isUntouched(part);
+  const error = untouched
+    ? trans.__('The kernel ended while this call waited for approval. Nothing was run.')
+    : trans.__('State unknown: the kernel ended before the call did.');
+  return {
+    ...part,
+    state: { ...part.state, status: 'error', error },
+    ui: { ...ui, outcome: untouched ? 'cancelled' : 'ended', ...(children && { children: children.map(lostPart) }) }
+  };
+}
+
+/** `run`, and the calls in it, as the end of the kernel left them. */
+function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
+  const calls = run.items.filter(item => item?.kind === 'call' && live(item.part)) as CallItem[];
+  const waits = ({ id, part }: CallItem): boolean => {
+    const inside = calls.filter(({ parent }) => parent === id);
+    return isUntouched(part) || (inside.length > 0 && inside.every(waits));
+  };
+  const lost = ({ id, part }: CallItem): CardPart => {
+    const found = lostPart(part);
+    const error = trans.__('The kernel ended while a call inside this one waited for approval.');
+    const waiting = waits({ id, part, kind: 'call' }) && !isUntouched(part);
+    return waiting ? { ...found, state: { ...found.state, error }, ui: { ...found.ui, outcome: 'cancelled' } } : found;
+  };
+  const text =
+    calls.length && calls.every(waits)
+      ? trans.__('The kernel ended while this run waited for approval. What waited was not run.')
+      : trans.__('State unknown: the kernel ended before the run did.');
+  const items = run.items.filter(Boolean).map(item => (item.kind === 'call' ? { ...item, part: lost(item) } : item));
+  return { ...run, items, status: 'stopped', outcome: 'ended', end: { tone: 'off', text } };
+}
+
+/** What replaces a live card that showed `last` in the end: more is known of it than what was saved when it was displayed. */
+function lostBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
+  if (last && 'items' in last) {
+    const lost = working(last) ? lostRun(last) : undefined;
+    return lost && { data: { [RUN_MIME]: lost, 'text/plain': `${lost.agent}: ${lost.end?.text}` } };
+  }
+  if (!last?.ui || !live(last)) {
+    return undefined;
+  }
+  const lost = lostPart(last);
+  return { data: { [CARD_MIME]: lost, 'text/plain': `${lost.tool} ${lost.ui.label}: ${lost.state.error}` } };
+}
+
+/**
+ * Takes the widget out of the outputs that have a card beside it and whose widget is `gone`.
+ *
+ * @param settled - What came of some calls, by their id.
+ * @param last - The last state of a widget's call or run, if it is known.
+ */
+export function dropLost(
+  panel: NotebookLike,
+  gone: (modelId: string) => boolean,
+  settled: Record<string, Bundle> = {},
+  last: (modelId: string) => CardPart | RunPart | undefined = () => undefined
+): number {
+  let dropped = 0;
+  for (const { outputs, at, output, model, call } of liveCards(panel)) {
+    if (gone(model)) {
+      const { data: all = {}, metadata = {} } = settled[call] ?? lostBundle(last(model)) ?? output;
+      const { [WIDGET_MIME]: _, ...data } = all;
+      outputs.set(at, { ...output, data, metadata } as never);
+      dropped++;
+    }
+  }
+  return dropped;
+}
+
+/** What the kernel knows to have become of `calls`; nothing where it can't tell. */
+async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Promise<Record<string, Bundle>> {
+  try {
+    const { cards = {}, metadata = {} } = (await requestKernel(kernel, { kind: 'settled', callIDs: calls })) as SettledReply;
+    return Object.fromEntries(Object.entries(cards).map(([call, data]) => [call, { data, metadata: metadata[call] }]));
+  } catch {
+    return {};
+  }
+}
+
+/** Watches a notebook: when it is opened, until the live cards it was opened with are over, and when its kernel ends. */
+export async function watch(
+  panel: NotebookLike,
+  context: ContextLike,
+  last?: (modelId: string) => CardPart | RunPart | undefined
+): Promise<void> {
+  const { sessionContext } = context;
+  /** True if live cards are left. */
+  const check = async (): Promise<boolean> => {
+    dropSuperseded(panel);
+    const kernel = sessionContext.session?.kernel;
+    if (!kernel) {
+      dropLost(panel, () => true, {}, last);
+      return false;
+    }
+    if (liveCards(panel).next().done) {
+      return false;
+    }
+    try {
+      // a busy kernel answers when its cell is over
+      const { content } = await kernel.requestCommInfo({ target_name: COMM_TARGET });
+      if (content.status !== 'ok' || sessionContext.session?.kernel !== kernel) {
+        return false;
+      }
+      const gone = (id: string): boolean => !(id in content.comms);
+      const calls = [...liveCards(panel)].filter(({ model }) => gone(model)).map(({ call }) => call);
+      // where the server runs the cells it appends the settled card
+      if (calls.length && !serverRunsCells()) {
+        dropLost(panel, gone, await askSettled(kernel, calls), last);
+      }
+    } catch {
+      // the kernel went away meanwhile, which its status tells
+    }
+    return !liveCards(panel).next().done;
+  };
+  /** This page does not follow the cells that ran when it was opened, so it has to look. */
+  const follow = async (): Promise<void> => {
+    while ((await check()) && !panel.isDisposed) {
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+    }
+  };
+  sessionContext.statusChanged.connect((_, status) => {
+    if (ENDED.includes(status)) {
+      dropLost(panel, () => true, {}, last);
+    }
+  });
+  await context.ready;
+  await sessionContext.ready;
+  sessionContext.kernelChanged.connect(() => void follow());
+  void follow();
+}

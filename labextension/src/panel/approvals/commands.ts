@@ -1,0 +1,128 @@
+/** The commands of asks and of running calls: in the palette, with shortcuts that JupyterLab's settings can change. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICommandPalette } from '@jupyterlab/apputils';
+import { CommandRegistry } from '@lumino/commands';
+
+import { trans } from '../../card/i18n';
+import type { KernelHub } from '../../kernel/hub';
+import { after } from './approvalModel';
+import type { AskBook, Entry } from './approvalModel';
+import { focusedCard, watchFocus } from './focus';
+
+/** What the commands are called; `schema/panel.json` gives them their keys. */
+export const COMMANDS = {
+  next: 'opencode-jupyter:next-ask',
+  once: 'opencode-jupyter:allow-once',
+  session: 'opencode-jupyter:allow-session',
+  deny: 'opencode-jupyter:deny',
+  stop: 'opencode-jupyter:stop-call'
+} as const;
+
+/** The shortcuts of the commands that answer, as they are now, as a person reads them. */
+export function answerKeys({ commands }: Pick<JupyterFrontEnd, 'commands'>): { once?: string; session?: string; deny?: string } {
+  const keyOf = (id: string): string | undefined => {
+    const binding = commands.keyBindings.find(({ command }) => command === id);
+    return binding && CommandRegistry.formatKeystroke(binding.keys);
+  };
+  return { once: keyOf(COMMANDS.once), session: keyOf(COMMANDS.session), deny: keyOf(COMMANDS.deny) };
+}
+
+/** What the commands do with an ask. */
+export interface CommandActions {
+  show(entry: Entry): void;
+  /** Its card where a person sees it now. */
+  seen(entry: Entry): HTMLElement | null;
+}
+
+/** Adds them. */
+export function addCommands(
+  app: JupyterFrontEnd,
+  book: AskBook,
+  hub: KernelHub,
+  actions: CommandActions,
+  palette: ICommandPalette | null
+): () => void {
+  /** The ask that "next" has led to last. */
+  let last = '';
+  const next = (): void => {
+    const entry = after(book.entries(), last);
+    if (entry) {
+      last = entry.id;
+      actions.show(entry);
+    }
+  };
+  /**
+   * Presses a key on the card in focus, so that its guard and its second step hold here too; else on the only request
+   * in sight. With none or several in sight it leads to the next: nothing is answered that nobody looks at.
+   */
+  const press = (key: string): void => {
+    const requests = book.entries().filter(({ card }) => card?.ui.ask);
+    const focused = focusedCard();
+    const inSight = requests.flatMap(entry => actions.seen(entry) ?? []);
+    const own = focused && requests.some(({ callID }) => callID === focused.dataset.call);
+    const card = own ? focused : inSight.length === 1 ? inSight[0] : undefined;
+    if (card) {
+      if (!own && key === '2') {
+        card.focus({ preventScroll: true }); // the patterns are typed there
+      }
+      card.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    } else {
+      next();
+    }
+  };
+  const stop = (): void => {
+    const call = focusedCard()?.dataset.call ?? '';
+    for (const { id } of hub.kernels()) {
+      if (call) {
+        hub.send(id, '', { kind: 'stop', callID: call });
+      }
+    }
+    const current = hub.current();
+    if (!call && current) {
+      void hub.request(current.id, { what: 'stop' }).catch(error => console.warn('opencode-jupyter:', error));
+    }
+  };
+  const waits = (): boolean => book.entries().length > 0;
+  const add = (id: string, label: string, caption: string, execute: () => void, isEnabled?: () => boolean): void => {
+    app.commands.addCommand(id, { label, caption, execute, isEnabled });
+    palette?.addItem({ command: id, category: trans.__('OpenCode tools') });
+  };
+  add(COMMANDS.next, trans.__('Go to the next approval'), trans.__('Shows the request that has waited longest, then the next one'), next, waits);
+  const focused = trans.__('Replies to the focused request, or to the only visible one; otherwise goes to the next one');
+  add(COMMANDS.once, trans.__('Allow once'), focused, () => press('1'), waits);
+  add(COMMANDS.session, trans.__('Allow for this session'), focused, () => press('2'), waits);
+  add(COMMANDS.deny, trans.__('Deny'), focused, () => press('3'), waits);
+  add(
+    COMMANDS.stop,
+    trans.__('Stop the tool call'),
+    trans.__('Stops the focused call, or the calls that run in the current notebook'),
+    stop,
+    () => hub.kernels().length > 0
+  );
+  watchFocus();
+  // a card keeps JupyterLab's plain keys away; a person may have given one of these commands such a key
+  document.addEventListener(
+    'keydown',
+    event => {
+      const pressed = CommandRegistry.keystrokeForKeydownEvent(event);
+      const target = event.composedPath()[0];
+      if (!(target instanceof Element) || !target.closest('[data-lm-suppress-shortcuts]') || !focusedCard()) {
+        return;
+      }
+      const binding = app.commands.keyBindings.find(
+        ({ command, keys }) => Object.values<string>(COMMANDS).includes(command) && keys.length === 1 && keys[0] === pressed
+      );
+      if (binding) {
+        event.preventDefault();
+        event.stopPropagation();
+        void app.commands.execute(binding.command);
+      }
+    },
+    true
+  );
+  book.changed.connect(() => {
+    Object.values(COMMANDS).forEach(id => app.commands.notifyCommandChanged(id));
+  });
+  return next;
+}

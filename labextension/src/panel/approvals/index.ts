@@ -1,0 +1,84 @@
+/** Asks are never missed: a tab of the side panel, a count in the status bar, notifications, commands with keys. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICommandPalette } from '@jupyterlab/apputils';
+import type { IStatusBar } from '@jupyterlab/statusbar';
+
+import type { CardCallbacks, Reply, ReplyOptions } from '../../card';
+import type { Surroundings, Section } from '../section';
+import { AskBook } from './approvalModel';
+import type { Entry } from './approvalModel';
+import { addCommands, answerKeys } from './commands';
+import { cardIn, goTo, inSight } from './locate';
+import { notify } from './notify';
+import { asksSection } from './section';
+import { AskStatus } from './status';
+
+/** What else of JupyterLab is there. */
+export interface Bars {
+  palette: ICommandPalette | null;
+  statusBar: IStatusBar | null;
+}
+
+/** Makes the section, and all that hears of asks while it is not seen. */
+export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBar }: Bars): Section {
+  const book = new AskBook(hub);
+  const reply = (entry: Entry, answer: Reply, options: ReplyOptions = {}): void => {
+    const ask = entry.card?.ui.ask;
+    if (ask) {
+      hub.send(entry.kernelId, entry.commID, { kind: 'reply', id: ask.id, digest: ask.digest, reply: answer, ...options });
+    }
+  };
+  const documentOf = (entry: Entry) => hub.kernels().find(({ id }) => id === entry.kernelId)?.document;
+  const callbacks = (entry: Entry): CardCallbacks => ({
+    reply: (_, answer, options) => reply(entry, answer, options),
+    revise: async ({ id, digest }, input) => {
+      await hub.request(entry.kernelId, { what: 'revise', id, digest, input });
+    },
+    answer: ({ id, digest }, answers) => void hub.send(entry.kernelId, entry.commID, { kind: 'answer', id, digest, answers }),
+    dismiss: ({ id, digest }) => void hub.send(entry.kernelId, entry.commID, { kind: 'dismiss', id, digest }),
+    keys: () => answerKeys(app as JupyterFrontEnd),
+    stop: callID => void hub.send(entry.kernelId, entry.commID, { kind: 'stop', callID })
+  });
+  const show = async (entry: Entry): Promise<void> => {
+    const document = documentOf(entry);
+    const card = document && (await goTo(app, document, entry.callID, entry.key));
+    if (!card) {
+      reveal('asks'); // its card is not there any more, and it waits all the same
+    }
+  };
+  const actions = {
+    callbacks,
+    show: (entry: Entry) => void show(entry),
+    reply,
+    allow: (entries: readonly Entry[]) => entries.forEach(entry => reply(entry, 'once')),
+    reject: (entries: readonly Entry[]) =>
+      entries.forEach(entry => {
+        const questions = entry.card?.ui.question;
+        if (questions) {
+          callbacks(entry).dismiss?.(questions);
+        } else {
+          reply(entry, 'reject');
+        }
+      }),
+    seen: (entry: Entry): HTMLElement | null => {
+      const places = [documentOf(entry)?.node, section.node];
+      const cards = places.flatMap(place => (place && cardIn(place, entry.callID)) ?? []);
+      return cards.find(inSight) ?? null;
+    },
+    visible: (entry: Entry): boolean => {
+      // the panel lists every ask; notifications would lie over its buttons
+      if (!document.hidden && section.node.getClientRects().length > 0) {
+        return true;
+      }
+      const place = documentOf(entry)?.node;
+      const card = place && (cardIn(place, entry.callID) ?? cardIn(place, entry.key));
+      return !!card && inSight(card);
+    }
+  };
+  const section = asksSection(book, actions, () => hub.kernels().length);
+  const next = addCommands(app as JupyterFrontEnd, book, hub, actions, palette);
+  statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new AskStatus(book, next), align: 'left', rank: 900 });
+  notify(book, actions);
+  return { ...section, changed: book.changed };
+}

@@ -1,0 +1,109 @@
+/** Where the card of a call stands in the documents of this page, and going there. */
+
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+
+import { CARD_MIME } from '../../card';
+import type { CardPart } from '../../card';
+import type { KernelDocument } from '../../kernel/requests';
+import { RUN_MIME } from '../../run';
+import type { RunPart } from '../../run';
+import { whole } from '../../card/savedBundle';
+
+/** How often, and how long, a cell that scrolls into view is looked at for its card. */
+const LOOK_MS = 50;
+const LOOKS = 40;
+
+interface Output {
+  data?: Record<string, unknown>;
+  metadata?: unknown;
+}
+
+interface Cell {
+  outputs?: { length: number; get(index: number): Output & { toJSON?(): unknown } };
+}
+
+/** What is needed of a notebook's panel. */
+interface NotebookPanel extends KernelDocument {
+  id: string;
+  content?: {
+    model?: { cells: { length: number; get(index: number): Cell } } | null;
+    activeCellIndex?: number;
+    widgets?: readonly unknown[];
+    scrollToCell?(cell: unknown, align?: string): Promise<void>;
+  };
+}
+
+/** The card of a call in `root`, by the call's id or its part's, if it is drawn. */
+export function cardIn(root: ParentNode, id: string): HTMLElement | null {
+  const name = CSS.escape(id);
+  return root.querySelector<HTMLElement>(`.oc-card[data-call="${name}"], .oc-card[data-part="${name}"]`);
+}
+
+/** Whether a person can see some of `node` now. */
+export function inSight(node: HTMLElement): boolean {
+  const { top, bottom, width, height } = node.getBoundingClientRect();
+  if (document.hidden || width === 0 || height === 0) {
+    return false;
+  }
+  let [low, high] = [top, bottom];
+  // what the body hides is outside the window
+  for (let parent = node.parentElement; parent && parent !== document.body; parent = parent.parentElement) {
+    if (getComputedStyle(parent).overflowY !== 'visible') {
+      const frame = parent.getBoundingClientRect();
+      [low, high] = [Math.max(low, frame.top), Math.min(high, frame.bottom)];
+    }
+  }
+  return Math.min(high, window.innerHeight) - Math.max(low, 0) > Math.min(20, height / 2);
+}
+
+/** The index of the cell whose outputs hold the card or run `key`; -1: none does. */
+export function cellOf(panel: NotebookPanel, key: string): number {
+  const cells = panel.content?.model?.cells;
+  for (let c = (cells?.length ?? 0) - 1; c >= 0; c--) {
+    const outputs = cells?.get(c).outputs;
+    for (let at = 0; at < (outputs?.length ?? 0); at++) {
+      const output = outputs?.get(at);
+      const { data = {}, metadata } = output?.data ? output : ((output?.toJSON?.() ?? {}) as Output);
+      const card = whole(data[CARD_MIME], metadata) as Partial<CardPart> | undefined;
+      const run = whole(data[RUN_MIME], metadata) as Partial<RunPart> | undefined;
+      const inRun = (): boolean =>
+        !!run?.items?.some?.(item => item.kind === 'call' && (item.part?.id === key || item.part?.callID === key));
+      if (card?.callID === key || card?.id === key || run?.id === key || inRun()) {
+        return c;
+      }
+    }
+  }
+  return -1;
+}
+
+/**
+ * Brings the card of a call into view and gives it the focus.
+ *
+ * @param key - What the outermost card goes by; a call inside another has no output of its own.
+ * @returns The card; null where it is not shown any more (its output was cleared, its cell deleted).
+ */
+export async function goTo(
+  app: Pick<JupyterFrontEnd, 'shell'>,
+  document: KernelDocument,
+  callID: string,
+  key: string = callID
+): Promise<HTMLElement | null> {
+  const panel = document as NotebookPanel;
+  app.shell.activateById(panel.id);
+  const { content } = panel;
+  const index = cellOf(panel, key);
+  if (index >= 0 && content) {
+    content.activeCellIndex = index;
+    await content.scrollToCell?.(content.widgets?.[index], 'auto');
+  }
+  for (let look = 0; look < LOOKS; look++) {
+    const card = cardIn(panel.node, callID) ?? cardIn(panel.node, key);
+    if (card) {
+      card.scrollIntoView({ block: 'nearest' });
+      card.focus({ preventScroll: true });
+      return card;
+    }
+    await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+  }
+  return null;
+}

@@ -1,0 +1,78 @@
+/** Calls as a file: one line of comma-separated values or of JSON for each. */
+
+import { saveLink } from '../../viewer/saveLink';
+import type { CallRow } from './log';
+import { stateOf, worked } from './log';
+
+export const COLUMNS = [
+  'notebook',
+  'id',
+  'parent',
+  'session',
+  'tool',
+  'title',
+  'state',
+  'start',
+  'end',
+  'worked_ms',
+  'waited_ms',
+  'agent',
+  'by'
+] as const;
+
+type Line = Record<(typeof COLUMNS)[number], string | number | null>;
+
+/** A call with the name of its notebook. */
+export interface Named {
+  call: CallRow;
+  notebook: string;
+}
+
+function line({ call, notebook }: Named, now: number): Line {
+  const { id, parent, session, tool, title, start, end, waited, agent, by } = call;
+  return {
+    notebook,
+    id,
+    parent: parent ?? null,
+    session,
+    tool,
+    title,
+    state: stateOf(call),
+    start: new Date(start).toISOString(),
+    end: end === null ? null : new Date(end).toISOString(),
+    worked_ms: worked(call, now),
+    waited_ms: waited,
+    agent,
+    by
+  };
+}
+
+/** A field by RFC 4180. What a spreadsheet would take for a formula gets an apostrophe before it. */
+export function csvField(value: string | number | null): string {
+  let text = value === null ? '' : String(value);
+  if (typeof value === 'string' && /^[=+\-@\t\r]/.test(text)) {
+    text = `'${text}`;
+  }
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
+
+/** All as CSV, with a line of names; lines end as RFC 4180 says. */
+export function toCsv(calls: readonly Named[], now: number): string {
+  const lines = calls.map(one => {
+    const fields = line(one, now);
+    return COLUMNS.map(name => csvField(fields[name])).join(',');
+  });
+  return [COLUMNS.join(','), ...lines].map(text => `${text}\r\n`).join('');
+}
+
+/** All as JSON Lines. */
+export function toJsonLines(calls: readonly Named[], now: number): string {
+  return calls.map(one => `${JSON.stringify(line(one, now))}\n`).join('');
+}
+
+/** Gives the browser a file to save. */
+export function save(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  saveLink(url, name);
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

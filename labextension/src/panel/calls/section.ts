@@ -1,0 +1,187 @@
+/** The tab of calls: what ran, when, how long and what it waited for; filtered, summed up, saved as a file. */
+
+import { goTo } from '../approvals/locate';
+import { button, el, setText, show } from '../../card/dom';
+import { duration, outcomeWord, visibleLine } from '../../card/format';
+import { trans } from '../../card/i18n';
+import type { MakeSection, Section, Surroundings } from '../section';
+import { Axis } from './axis';
+import { save, toCsv, toJsonLines } from './export';
+import type { Named } from './export';
+import { CallLog, NO_FILTER, outermost, place, stateOf, values } from './log';
+import type { CallRow, CallsReply, Filter } from './log';
+import { Timeline } from './timeline';
+import { TotalsTable } from './totalsTable';
+
+/** While something runs its bar grows this often. */
+const GROW_MS = 1_000;
+
+/** A list to choose one value from; the first choice is all. */
+function chooser(name: string, all: string, change: () => void): HTMLSelectElement {
+  const node = el('select', 'oc-panel-select');
+  node.setAttribute('aria-label', name);
+  node.append(new Option(all, ''));
+  node.addEventListener('change', change);
+  return node;
+}
+
+/** Offers `found`, keeping what is chosen. */
+function offer(node: HTMLSelectElement, found: readonly string[], label: (value: string) => string = visibleLine): void {
+  const wanted = JSON.stringify(found);
+  if (node.dataset.offered !== wanted) {
+    const { value } = node;
+    node.dataset.offered = wanted;
+    node.replaceChildren(node.options[0], ...found.map(one => new Option(label(one), one)));
+    node.value = found.includes(value) ? value : '';
+  }
+}
+
+class CallsSection {
+  readonly node = el('div', 'oc-calls');
+  private readonly logs = new Map<string, CallLog>();
+  private readonly notebook: HTMLSelectElement;
+  private readonly selects: Record<'tool' | 'state' | 'agent' | 'session', HTMLSelectElement>;
+  private readonly text = el('input', 'oc-panel-input');
+  private readonly fold = el('input');
+  private readonly said = el('p', 'oc-calls-said');
+  private readonly trouble = el('p', 'oc-panel-empty');
+  private readonly timeline = new Timeline(call => void this.go(call));
+  private readonly totals = new TotalsTable();
+  private readonly tools = el('div', 'oc-calls-bar');
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly around: Surroundings) {
+    const draw = (): void => this.draw();
+    this.notebook = el('select', 'oc-panel-select');
+    this.notebook.setAttribute('aria-label', trans.__('Notebook'));
+    this.notebook.addEventListener('change', () => void this.update());
+    this.selects = {
+      tool: chooser(trans.__('Tool'), trans.__('all tools'), draw),
+      state: chooser(trans.__('State'), trans.__('all states'), draw),
+      agent: chooser(trans.__('Agent'), trans.__('all agents'), draw),
+      session: chooser(trans.__('Session'), trans.__('all sessions'), draw)
+    };
+    this.text.type = 'search';
+    this.text.placeholder = trans.__('Filter by text');
+    this.text.setAttribute('aria-label', this.text.placeholder);
+    this.text.addEventListener('input', draw);
+    this.fold.type = 'checkbox';
+    this.fold.checked = true;
+    this.fold.addEventListener('change', draw);
+    const fold = el('label', 'oc-calls-fold');
+    fold.append(this.fold, ` ${trans.__('hide idle time')}`);
+    const csv = button(trans.__('Save CSV'), '', 'oc-panel-button', () => this.save('csv'));
+    const lines = button(trans.__('Save JSONL'), '', 'oc-panel-button', () => this.save('jsonl'));
+    const filters = el('div', 'oc-calls-filters');
+    filters.append(this.notebook, ...Object.values(this.selects), this.text, fold);
+    this.tools.append(csv, lines);
+    this.said.setAttribute('role', 'status');
+    this.node.append(filters, this.said, this.trouble, this.timeline.node, this.totals.node, this.tools);
+  }
+
+  /** Reads what is new in the chosen kernel. */
+  async update(): Promise<boolean> {
+    const { hub } = this.around;
+    const kernels = hub.kernels();
+    const front = hub.current()?.id;
+    offer(
+      this.notebook,
+      kernels.map(({ id }) => id),
+      id => visibleLine(kernels.find(kernel => kernel.id === id)?.name ?? id)
+    );
+    show(this.notebook, kernels.length > 1);
+    if (!this.notebook.value) {
+      this.notebook.value = front ?? kernels[0]?.id ?? '';
+    }
+    const id = this.notebook.value;
+    for (const known of this.logs.keys()) {
+      if (!kernels.some(kernel => kernel.id === known)) {
+        this.logs.delete(known);
+      }
+    }
+    let trouble = '';
+    let answered = true;
+    if (!id) {
+      trouble = trans.__('No open notebook has the tools loaded. Run %1 in one; its calls appear here.', '%load_ext opencode_jupyter');
+    } else {
+      const log = this.logs.get(id) ?? new CallLog();
+      this.logs.set(id, log);
+      try {
+        log.take(await hub.request<CallsReply>(id, { what: 'calls', since: log.since }));
+      } catch (error) {
+        trouble = error instanceof Error ? error.message : String(error);
+        answered = false;
+      }
+    }
+    setText(this.trouble, trouble);
+    show(this.trouble, trouble !== '');
+    this.draw();
+    return answered;
+  }
+
+  private get log(): CallLog {
+    return this.logs.get(this.notebook.value) ?? new CallLog();
+  }
+
+  private get filter(): Filter {
+    const chosen = Object.entries(this.selects).map(([name, { value }]) => [name, value]);
+    return { ...NO_FILTER, ...Object.fromEntries(chosen), text: this.text.value.trim() };
+  }
+
+  private draw(): void {
+    const { log } = this;
+    const now = Date.now() + log.skew;
+    const all = [...log.calls.values()];
+    offer(this.selects.tool, values(all, ({ tool }) => tool));
+    offer(this.selects.state, values(all, stateOf), outcomeWord);
+    offer(this.selects.agent, values(all, ({ agent }) => agent));
+    offer(
+      this.selects.session,
+      values(all, ({ session }) => session),
+      id => visibleLine(log.sessions.get(id) || id)
+    );
+    const placed = place(all, this.filter);
+    const calls = placed.map(({ call }) => call);
+    this.timeline.update(placed, new Axis(calls, now, this.fold.checked), now);
+    this.totals.update(calls, now);
+    for (const node of [this.said, this.timeline.node, this.totals.node, this.tools]) {
+      show(node, all.length > 0);
+    }
+    // the wait of a call is part of the wait of the one it was made in
+    const waited = placed.reduce((sum, { call, depth }) => sum + (depth ? 0 : call.waited), 0);
+    const words = trans._n('%1 call', '%1 calls', calls.length);
+    const of = calls.length < all.length ? ` ${trans.__('of %1', all.length)}` : '';
+    setText(this.said, words + of + (waited ? trans.__(', waited %1 for approval', duration(waited)) : ''));
+    if (!all.length && this.trouble.hidden) {
+      setText(this.trouble, trans.__('No tool has been called in this notebook yet.'));
+      show(this.trouble, true);
+    }
+    clearTimeout(this.timer);
+    if (calls.some(call => call.end === null) && this.node.isConnected && !this.node.hidden) {
+      this.timer = setTimeout(() => this.draw(), GROW_MS);
+    }
+  }
+
+  private async go(call: CallRow): Promise<void> {
+    const kernel = this.around.hub.kernels().find(({ id }) => id === this.notebook.value);
+    const card = kernel && (await goTo(this.around.app, kernel.document, call.id, outermost(call, this.log.calls).id));
+    if (!card) {
+      setText(this.said, trans.__('The card of this call is no longer in the notebook.'));
+    }
+  }
+
+  private save(kind: 'csv' | 'jsonl'): void {
+    const { log } = this;
+    const now = Date.now() + log.skew;
+    const notebook = this.around.hub.kernels().find(({ id }) => id === this.notebook.value)?.name ?? '';
+    const calls = place(log.calls.values(), this.filter).map(({ call }): Named => ({ call, notebook }));
+    const name = `${notebook.replace(/\.ipynb$/, '') || 'calls'}-calls.${kind}`;
+    save(name, kind === 'csv' ? 'text/csv' : 'application/jsonl', kind === 'csv' ? toCsv(calls, now) : toJsonLines(calls, now));
+  }
+}
+
+/** Makes the section. */
+export const makeCalls: MakeSection = (around: Surroundings): Section => {
+  const section = new CallsSection(around);
+  return { id: 'calls', title: trans.__('Calls'), node: section.node, topics: ['calls', 'asks'], update: () => section.update() };
+};

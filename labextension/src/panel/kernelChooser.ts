@@ -1,0 +1,78 @@
+/** Which notebook's kernel a section is about: the one in front at first, then what the person chooses. */
+
+import { el, setText, show } from '../card/dom';
+import { visibleLine } from '../card/format';
+import { trans } from '../card/i18n';
+import type { KernelHub, OpenKernel } from '../kernel/hub';
+
+/** Fills a list to choose from, keeping what is chosen; nothing happens where it offers the same already. */
+export function offer(node: HTMLSelectElement, found: readonly (readonly [value: string, label: string])[]): void {
+  const wanted = JSON.stringify(found);
+  if (node.dataset.offered !== wanted) {
+    const { value } = node;
+    node.dataset.offered = wanted;
+    node.replaceChildren(...found.map(([one, label]) => new Option(visibleLine(label), one)));
+    node.value = found.some(([one]) => one === value) ? value : (found[0]?.[0] ?? '');
+  }
+}
+
+/** A field with its name in front. */
+export function labelled(name: string, field: HTMLElement): HTMLLabelElement {
+  const label = el('label', 'oc-panel-label');
+  // else the name would be told with all that there is to choose
+  field.setAttribute('aria-label', name);
+  label.append(el('span', '', name), field);
+  return label;
+}
+
+/** The list of notebooks with a kernel of ours, and the line that says why there is nothing to see. */
+export class Chooser {
+  readonly node = el('div', 'oc-panel-choose');
+  private readonly select = el('select', 'oc-panel-select');
+  private readonly trouble = el('p', 'oc-panel-empty');
+  private chosen = '';
+
+  constructor(
+    private readonly hub: Pick<KernelHub, 'kernels' | 'current'>,
+    change: () => void
+  ) {
+    this.select.setAttribute('aria-label', trans.__('Notebook'));
+    this.select.addEventListener('change', () => {
+      this.chosen = this.select.value;
+      change();
+    });
+    this.trouble.setAttribute('role', 'status');
+    this.node.append(this.select, this.trouble);
+  }
+
+  /** The kernel that is chosen; nothing where none has our extension. */
+  kernel(): OpenKernel | undefined {
+    const kernels = this.hub.kernels();
+    const front = this.hub.current();
+    if (!kernels.some(({ id }) => id === this.chosen)) {
+      this.chosen = '';
+    }
+    const found = kernels.find(({ id }) => id === this.chosen) ?? front ?? kernels[0];
+    const inOrder = front ? [front, ...kernels.filter(({ id }) => id !== front.id)] : kernels;
+    offer(this.select, inOrder.map(({ id, name }) => [id, name] as const));
+    this.select.value = found?.id ?? '';
+    show(this.select, kernels.length > 1);
+    return found;
+  }
+
+  /** Says why there is nothing to see; "" where there is. */
+  say(words: string): void {
+    setText(this.trouble, words);
+    show(this.trouble, words !== '');
+  }
+
+  /** Says that no kernel has our extension, and what to do. */
+  sayNone(): void {
+    this.say(trans.__('No open notebook has the tools loaded. Run %1 in one.', '%load_ext opencode_jupyter'));
+  }
+}
+
+/** An error's words for a person. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,244 @@
+/** The tab of tools: which there are and what a call of each would meet; one of them as a form. */
+
+import { button, el, setText, show } from '../../card/dom';
+import { visibleLine } from '../../card/format';
+import { trans } from '../../card/i18n';
+import { Chooser, offer, wordsOf } from '../kernelChooser';
+import type { MakeSection, Surroundings } from '../section';
+import { actionWords, badge } from './badge';
+import { MISSING, fits, kindsOf, rowsOf } from './filter';
+import type { Judged, ToolRow, ToolsReply } from './filter';
+import { ToolForm } from './toolForm';
+import type { ToolReply } from './toolForm';
+
+const kindWords = (kind: string): string =>
+  ({
+    builtin: trans.__('built in'),
+    cell: trans.__('cell'),
+    file: trans.__('file'),
+    package: trans.__('package'),
+    mcp: trans.__('MCP server'),
+    javascript: trans.__('JavaScript'),
+    [MISSING]: trans.__('unavailable')
+  })[kind] ?? kind;
+
+class Row {
+  readonly node = el('li');
+  private drawn = '';
+
+  constructor(
+    readonly name: string,
+    private readonly open: (name: string) => void
+  ) {}
+
+  update(row: ToolRow): void {
+    const wanted = JSON.stringify(row);
+    if (wanted === this.drawn) {
+      return;
+    }
+    this.drawn = wanted;
+    const focused = this.node.contains(document.activeElement);
+    const inner = row.kind === MISSING ? el('div', 'oc-tools-row') : el('button', 'oc-tools-row');
+    if (inner instanceof HTMLButtonElement) {
+      inner.type = 'button';
+      inner.addEventListener('click', () => this.open(this.name));
+    }
+    const source = row.kind === 'builtin' ? kindWords(row.kind) : `${kindWords(row.kind)}: ${row.source}`;
+    const judged = el('span', 'oc-tools-judged');
+    const tell = (who: string, found: Judged | undefined): void => {
+      if (found) {
+        judged.append(badge(found.action, `${who} ${actionWords(found.action)}`, visibleLine(found.rule)));
+      }
+    };
+    tell(trans.__('you:'), row.user);
+    tell(trans.__('model:'), row.model);
+    inner.append(el('span', 'oc-tools-name', visibleLine(row.name)), judged, el('span', 'oc-tools-source', visibleLine(source)));
+    const words = row.reason ?? row.summary;
+    if (words) {
+      inner.append(el('span', 'oc-tools-summary', visibleLine(words)));
+    }
+    this.node.replaceChildren(inner);
+    if (focused) {
+      this.focus();
+    }
+  }
+
+  focus(): void {
+    this.node.querySelector('button')?.focus();
+  }
+}
+
+class ToolsSection {
+  readonly node = el('div', 'oc-tools');
+  private readonly chooser: Chooser;
+  private readonly all = el('div');
+  private readonly one = el('div');
+  private readonly text = el('input', 'oc-panel-input');
+  private readonly kind = el('select', 'oc-panel-select');
+  private readonly said = el('p', 'oc-panel-said');
+  private readonly list = el('ul', 'oc-tools-list');
+  private readonly rows = new Map<string, Row>();
+  private found: ToolRow[] = [];
+  private shown = '';
+  private opened = '';
+  private form?: ToolForm;
+  private top = 0;
+
+  constructor(private readonly around: Surroundings) {
+    this.chooser = new Chooser(around.hub, () => {
+      this.close();
+      void this.update();
+    });
+    this.text.type = 'search';
+    this.text.placeholder = trans.__('Filter by text');
+    this.text.setAttribute('aria-label', this.text.placeholder);
+    this.text.addEventListener('input', () => this.filter());
+    this.kind.setAttribute('aria-label', trans.__('Source'));
+    this.kind.addEventListener('change', () => this.filter());
+    this.said.setAttribute('role', 'status');
+    this.list.setAttribute('aria-label', trans.__('Tools'));
+    const bar = el('div', 'oc-panel-bar');
+    bar.append(this.text, this.kind);
+    this.all.append(bar, this.said, this.list);
+    this.node.append(this.chooser.node, this.all, this.one);
+    this.one.hidden = true;
+  }
+
+  async update(): Promise<boolean> {
+    const kernel = this.chooser.kernel();
+    let trouble = '';
+    if (this.shown !== (kernel?.id ?? '')) {
+      this.shown = kernel?.id ?? '';
+      this.found = [];
+      this.close();
+    }
+    if (kernel) {
+      try {
+        const reply = await this.around.hub.request<ToolsReply>(kernel.id, { what: 'tools' });
+        if (kernel.id !== this.shown) {
+          return true;
+        }
+        this.found = rowsOf(reply);
+      } catch (error) {
+        trouble = wordsOf(error);
+      }
+    }
+    if (kernel) {
+      this.chooser.say(trouble);
+    } else {
+      this.chooser.sayNone();
+    }
+    this.draw();
+    return trouble === '';
+  }
+
+  focus(): void {
+    this.text.focus();
+  }
+
+  private draw(): void {
+    const keys = new Set<string>();
+    let at = 0;
+    for (const row of this.found) {
+      const key = `${row.kind === MISSING ? row.source : ''}\0${row.name}`;
+      if (keys.has(key)) {
+        continue;
+      }
+      keys.add(key);
+      let made = this.rows.get(key);
+      if (!made) {
+        made = new Row(row.name, name => void this.open(name));
+        this.rows.set(key, made);
+      }
+      made.update(row);
+      if (this.list.children[at] !== made.node) {
+        this.list.insertBefore(made.node, this.list.children[at] ?? null);
+      }
+      at++;
+    }
+    for (const [key, row] of this.rows) {
+      if (!keys.has(key)) {
+        row.node.remove();
+        this.rows.delete(key);
+      }
+    }
+    const all: [string, string] = ['', trans.__('all sources')];
+    offer(this.kind, [all, ...kindsOf(this.found).map((kind): [string, string] => [kind, kindWords(kind)])]);
+    this.filter();
+    show(this.all, this.found.length > 0 && !this.opened);
+  }
+
+  private filter(): void {
+    let count = 0;
+    for (const row of this.found) {
+      const made = this.rows.get(`${row.kind === MISSING ? row.source : ''}\0${row.name}`);
+      const on = fits(row, this.text.value, this.kind.value);
+      count += Number(on);
+      if (made) {
+        show(made.node, on);
+      }
+    }
+    const of = count < this.found.length ? ` ${trans.__('of %1', this.found.length)}` : '';
+    setText(this.said, trans._n('%1 tool', '%1 tools', count) + of);
+  }
+
+  private async open(name: string): Promise<void> {
+    const id = this.shown;
+    const kernel = this.chooser.kernel();
+    if (!kernel || kernel.id !== id) {
+      return;
+    }
+    let tool: ToolReply;
+    try {
+      tool = await this.around.hub.request<ToolReply>(id, { what: 'tool', name });
+    } catch (error) {
+      this.chooser.say(wordsOf(error));
+      return;
+    }
+    if (this.shown !== id) {
+      return;
+    }
+    this.chooser.say('');
+    const form = new ToolForm(this.around, () => this.around.hub.kernels().find(one => one.id === id), tool);
+    const back = button(trans.__('All tools'), '', 'oc-panel-button oc-tools-back', () => this.close(true));
+    const scroller = this.node.parentElement;
+    this.top = scroller?.scrollTop ?? 0;
+    this.opened = name;
+    this.form = form;
+    this.one.replaceChildren(back, form.node);
+    show(this.all, false);
+    show(this.one, true);
+    form.attach();
+    if (scroller) {
+      scroller.scrollTop = 0;
+    }
+    form.title.focus();
+  }
+
+  private close(goBack = false): void {
+    const name = this.opened;
+    this.opened = '';
+    this.form?.dispose();
+    this.form = undefined;
+    this.one.replaceChildren();
+    show(this.one, false);
+    show(this.all, this.found.length > 0);
+    if (goBack && this.node.parentElement) {
+      this.node.parentElement.scrollTop = this.top;
+      this.rows.get(`\0${name}`)?.focus();
+    }
+  }
+}
+
+/** Makes the section. */
+export const makeTools: MakeSection = around => {
+  const section = new ToolsSection(around);
+  return {
+    id: 'tools',
+    title: trans.__('Tools'),
+    node: section.node,
+    topics: ['tools', 'rules'],
+    update: () => section.update(),
+    focus: () => section.focus()
+  };
+};

@@ -1,0 +1,94 @@
+/** The whole file for a person to take along: as a download or on the clipboard. */
+
+import { saveLink } from './saveLink';
+import { setText } from '../card/dom';
+import { size } from '../card/format';
+import type { CardSpill } from '../card/token';
+import { trans } from '../card/i18n';
+import type { Source } from './source';
+
+/** Largest file that is fetched from the kernel for a download: it is held in the page's memory. */
+export const DOWNLOAD_BYTES = 256 * 1024 * 1024;
+/** Largest file that is copied. */
+export const COPY_BYTES = 5 * 1024 * 1024;
+
+/** Fetches the whole file in parts. `progress` is told the share that is there; false from it ends it. */
+export async function fetchWhole(source: Source, most: number, progress: (share: number) => boolean): Promise<Blob | undefined> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let at = 0;
+  for (;;) {
+    const { data, end, bytes } = await source.part(at);
+    if (bytes > most) {
+      throw new Error(
+        trans.__('It has %1, more than the %2 that can be fetched through the kernel. The file is on the kernel’s machine: %3', size(bytes), size(most), source.path)
+      );
+    }
+    parts.push(data as Uint8Array<ArrayBuffer>);
+    if (end <= at || end >= bytes) {
+      return new Blob(parts, { type: 'text/plain' });
+    }
+    at = end;
+    if (!progress(at / bytes)) {
+      return undefined;
+    }
+  }
+}
+
+/** Whether the server hands out `url`. */
+async function isServed(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { method: 'HEAD' })).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The download of a viewer's file, and its button: from the server if that hands the file out, else through the kernel. */
+export class Download {
+  private going = false;
+
+  constructor(
+    private readonly spill: CardSpill,
+    private readonly source: Source,
+    private readonly button: HTMLButtonElement,
+    private readonly say: (words: string) => void
+  ) {}
+
+  /** Begins it, or cancels the one that goes on. */
+  async press(): Promise<void> {
+    if (this.going) {
+      this.cancel();
+      return;
+    }
+    const { path, url } = this.spill;
+    const name = `${path.split(/[\\/]/).pop() ?? 'output'}.txt`;
+    this.going = true;
+    setText(this.button, trans.__('Cancel the download'));
+    try {
+      if (url && (await isServed(url))) {
+        saveLink(url, name);
+        return;
+      }
+      const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
+        this.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
+        return this.going;
+      });
+      this.say(whole ? '' : trans.__('The download was cancelled.'));
+      if (whole) {
+        const address = URL.createObjectURL(whole);
+        saveLink(address, name);
+        setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      }
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.going = false;
+      setText(this.button, trans.__('Download'));
+    }
+  }
+
+  /** Ends what goes on. */
+  cancel(): void {
+    this.going = false;
+  }
+}
