@@ -8,11 +8,12 @@ import { ILatexTypesetter } from '@jupyterlab/rendermime';
 
 import { createBridge } from './kernel/bridge';
 import editing from './editing';
-import { spareCards } from './notebook/cardHeadings';
+import { skipCardHeadings } from './notebook/cardHeadings';
 import type { CellLike } from './notebook/cardHeadings';
 import { serverRunsCells } from './kernel/requests';
 import panel from './panel';
-import { hubOf } from './kernel/hub';
+import hub, { IKernelHub } from './kernel/hub';
+import type { KernelHub } from './kernel/hub';
 import { dropSuperseded, watch } from './notebook/orphanedCards';
 import type { ContextLike, NotebookLike } from './notebook/orphanedCards';
 import type { ControlBridge } from './kernel/messages';
@@ -26,12 +27,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:control',
   description: 'Answers tool cards through the kernel’s control channel and opens whole outputs.',
   autoStart: true,
+  requires: [IKernelHub],
   optional: [ILatexTypesetter],
-  activate: (app: JupyterFrontEnd, typesetter: ILatexTypesetter | null): void => {
-    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, typesetter);
+  activate: (app: JupyterFrontEnd, { comms }: KernelHub, typesetter: ILatexTypesetter | null): void => {
+    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, comms, typesetter);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel, context) => {
-        const { comms } = hubOf(app);
         void watch(panel as unknown as NotebookLike, context as unknown as ContextLike, id => comms.shown(id));
         if (serverRunsCells()) {
           const look = (): void => void (panel.isDisposed || dropSuperseded(panel as unknown as NotebookLike));
@@ -39,10 +40,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
           comms.closed.connect(closed);
           panel.disposed.connect(() => comms.closed.disconnect(closed));
         }
-        void context.ready.then(() => spareCards((panel as unknown as { content: { widgets: CellLike[] } }).content.widgets));
+        void context.ready.then(() => skipCardHeadings((panel as unknown as { content: { widgets: CellLike[] } }).content.widgets));
       }
     });
   }
 };
 
-export default [settings, plugin, notebook, panel, ...editing];
+export default [settings, hub, plugin, notebook, panel, ...editing];

@@ -13,7 +13,7 @@ function entry(id: string, ask: Partial<CardAsk> | null, more: Partial<Entry> = 
   return { id, callID: `call_${id}`, commID: 'c', key: `call_${id}`, kernelId: 'k', name: 'work.ipynb', card: { tool: 'bash', ui } as never, ...more };
 }
 
-describe('the book', () => {
+describe('the model', () => {
   test('oldest first, by id where the clocks agree, a question among asks', () => {
     const all = [entry('c', { asked: 5 }), entry('b', { asked: 3 }), entry('a', { asked: 3 }), entry('q', null)];
     expect(all.sort(byAge).map(({ id }) => id)).toEqual(['q', 'a', 'b', 'c']);

@@ -1,5 +1,5 @@
 import { CARD_MIME } from '../card/token';
-import { spareCards } from '../notebook/cardHeadings';
+import { skipCardHeadings } from '../notebook/cardHeadings';
 import type { CellLike } from '../notebook/cardHeadings';
 import { RUN_MIME } from '../run/token';
 
@@ -15,8 +15,8 @@ const cell = (...bundles: Record<string, unknown>[]): Cell =>
 
 test('a cell with nothing but cards is not searched for headings; any other is', async () => {
   const card = { [CARD_MIME]: {}, 'text/html': '<b>x</b>' };
-  spareCards([new Cell({ type: 'markdown' }), cell(card)]);
-  spareCards([cell(card)]);
+  skipCardHeadings([new Cell({ type: 'markdown' }), cell(card)]);
+  skipCardHeadings([cell(card)]);
   await expect(cell(card, { [RUN_MIME]: {}, 'text/html': '<b>x</b>' }).getHeadings()).resolves.toEqual([]);
   await expect(cell(card, { 'text/html': '<h1>x</h1>' }).getHeadings()).resolves.toEqual(['looked']);
   await expect(cell().getHeadings()).resolves.toEqual(['looked']);

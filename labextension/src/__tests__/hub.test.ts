@@ -1,6 +1,6 @@
 import { Widget } from '@lumino/widgets';
 
-import { AskBook } from '../panel/approvals/approvalModel';
+import { ApprovalModel } from '../panel/approvals/approvalModel';
 import { KernelHub } from '../kernel/hub';
 import type { Change } from '../kernel/hub';
 import { ToolPanel } from '../panel/panel';
@@ -142,8 +142,8 @@ describe('a kernel that does not answer', () => {
     const replies: unknown[] = [{ asks: [] }, { asks: [{ id: '1' }] }, { error: 'busy' }, { asks: [{ id: '1' }, { id: '2' }] }];
     const a = open('a', '%load_ext opencode_jupyter', () => replies.shift());
     const { hub } = hubOf(a);
-    const book = new AskBook(hub);
-    const ids = (): string[] => book.entries().map(({ id }) => id);
+    const model = new ApprovalModel(hub);
+    const ids = (): string[] => model.entries().map(({ id }) => id);
     await jest.advanceTimersByTimeAsync(10);
     expect(ids()).toEqual(['1']);
     a.nudge('asks');

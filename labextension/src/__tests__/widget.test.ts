@@ -1,5 +1,6 @@
 import widget from '../widget';
 import { createBridge } from '../kernel/bridge';
+import { LiveComms } from '../kernel/liveComms';
 import { controlMessage, MESSAGE_TYPE } from '../kernel/requests';
 import { CARD_MIME } from '../card';
 import mime from '../mime';
@@ -130,7 +131,7 @@ test('the plugin sends by the control channel of the kernel that a document has 
   const kernel = { id: 'k1', clientId: 'me', username: 'ada', isDisposed: false, sendControlMessage: jest.fn() };
   const document_ = { sessionContext: { session: { kernel } } };
   const shell = { widgets: (area?: string) => (area === 'main' ? [{}, document_] : [])[Symbol.iterator]() };
-  const bridge = createBridge({ shell } as never);
+  const bridge = createBridge({ shell } as never, new LiveComms());
   expect(bridge.send('k1', 'c1', { kind: 'stop', callID: 'x' })).toBe(true);
   const [message, expectReply] = kernel.sendControlMessage.mock.calls[0];
   expect(expectReply).toBe(false);

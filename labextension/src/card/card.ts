@@ -12,7 +12,7 @@ import { el, hasFocus, setText, show } from './dom';
 import { Folds } from './folds';
 import { drawSpill, FootView } from './foot';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
-import { Going } from './runningControls';
+import { RunningControls } from './runningControls';
 import { linkPaths, markPath } from './links';
 import { drawOutput } from './output';
 import { ProgressView } from './progress';
@@ -67,7 +67,7 @@ class CardView {
   private readonly mark = el('span', 'oc-mark');
   private readonly state = el('span', 'oc-state');
   private readonly time = el('span', 'oc-time');
-  private readonly going: Going;
+  private readonly controls: RunningControls;
   private readonly progress = new ProgressView();
   private readonly diff = textBox('oc-diff', trans.__('Change'), trans.__('Copy change'), () => this.part.ui.diff ?? '');
   private readonly text = textBox('oc-out', trans.__('Output'), trans.__('Copy output'), () => ansiText(this.output()));
@@ -97,7 +97,7 @@ class CardView {
     this.state.setAttribute('aria-live', 'polite');
     this.mark.setAttribute('aria-hidden', 'true');
     this.time.setAttribute('aria-hidden', 'true');
-    this.going = new Going(
+    this.controls = new RunningControls(
       card,
       trans.__('Stop'),
       () => setText(this.time, timeWords(this.part, Date.now())),
@@ -108,7 +108,7 @@ class CardView {
     const shape = el('span', 'oc-shape');
     shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
-    head.append(this.tool, this.title, shape, this.time, this.going.stop);
+    head.append(this.tool, this.title, shape, this.time, this.controls.stop);
     const { bar, message, said } = this.progress;
     card.append(head, bar, message, said, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
     card.append(this.nest, this.cut, this.foot.node);
@@ -139,7 +139,7 @@ class CardView {
     const { spill } = ui;
     this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.openers()));
     linkPaths(this.card, part, this.callbacks);
-    this.going.run(running);
+    this.controls.run(running);
   }
 
   /** The preferences have changed. */
@@ -164,7 +164,7 @@ class CardView {
   }
 
   dispose(): void {
-    this.going.end();
+    this.controls.end();
     this.ask?.dispose();
     this.children.forEach(disposeCard);
   }
@@ -206,7 +206,7 @@ class CardView {
       this.card.dataset.tone = tone;
     }
     const stoppable = running && part.state.status === 'running' && !part.ui.ask && !part.ui.question && !!this.callbacks.stop;
-    show(this.going.stop, stoppable);
+    show(this.controls.stop, stoppable);
   }
 
   /** The card's callbacks; an output is opened under the call's name. */

@@ -8,7 +8,7 @@ import { RETRY_MS } from './prompt';
 const TICK_MS = 250;
 
 /** The clock and the Stop button of one card. */
-export class Going {
+export class RunningControls {
   readonly stop: HTMLButtonElement;
   private timer: ReturnType<typeof setInterval> | undefined;
   private seen = false;

@@ -8,8 +8,8 @@ import { EditorView } from '@codemirror/view';
 import { trans } from '../card/i18n';
 import { documents, kernelOf, requestKernel } from '../kernel/requests';
 import type { KernelDocument } from '../kernel/requests';
-import { hubOf } from '../kernel/hub';
-import type { OpenKernel } from '../kernel/hub';
+import { IKernelHub } from '../kernel/hub';
+import type { KernelHub, OpenKernel } from '../kernel/hub';
 import { preferences } from '../card/preferences';
 import { highlighting } from './highlight';
 import type { Languages } from './highlight';
@@ -26,9 +26,9 @@ const completion: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:completion',
   description: 'Completes %tool lines, while the kernel is busy too.',
   autoStart: true,
-  requires: [ICompletionProviderManager],
-  activate: (app: JupyterFrontEnd, manager: ICompletionProviderManager): void => {
-    const completer = new ToolCompleter(hubOf(app));
+  requires: [ICompletionProviderManager, IKernelHub],
+  activate: (app: JupyterFrontEnd, manager: ICompletionProviderManager, hub: KernelHub): void => {
+    const completer = new ToolCompleter(hub);
     manager.registerProvider(completer);
     // JupyterLab's own are registered by then
     void app.restored.then(() => takeOver(manager, completer));
@@ -51,10 +51,10 @@ function documentWith(app: JupyterFrontEnd, view: EditorView): KernelDocument | 
   return undefined;
 }
 
-function sourceOf(app: JupyterFrontEnd): Source {
+function sourceOf(app: JupyterFrontEnd, hub: KernelHub): Source {
   const kernelIn = (view: EditorView): OpenKernel | undefined => {
     const id = kernelOf(documentWith(app, view))?.id;
-    return hubOf(app).kernels().find(kernel => kernel.id === id);
+    return hub.kernels().find(kernel => kernel.id === id);
   };
   return {
     answers: view => preferences().completions && kernelIn(view) !== undefined,
@@ -73,9 +73,9 @@ const hovering: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:hover',
   description: 'Says what tools and their parameters are, in %tool lines.',
   autoStart: true,
-  requires: [IEditorExtensionRegistry],
-  activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry): void => {
-    const source = sourceOf(app);
+  requires: [IEditorExtensionRegistry, IKernelHub],
+  activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry, hub: KernelHub): void => {
+    const source = sourceOf(app, hub);
     registry.addExtension({
       name: 'opencode-jupyter:hover',
       factory: () => EditorExtensionRegistry.createImmutableExtension(hover(source))

@@ -29,7 +29,7 @@ function inherited(model: WidgetModel): Handler | undefined {
 }
 
 /** Has the model `id` hear its messages whatever anywidget thinks of the time it took. */
-export async function hearAlways(manager: Manager | undefined, id: string): Promise<void> {
+export async function receiveAllMessages(manager: Manager | undefined, id: string): Promise<void> {
   try {
     const model = await manager?.get_model?.(id);
     const handler = model && inherited(model);

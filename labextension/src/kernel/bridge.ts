@@ -3,23 +3,23 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 
-import { Again } from '../notebook/rerun';
+import { Rerun } from '../notebook/rerun';
 import { answerKeys } from '../panel/approvals/commands';
 import type { CardSpill } from '../card/token';
-import { hubOf } from './hub';
+import type { LiveComms } from './liveComms';
 import { documentOf, kernelOf, openKernel, requestKernel, sendToKernel } from './requests';
 import type { ControlBridge } from './messages';
 import { openSpill } from '../viewer';
 
 /** The bridge that cards look for. */
-export function createBridge(app: JupyterFrontEnd, typesetter: ILatexTypesetter | null = null): ControlBridge {
+export function createBridge(app: JupyterFrontEnd, comms: LiveComms, typesetter: ILatexTypesetter | null = null): ControlBridge {
   const { shell } = app;
-  const again = new Again(app);
+  const rerun = new Rerun(app);
   return {
     send: (kernelId, commId, message) => sendToKernel(shell, kernelId, commId, message),
     liveModel(card, modelId) {
       const kernel = kernelOf(documentOf(shell, card, ''));
-      return kernel ? hubOf(app).comms.model(modelId, kernel.id) : undefined;
+      return kernel ? comms.model(modelId, kernel.id) : undefined;
     },
     async revise(kernelId, { id, digest }, input): Promise<void> {
       const request = { kind: 'panel' as const, what: 'revise', id, digest, input };
@@ -41,9 +41,9 @@ export function createBridge(app: JupyterFrontEnd, typesetter: ILatexTypesetter 
     },
     keys: () => answerKeys(app),
     typeset: typesetter ? formula => void typesetter.typeset(formula) : undefined,
-    canInsert: card => again.place(card) !== undefined,
-    insertCell: (card, source) => again.insert(card, source),
-    canRun: card => again.canRun(card),
-    runAgain: (card, source) => again.run(card, source)
+    canInsert: card => rerun.place(card) !== undefined,
+    insertCell: (card, source) => rerun.insert(card, source),
+    canRun: card => rerun.canRun(card),
+    runAgain: (card, source) => rerun.run(card, source)
   };
 }

@@ -4,8 +4,9 @@
  * which it hears while a cell is busy. `opencode_jupyter/jupyter/panel/service.py` is the other side.
  */
 
-import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import type { Kernel } from '@jupyterlab/services';
+import { Token } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
 
 import { LiveComms } from './liveComms';
@@ -63,14 +64,8 @@ const REMEMBERED = 50;
 /** After these nothing of a kernel's past is there any more. */
 const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
-const hubs = new WeakMap<object, KernelHub>();
-
-/** The one hub of a page: each would ask the kernels anew. */
-export function hubOf(app: JupyterFrontEnd): KernelHub {
-  const hub = hubs.get(app) ?? new KernelHub(app);
-  hubs.set(app, hub);
-  return hub;
-}
+/** The hub of the page: several would each request everything anew. */
+export const IKernelHub = new Token<KernelHub>('opencode-jupyter:IKernelHub');
 
 /** The kernels with our extension in one page. */
 export class KernelHub {
@@ -249,3 +244,13 @@ function remember(id: string): void {
     // then a reloaded page asks only where the notebook names us
   }
 }
+
+const plugin: JupyterFrontEndPlugin<KernelHub> = {
+  id: 'opencode-jupyter:kernels',
+  description: 'Provides the kernels of this page that have opencode_jupyter loaded.',
+  autoStart: true,
+  provides: IKernelHub,
+  activate: (app: JupyterFrontEnd): KernelHub => new KernelHub(app)
+};
+
+export default plugin;

@@ -1,7 +1,7 @@
 /** What live cards of calls and of runs have in common: their style, what they send to the kernel, their first word. */
 
 import type { CardAsk, CardCallbacks, CardPart, Reply, ReplyOptions } from '../card';
-import { hearAlways } from './anywidgetWorkaround';
+import { receiveAllMessages } from './anywidgetWorkaround';
 import type { Manager } from './anywidgetWorkaround';
 import { bridge } from './messages';
 import type { ToKernel } from './messages';
@@ -57,7 +57,7 @@ function frontend(): string {
 }
 
 function initialize({ model }: { model: Model }): void {
-  void hearAlways(model.widget_manager, model.model_id ?? model.get('comm_id') ?? '');
+  void receiveAllMessages(model.widget_manager, model.model_id ?? model.get('comm_id') ?? '');
 }
 
 /** Shows `model` in `el`, connected to the kernel by every way there is. Gives what ends that. */

@@ -32,7 +32,7 @@ export function onlyCards(outputs: Outputs | undefined): boolean {
 }
 
 /** Has the class of code cells, of which `cells` may hold one, say at once that cards have no headings. */
-export function spareCards(cells: readonly CellLike[]): void {
+export function skipCardHeadings(cells: readonly CellLike[]): void {
   const cell = cells.find(({ model }) => model.type === 'code');
   let owner: unknown = cell && Object.getPrototypeOf(cell);
   while (owner && !Object.hasOwn(owner, 'getHeadings')) {

@@ -21,7 +21,7 @@ interface Spot {
   trusted: boolean;
 }
 
-export class Again {
+export class Rerun {
   constructor(private readonly app: JupyterFrontEnd) {}
 
   /** The cell that `card` stands in; nothing outside a notebook that takes cells. */

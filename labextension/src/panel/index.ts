@@ -12,7 +12,8 @@ import { trans } from '../card/i18n';
 import { makeRules } from './rules/section';
 import { makeServers } from './servers/section';
 import { makeTools } from './tools/section';
-import { hubOf } from '../kernel/hub';
+import { IKernelHub } from '../kernel/hub';
+import type { KernelHub } from '../kernel/hub';
 import { ToolPanel } from './panel';
 import type { MakeSection } from './section';
 
@@ -25,14 +26,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: 'opencode-jupyter:panel',
   description: 'A side panel of the tool calls of all open notebooks.',
   autoStart: true,
+  requires: [IKernelHub],
   optional: [ICommandPalette, ILayoutRestorer, IStatusBar],
   activate: (
     app: JupyterFrontEnd,
+    hub: KernelHub,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
     statusBar: IStatusBar | null
   ): void => {
-    const hub = hubOf(app);
     let panel: ToolPanel | undefined;
     const reveal = (id: string): void => {
       panel?.choose(id);

@@ -4,7 +4,7 @@ import type { CardCallbacks, CardPart } from '../card';
 import { el, setText, show } from '../card/dom';
 import { Folds } from '../card/folds';
 import { live, readable, stateWords, visibleLine } from '../card/format';
-import { Going } from '../card/runningControls';
+import { RunningControls } from '../card/runningControls';
 import { trans } from '../card/i18n';
 import { CHANGED } from '../card/preferences';
 import { CallView } from './call';
@@ -112,7 +112,7 @@ class RunView {
   private readonly mark = el('span', 'oc-mark');
   private readonly state = el('span', 'oc-state');
   private readonly about = el('span', 'oc-time');
-  private readonly going: Going;
+  private readonly controls: RunningControls;
   private readonly folds = new Folds();
   private readonly list = el('div', 'oc-items');
   private readonly retry = el('div', 'oc-retry');
@@ -133,12 +133,12 @@ class RunView {
     this.state.setAttribute('aria-live', 'polite');
     this.mark.setAttribute('aria-hidden', 'true');
     this.about.setAttribute('aria-hidden', 'true');
-    this.going = new Going(this.card, trans.__('Stop the run'), () => this.setTime(), () => callbacks.stop?.(''));
-    this.going.stop.classList.add('oc-stop-run');
+    this.controls = new RunningControls(this.card, trans.__('Stop the run'), () => this.setTime(), () => callbacks.stop?.(''));
+    this.controls.stop.classList.add('oc-stop-run');
     const shape = el('span', 'oc-shape');
     shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
-    head.append(this.agent, this.model, this.mode, shape, this.about, this.going.stop);
+    head.append(this.agent, this.model, this.mode, shape, this.about, this.controls.stop);
     this.card.append(head, this.list, this.retry, this.end);
     root.replaceChildren(this.card);
     addEventListener('beforeprint', this.print);
@@ -202,7 +202,7 @@ class RunView {
 
   dispose(): void {
     removeEventListener('beforeprint', this.print);
-    this.going.end();
+    this.controls.end();
     this.clear();
   }
 
@@ -294,14 +294,14 @@ class RunView {
     if (this.card.dataset.tone !== tone) {
       this.card.dataset.tone = tone;
     }
-    show(this.going.stop, working(head) && !!this.callbacks.stop);
+    show(this.controls.stop, working(head) && !!this.callbacks.stop);
     show(this.end, !!head.end);
     if (head.end) {
       this.end.dataset.tone = head.end.tone;
       const advice = head.end.advice ? [el('div', 'oc-advice', readable(head.end.advice))] : [];
       this.end.replaceChildren(el('div', 'oc-ending', readable(head.end.text)), ...advice);
     }
-    this.going.run(working(head));
+    this.controls.run(working(head));
     this.fold();
   }
 

@@ -56,10 +56,10 @@ export function after(all: readonly Entry[], id: string): Entry | undefined {
 /** A kernel that did not answer is asked again after so long. */
 const AGAIN_MS = 2_000;
 
-/** The book of one page. */
-export class AskBook {
+/** The approvals that one page waits for. */
+export class ApprovalModel {
   /** Emitted with the asks that are new. */
-  readonly changed = new Signal<AskBook, Entry[]>(this);
+  readonly changed = new Signal<ApprovalModel, Entry[]>(this);
   private readonly waiting = new Map<string, Waiting[]>();
   private readonly rounds = new Map<string, number>();
 

@@ -7,7 +7,7 @@ import { CommandRegistry } from '@lumino/commands';
 import { trans } from '../../card/i18n';
 import type { KernelHub } from '../../kernel/hub';
 import { after } from './approvalModel';
-import type { AskBook, Entry } from './approvalModel';
+import type { ApprovalModel, Entry } from './approvalModel';
 import { focusedCard, watchFocus } from './focus';
 
 /** What the commands are called; `schema/panel.json` gives them their keys. */
@@ -38,7 +38,7 @@ export interface CommandActions {
 /** Adds them. */
 export function addCommands(
   app: JupyterFrontEnd,
-  book: AskBook,
+  model: ApprovalModel,
   hub: KernelHub,
   actions: CommandActions,
   palette: ICommandPalette | null
@@ -46,7 +46,7 @@ export function addCommands(
   /** The ask that "next" has led to last. */
   let last = '';
   const next = (): void => {
-    const entry = after(book.entries(), last);
+    const entry = after(model.entries(), last);
     if (entry) {
       last = entry.id;
       actions.show(entry);
@@ -57,7 +57,7 @@ export function addCommands(
    * in sight. With none or several in sight it leads to the next: nothing is answered that nobody looks at.
    */
   const press = (key: string): void => {
-    const requests = book.entries().filter(({ card }) => card?.ui.ask);
+    const requests = model.entries().filter(({ card }) => card?.ui.ask);
     const focused = focusedCard();
     const inSight = requests.flatMap(entry => actions.seen(entry) ?? []);
     const own = focused && requests.some(({ callID }) => callID === focused.dataset.call);
@@ -83,7 +83,7 @@ export function addCommands(
       void hub.request(current.id, { what: 'stop' }).catch(error => console.warn('opencode-jupyter:', error));
     }
   };
-  const waits = (): boolean => book.entries().length > 0;
+  const waits = (): boolean => model.entries().length > 0;
   const add = (id: string, label: string, caption: string, execute: () => void, isEnabled?: () => boolean): void => {
     app.commands.addCommand(id, { label, caption, execute, isEnabled });
     palette?.addItem({ command: id, category: trans.__('OpenCode tools') });
@@ -121,7 +121,7 @@ export function addCommands(
     },
     true
   );
-  book.changed.connect(() => {
+  model.changed.connect(() => {
     Object.values(COMMANDS).forEach(id => app.commands.notifyCommandChanged(id));
   });
   return next;

@@ -6,7 +6,7 @@ import type { IStatusBar } from '@jupyterlab/statusbar';
 
 import type { CardCallbacks, Reply, ReplyOptions } from '../../card';
 import type { Surroundings, Section } from '../section';
-import { AskBook } from './approvalModel';
+import { ApprovalModel } from './approvalModel';
 import type { Entry } from './approvalModel';
 import { addCommands, answerKeys } from './commands';
 import { cardIn, goTo, inSight } from './locate';
@@ -22,7 +22,7 @@ export interface Bars {
 
 /** Makes the section, and all that hears of asks while it is not seen. */
 export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBar }: Bars): Section {
-  const book = new AskBook(hub);
+  const model = new ApprovalModel(hub);
   const reply = (entry: Entry, answer: Reply, options: ReplyOptions = {}): void => {
     const ask = entry.card?.ui.ask;
     if (ask) {
@@ -76,9 +76,9 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
       return !!card && inSight(card);
     }
   };
-  const section = asksSection(book, actions, () => hub.kernels().length);
-  const next = addCommands(app as JupyterFrontEnd, book, hub, actions, palette);
-  statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new AskStatus(book, next), align: 'left', rank: 900 });
-  notify(book, actions);
-  return { ...section, changed: book.changed };
+  const section = asksSection(model, actions, () => hub.kernels().length);
+  const next = addCommands(app as JupyterFrontEnd, model, hub, actions, palette);
+  statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new AskStatus(model, next), align: 'left', rank: 900 });
+  notify(model, actions);
+  return { ...section, changed: model.changed };
 }

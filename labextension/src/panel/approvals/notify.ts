@@ -4,7 +4,7 @@ import { Notification } from '@jupyterlab/apputils';
 
 import { trans } from '../../card/i18n';
 import { preferences } from '../../card/preferences';
-import type { AskBook, Entry } from './approvalModel';
+import type { ApprovalModel, Entry } from './approvalModel';
 import { words } from './wording';
 
 /** How long a new ask may take to be drawn before it counts as out of sight. */
@@ -23,8 +23,8 @@ export interface NotifyActions {
   reject(entries: readonly Entry[]): void;
 }
 
-/** Notifies of what `book` gets; takes each back when it is answered or seen. */
-export function notify(book: AskBook, actions: NotifyActions): void {
+/** Notifies of what `model` gets; takes each back when it is answered or seen. */
+export function notify(model: ApprovalModel, actions: NotifyActions): void {
   const shown = new Map<string, string>();
   let looking: ReturnType<typeof setInterval> | undefined;
   const takeBack = (over: (id: string) => boolean): void => {
@@ -39,9 +39,9 @@ export function notify(book: AskBook, actions: NotifyActions): void {
       looking = undefined;
     }
   };
-  const seen = (id: string): boolean => book.entries().some(entry => entry.id === id && actions.visible(entry));
+  const seen = (id: string): boolean => model.entries().some(entry => entry.id === id && actions.visible(entry));
   const tell = (id: string): void => {
-    const entry = book.entries().find(other => other.id === id);
+    const entry = model.entries().find(other => other.id === id);
     if (!entry || shown.has(id) || !preferences().notify || actions.visible(entry)) {
       return;
     }
@@ -65,8 +65,8 @@ export function notify(book: AskBook, actions: NotifyActions): void {
     shown.set(id, Notification.warning(text, { autoClose: false, actions: buttons }));
     looking ??= setInterval(() => takeBack(seen), LOOK_MS);
   };
-  book.changed.connect((_, fresh) => {
-    const waiting = new Set(book.entries().map(({ id }) => id));
+  model.changed.connect((_, fresh) => {
+    const waiting = new Set(model.entries().map(({ id }) => id));
     takeBack(id => !waiting.has(id));
     for (const { id } of fresh) {
       setTimeout(() => tell(id), DRAWN_MS);
@@ -74,7 +74,7 @@ export function notify(book: AskBook, actions: NotifyActions): void {
   });
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) {
-      book.entries().forEach(({ id }) => tell(id));
+      model.entries().forEach(({ id }) => tell(id));
     }
   });
 }

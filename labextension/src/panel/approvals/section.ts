@@ -8,7 +8,7 @@ import { trans } from '../../card/i18n';
 import type { Section } from '../section';
 import { alike } from './approvalModel';
 import { focusGuarded } from './focus';
-import type { AskBook, Entry } from './approvalModel';
+import type { ApprovalModel, Entry } from './approvalModel';
 
 /** A button that answers several asks is dead this long after what it stands for has changed. */
 const GUARD_MS = 600;
@@ -83,7 +83,7 @@ class Row {
 }
 
 /** Makes the section. */
-export function asksSection(book: AskBook, actions: Actions, kernels: () => number): Section {
+export function asksSection(model: ApprovalModel, actions: Actions, kernels: () => number): Section {
   const node = el('div', 'oc-asks');
   node.tabIndex = -1;
   const empty = el('p', 'oc-panel-empty');
@@ -92,15 +92,15 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
   const bar = el('div', 'oc-asks-bar');
   const said = el('span', 'oc-asks-said');
   said.setAttribute('role', 'status');
-  const none = button(trans.__('Deny all'), '', 'oc-panel-button', () => actions.reject(book.entries()));
+  const none = button(trans.__('Deny all'), '', 'oc-panel-button', () => actions.reject(model.entries()));
   bar.append(said, none);
   node.append(bar, empty, list);
   const rows = new Map<string, Row>();
   let shown = 0;
 
   const update = (): void => {
-    const entries = book.entries().filter(({ card }) => card);
-    const likes = (entry: Entry): Entry[] => alike(entry, book.entries());
+    const entries = model.entries().filter(({ card }) => card);
+    const likes = (entry: Entry): Entry[] => alike(entry, model.entries());
     const focused = hasFocus(node);
     for (const [id, row] of rows) {
       if (!entries.some(entry => entry.id === id)) {
@@ -152,8 +152,8 @@ export function asksSection(book: AskBook, actions: Actions, kernels: () => numb
     title: trans.__('Approvals'),
     node,
     topics: [],
-    count: () => book.entries().length,
+    count: () => model.entries().length,
     update,
-    focus: () => (rows.get(book.entries()[0]?.id) ?? { focus: () => node.focus() }).focus()
+    focus: () => (rows.get(model.entries()[0]?.id) ?? { focus: () => node.focus() }).focus()
   };
 }

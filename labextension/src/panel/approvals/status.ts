@@ -4,26 +4,26 @@ import { Widget } from '@lumino/widgets';
 
 import { button, setText } from '../../card/dom';
 import { trans } from '../../card/i18n';
-import type { AskBook } from './approvalModel';
+import type { ApprovalModel } from './approvalModel';
 
 /** The item; hidden while nothing waits. */
 export class AskStatus extends Widget {
   private readonly button: HTMLButtonElement;
 
   constructor(
-    private readonly book: AskBook,
+    private readonly model: ApprovalModel,
     next: () => void
   ) {
     super();
     this.button = button('', '', 'oc-status', next);
     this.node.append(this.button);
     this.node.setAttribute('role', 'status');
-    book.changed.connect(() => this.draw());
+    model.changed.connect(() => this.draw());
     this.draw();
   }
 
   private draw(): void {
-    const count = this.book.entries().length;
+    const count = this.model.entries().length;
     const text = trans._n('%1 approval waiting', '%1 approvals waiting', count);
     setText(this.button, count ? text : '');
     this.button.setAttribute('aria-label', trans.__('%1: go to the next', text));
