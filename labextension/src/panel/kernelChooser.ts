@@ -3,7 +3,7 @@
 import { el, setText, show } from '../card/dom';
 import { visibleLine } from '../card/format';
 import { trans } from '../card/i18n';
-import type { KernelHub, OpenKernel } from '../kernel/hub';
+import type { KernelHub, OpenKernel, PanelRequest } from '../kernel/hub';
 
 /** Fills a list to choose from, keeping what is chosen; nothing happens where it offers the same already. */
 export function offer(node: HTMLSelectElement, found: readonly (readonly [value: string, label: string])[]): void {
@@ -31,9 +31,11 @@ export class Chooser {
   private readonly select = el('select', 'oc-panel-select');
   private readonly trouble = el('p', 'oc-panel-empty');
   private chosen = '';
+  /** The id of the kernel whose answer is shown; "": none. */
+  shown = '';
 
   constructor(
-    private readonly hub: Pick<KernelHub, 'kernels' | 'current'>,
+    private readonly hub: Pick<KernelHub, 'kernels' | 'current' | 'request'>,
     change: () => void
   ) {
     this.select.setAttribute('aria-label', trans.__('Notebook'));
@@ -60,19 +62,79 @@ export class Chooser {
     return found;
   }
 
+  /**
+   * Requests what a section shows of the chosen kernel.
+   *
+   * @param clear - is called first where another kernel was shown before.
+   * @returns false where the kernel did not answer.
+   */
+  async read<T>(request: () => PanelRequest, draw: (reply: T) => void, clear: () => void): Promise<boolean> {
+    const kernel = this.kernel();
+    if (this.shown !== (kernel?.id ?? '')) {
+      this.shown = kernel?.id ?? '';
+      clear();
+    }
+    if (!kernel) {
+      this.say(trans.__('No open notebook has the tools loaded. Run %1 in one.', '%load_ext opencode_jupyter'));
+      return true;
+    }
+    try {
+      const reply = await this.hub.request<T>(kernel.id, request());
+      if (kernel.id === this.shown) {
+        this.say('');
+        draw(reply);
+      }
+      return true;
+    } catch (error) {
+      this.say(wordsOf(error));
+      return false;
+    }
+  }
+
   /** Says why there is nothing to see; "" where there is. */
   say(words: string): void {
     setText(this.trouble, words);
     show(this.trouble, words !== '');
-  }
-
-  /** Says that no kernel has our extension, and what to do. */
-  sayNone(): void {
-    this.say(trans.__('No open notebook has the tools loaded. Run %1 in one.', '%load_ext opencode_jupyter'));
   }
 }
 
 /** An error's words for a person. */
 export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Rows of a list that stay while what they show does, so that the focus does. */
+export class KeyedRows<Item, Row extends { node: HTMLElement; dispose?(): void }> {
+  private readonly rows = new Map<string, Row>();
+
+  constructor(
+    private readonly list: HTMLElement,
+    private readonly key: (item: Item) => string,
+    private readonly make: (item: Item) => Row
+  ) {}
+
+  get(key: string): Row | undefined {
+    return this.rows.get(key);
+  }
+
+  /** Has one row for each item, in their order, brought up to date by `fill`. */
+  update(items: readonly Item[], fill: (row: Row, item: Item) => void): void {
+    const keys = new Set(items.map(this.key));
+    for (const [key, row] of this.rows) {
+      if (!keys.has(key)) {
+        row.dispose?.();
+        row.node.remove();
+        this.rows.delete(key);
+      }
+    }
+    items.forEach((item, at) => {
+      const key = this.key(item);
+      const row = this.rows.get(key) ?? this.make(item);
+      this.rows.set(key, row);
+      fill(row, item);
+      if (this.list.children[at] !== row.node) {
+        this.list.insertBefore(row.node, this.list.children[at] ?? null);
+      }
+    });
+  }
 }

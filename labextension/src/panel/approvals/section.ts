@@ -5,6 +5,7 @@ import type { CardCallbacks } from '../../card';
 import { button, el, hasFocus, setText, show } from '../../card/dom';
 import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
+import { KeyedRows } from '../kernelChooser';
 import type { Section } from '../section';
 import { alike } from './approvalModel';
 import { focusGuarded } from './focus';
@@ -43,7 +44,6 @@ class Row {
     const head = el('div', 'oc-asks-head');
     head.append(this.name, this.like, go);
     this.node.append(head, this.root);
-    this.update(entry, likes(entry).length);
   }
 
   update(entry: Entry, likes: number): void {
@@ -95,31 +95,14 @@ export function asksSection(model: ApprovalModel, actions: Actions, kernels: () 
   const none = button(trans.__('Deny all'), '', 'oc-panel-button', () => actions.reject(model.entries()));
   bar.append(said, none);
   node.append(bar, empty, list);
-  const rows = new Map<string, Row>();
+  const likes = (entry: Entry): Entry[] => alike(entry, model.entries());
+  const rows = new KeyedRows<Entry, Row>(list, ({ id }) => id, entry => new Row(entry, actions, likes));
   let shown = 0;
 
   const update = (): void => {
     const entries = model.entries().filter(({ card }) => card);
-    const likes = (entry: Entry): Entry[] => alike(entry, model.entries());
     const focused = hasFocus(node);
-    for (const [id, row] of rows) {
-      if (!entries.some(entry => entry.id === id)) {
-        row.dispose();
-        rows.delete(id);
-      }
-    }
-    entries.forEach((entry, at) => {
-      let row = rows.get(entry.id);
-      if (row) {
-        row.update(entry, likes(entry).length);
-      } else {
-        row = new Row(entry, actions, likes);
-        rows.set(entry.id, row);
-      }
-      if (list.children[at] !== row.node) {
-        list.insertBefore(row.node, list.children[at] ?? null);
-      }
-    });
+    rows.update(entries, (row, entry) => row.update(entry, likes(entry).length));
     show(bar, entries.length > 0);
     show(empty, !entries.length);
     setText(
@@ -139,7 +122,7 @@ export function asksSection(model: ApprovalModel, actions: Actions, kernels: () 
     const active = document.activeElement;
     if (focused && (!active || !hasFocus(node) || active.matches(':disabled') || active.closest('[hidden]'))) {
       // what was answered took the focus with it: on to the next, or to the word that none is left
-      const first = rows.get(entries[0]?.id);
+      const first = rows.get(entries[0]?.id ?? '');
       if (first) {
         first.focus(true);
       } else {
@@ -154,6 +137,6 @@ export function asksSection(model: ApprovalModel, actions: Actions, kernels: () 
     topics: [],
     count: () => model.entries().length,
     update,
-    focus: () => (rows.get(model.entries()[0]?.id) ?? { focus: () => node.focus() }).focus()
+    focus: () => (rows.get(model.entries()[0]?.id ?? '') ?? { focus: () => node.focus() }).focus()
   };
 }

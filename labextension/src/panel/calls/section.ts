@@ -2,8 +2,9 @@
 
 import { goTo } from '../approvals/locate';
 import { button, el, setText, show } from '../../card/dom';
-import { duration, outcomeWord, visibleLine } from '../../card/format';
+import { duration, outcomeWord } from '../../card/format';
 import { trans } from '../../card/i18n';
+import { Chooser, offer } from '../kernelChooser';
 import type { MakeSection, Section, Surroundings } from '../section';
 import { Axis } from './axis';
 import { save, toCsv, toJsonLines } from './export';
@@ -16,35 +17,22 @@ import { TotalsTable } from './totalsTable';
 /** While something runs its bar grows this often. */
 const GROW_MS = 1_000;
 
-/** A list to choose one value from; the first choice is all. */
-function chooser(name: string, all: string, change: () => void): HTMLSelectElement {
+/** A list to choose one value from. */
+function chooser(name: string, change: () => void): HTMLSelectElement {
   const node = el('select', 'oc-panel-select');
   node.setAttribute('aria-label', name);
-  node.append(new Option(all, ''));
   node.addEventListener('change', change);
   return node;
-}
-
-/** Offers `found`, keeping what is chosen. */
-function offer(node: HTMLSelectElement, found: readonly string[], label: (value: string) => string = visibleLine): void {
-  const wanted = JSON.stringify(found);
-  if (node.dataset.offered !== wanted) {
-    const { value } = node;
-    node.dataset.offered = wanted;
-    node.replaceChildren(node.options[0], ...found.map(one => new Option(label(one), one)));
-    node.value = found.includes(value) ? value : '';
-  }
 }
 
 class CallsSection {
   readonly node = el('div', 'oc-calls');
   private readonly logs = new Map<string, CallLog>();
-  private readonly notebook: HTMLSelectElement;
+  private readonly chooser: Chooser;
   private readonly selects: Record<'tool' | 'state' | 'agent' | 'session', HTMLSelectElement>;
   private readonly text = el('input', 'oc-panel-input');
   private readonly fold = el('input');
   private readonly said = el('p', 'oc-calls-said');
-  private readonly trouble = el('p', 'oc-panel-empty');
   private readonly timeline = new Timeline(call => void this.go(call));
   private readonly totals = new TotalsTable();
   private readonly tools = el('div', 'oc-calls-bar');
@@ -52,14 +40,12 @@ class CallsSection {
 
   constructor(private readonly around: Surroundings) {
     const draw = (): void => this.draw();
-    this.notebook = el('select', 'oc-panel-select');
-    this.notebook.setAttribute('aria-label', trans.__('Notebook'));
-    this.notebook.addEventListener('change', () => void this.update());
+    this.chooser = new Chooser(around.hub, () => void this.update());
     this.selects = {
-      tool: chooser(trans.__('Tool'), trans.__('all tools'), draw),
-      state: chooser(trans.__('State'), trans.__('all states'), draw),
-      agent: chooser(trans.__('Agent'), trans.__('all agents'), draw),
-      session: chooser(trans.__('Session'), trans.__('all sessions'), draw)
+      tool: chooser(trans.__('Tool'), draw),
+      state: chooser(trans.__('State'), draw),
+      agent: chooser(trans.__('Agent'), draw),
+      session: chooser(trans.__('Session'), draw)
     };
     this.text.type = 'search';
     this.text.placeholder = trans.__('Filter by text');
@@ -73,54 +59,32 @@ class CallsSection {
     const csv = button(trans.__('Save CSV'), '', 'oc-panel-button', () => this.save('csv'));
     const lines = button(trans.__('Save JSONL'), '', 'oc-panel-button', () => this.save('jsonl'));
     const filters = el('div', 'oc-calls-filters');
-    filters.append(this.notebook, ...Object.values(this.selects), this.text, fold);
+    filters.append(...Object.values(this.selects), this.text, fold);
     this.tools.append(csv, lines);
     this.said.setAttribute('role', 'status');
-    this.node.append(filters, this.said, this.trouble, this.timeline.node, this.totals.node, this.tools);
+    this.node.append(this.chooser.node, filters, this.said, this.timeline.node, this.totals.node, this.tools);
   }
 
   /** Reads what is new in the chosen kernel. */
-  async update(): Promise<boolean> {
-    const { hub } = this.around;
-    const kernels = hub.kernels();
-    const front = hub.current()?.id;
-    offer(
-      this.notebook,
-      kernels.map(({ id }) => id),
-      id => visibleLine(kernels.find(kernel => kernel.id === id)?.name ?? id)
-    );
-    show(this.notebook, kernels.length > 1);
-    if (!this.notebook.value) {
-      this.notebook.value = front ?? kernels[0]?.id ?? '';
-    }
-    const id = this.notebook.value;
+  update(): Promise<boolean> {
+    const id = this.chooser.kernel()?.id ?? '';
+    const kernels = this.around.hub.kernels();
     for (const known of this.logs.keys()) {
       if (!kernels.some(kernel => kernel.id === known)) {
         this.logs.delete(known);
       }
     }
-    let trouble = '';
-    let answered = true;
-    if (!id) {
-      trouble = trans.__('No open notebook has the tools loaded. Run %1 in one; its calls appear here.', '%load_ext opencode_jupyter');
-    } else {
-      const log = this.logs.get(id) ?? new CallLog();
-      this.logs.set(id, log);
-      try {
-        log.take(await hub.request<CallsReply>(id, { what: 'calls', since: log.since }));
-      } catch (error) {
-        trouble = error instanceof Error ? error.message : String(error);
-        answered = false;
-      }
-    }
-    setText(this.trouble, trouble);
-    show(this.trouble, trouble !== '');
-    this.draw();
-    return answered;
+    const log = this.logs.get(id) ?? new CallLog();
+    this.logs.set(id, log);
+    const take = (reply: CallsReply): void => {
+      log.take(reply);
+      this.draw();
+    };
+    return this.chooser.read(() => ({ what: 'calls', since: log.since }), take, () => this.draw());
   }
 
   private get log(): CallLog {
-    return this.logs.get(this.notebook.value) ?? new CallLog();
+    return this.logs.get(this.chooser.shown) ?? new CallLog();
   }
 
   private get filter(): Filter {
@@ -132,14 +96,12 @@ class CallsSection {
     const { log } = this;
     const now = Date.now() + log.skew;
     const all = [...log.calls.values()];
-    offer(this.selects.tool, values(all, ({ tool }) => tool));
-    offer(this.selects.state, values(all, stateOf), outcomeWord);
-    offer(this.selects.agent, values(all, ({ agent }) => agent));
-    offer(
-      this.selects.session,
-      values(all, ({ session }) => session),
-      id => visibleLine(log.sessions.get(id) || id)
-    );
+    const fill = (select: HTMLSelectElement, first: string, of: (call: CallRow) => string, label = (value: string): string => value): void =>
+      offer(select, [['', first], ...values(all, of).map((value): [string, string] => [value, label(value)])]);
+    fill(this.selects.tool, trans.__('all tools'), ({ tool }) => tool);
+    fill(this.selects.state, trans.__('all states'), stateOf, outcomeWord);
+    fill(this.selects.agent, trans.__('all agents'), ({ agent }) => agent);
+    fill(this.selects.session, trans.__('all sessions'), ({ session }) => session, id => log.sessions.get(id) || id);
     const placed = place(all, this.filter);
     const calls = placed.map(({ call }) => call);
     this.timeline.update(placed, new Axis(calls, now, this.fold.checked), now);
@@ -152,9 +114,8 @@ class CallsSection {
     const words = trans._n('%1 call', '%1 calls', calls.length);
     const of = calls.length < all.length ? ` ${trans.__('of %1', all.length)}` : '';
     setText(this.said, words + of + (waited ? trans.__(', waited %1 for approval', duration(waited)) : ''));
-    if (!all.length && this.trouble.hidden) {
-      setText(this.trouble, trans.__('No tool has been called in this notebook yet.'));
-      show(this.trouble, true);
+    if (!all.length && this.chooser.shown) {
+      this.chooser.say(trans.__('No tool has been called in this notebook yet.'));
     }
     clearTimeout(this.timer);
     if (calls.some(call => call.end === null) && this.node.isConnected && !this.node.hidden) {
@@ -163,7 +124,7 @@ class CallsSection {
   }
 
   private async go(call: CallRow): Promise<void> {
-    const kernel = this.around.hub.kernels().find(({ id }) => id === this.notebook.value);
+    const kernel = this.around.hub.kernels().find(({ id }) => id === this.chooser.shown);
     const card = kernel && (await goTo(this.around.app, kernel.document, call.id, outermost(call, this.log.calls).id));
     if (!card) {
       setText(this.said, trans.__('The card of this call is no longer in the notebook.'));
@@ -173,7 +134,7 @@ class CallsSection {
   private save(kind: 'csv' | 'jsonl'): void {
     const { log } = this;
     const now = Date.now() + log.skew;
-    const notebook = this.around.hub.kernels().find(({ id }) => id === this.notebook.value)?.name ?? '';
+    const notebook = this.around.hub.kernels().find(({ id }) => id === this.chooser.shown)?.name ?? '';
     const calls = place(log.calls.values(), this.filter).map(({ call }): Named => ({ call, notebook }));
     const name = `${notebook.replace(/\.ipynb$/, '') || 'calls'}-calls.${kind}`;
     save(name, kind === 'csv' ? 'text/csv' : 'application/jsonl', kind === 'csv' ? toCsv(calls, now) : toJsonLines(calls, now));

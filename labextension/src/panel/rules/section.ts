@@ -26,7 +26,6 @@ class RulesSection {
   private readonly pattern = el('input', 'oc-panel-input');
   private readonly action = el('select', 'oc-panel-select');
   private readonly lasting = el('select', 'oc-panel-select');
-  private shown = '';
 
   constructor(private readonly around: Surroundings) {
     const draw = (): void => void this.update();
@@ -41,7 +40,7 @@ class RulesSection {
     this.mode.addEventListener('change', () => void this.act({ what: 'rule_mode', mode: this.mode.value }));
     this.said.setAttribute('role', 'status');
     const tester = new Tester(KNOWN, (name, text) =>
-      around.hub.request<TestReply>(this.shown, { what: 'rule_test', name, text, ...this.whose() })
+      around.hub.request<TestReply>(this.chooser.shown, { what: 'rule_test', name, text, ...this.whose() })
     );
     const bar = el('div', 'oc-panel-bar');
     bar.append(
@@ -65,28 +64,10 @@ class RulesSection {
     this.node.append(this.chooser.node, this.inner);
   }
 
-  async update(): Promise<boolean> {
-    const kernel = this.chooser.kernel();
-    if (this.shown !== (kernel?.id ?? '')) {
-      this.shown = kernel?.id ?? '';
-      setText(this.said, '');
-    }
-    show(this.inner, kernel !== undefined);
-    if (!kernel) {
-      this.chooser.sayNone();
-      return true;
-    }
-    try {
-      const reply = await this.around.hub.request<RulesReply>(kernel.id, { what: 'rules', ...this.whose() });
-      if (kernel.id === this.shown) {
-        this.chooser.say('');
-        this.draw(reply);
-      }
-      return true;
-    } catch (error) {
-      this.chooser.say(wordsOf(error));
-      return false;
-    }
+  update(): Promise<boolean> {
+    show(this.inner, this.chooser.kernel() !== undefined);
+    const request = () => ({ what: 'rules', ...this.whose() });
+    return this.chooser.read<RulesReply>(request, reply => this.draw(reply), () => setText(this.said, ''));
   }
 
   private draw(reply: RulesReply): void {
@@ -147,7 +128,7 @@ class RulesSection {
 
   /** Has the kernel change something, and says what came of it. False if nothing did. */
   private async act(request: { what: string; [field: string]: unknown }, done = ''): Promise<boolean> {
-    const id = this.shown;
+    const id = this.chooser.shown;
     try {
       const { notes } = await this.around.hub.request<{ notes?: string[] }>(id, { ...request, ...this.whose() });
       setText(this.said, [done, ...(notes ?? [])].filter(Boolean).join(' · '));

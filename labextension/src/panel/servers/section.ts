@@ -3,7 +3,7 @@
 import { button, el, hasFocus, safeLink, setText, show } from '../../card/dom';
 import { visible, visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { Chooser, labelled, wordsOf } from '../kernelChooser';
+import { Chooser, KeyedRows, labelled, wordsOf } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 
 /** A login that is under way. */
@@ -156,8 +156,11 @@ class ServersSection {
   readonly node = el('div', 'oc-servers');
   private readonly chooser: Chooser;
   private readonly list = el('ul', 'oc-servers-list');
-  private readonly entries = new Map<string, Entry>();
-  private shown = '';
+  private readonly entries = new KeyedRows<Server, Entry>(
+    this.list,
+    ({ server }) => server,
+    ({ server }) => new Entry(server, (what, more) => void this.act(what, server, more))
+  );
 
   constructor(private readonly around: Surroundings) {
     this.chooser = new Chooser(around.hub, () => void this.update());
@@ -165,53 +168,17 @@ class ServersSection {
     this.node.append(this.chooser.node, this.list);
   }
 
-  async update(): Promise<boolean> {
-    const kernel = this.chooser.kernel();
-    if (this.shown !== (kernel?.id ?? '')) {
-      this.shown = kernel?.id ?? '';
-      this.entries.clear();
-      this.list.replaceChildren();
-    }
-    if (!kernel) {
-      this.chooser.sayNone();
-      return true;
-    }
-    try {
-      const { servers } = await this.around.hub.request<{ servers: Server[] }>(kernel.id, { what: 'servers' });
-      if (kernel.id === this.shown) {
-        this.draw(servers);
-      }
-      return true;
-    } catch (error) {
-      this.chooser.say(wordsOf(error));
-      return false;
-    }
-  }
-
-  private draw(servers: readonly Server[]): void {
-    this.chooser.say(servers.length ? '' : trans.__('No MCP server yet. Add one in a cell: %1', '%mcp add NAME URL'));
-    for (const [name, entry] of this.entries) {
-      if (!servers.some(({ server }) => server === name)) {
-        entry.node.remove();
-        this.entries.delete(name);
-      }
-    }
-    servers.forEach((server, at) => {
-      let entry = this.entries.get(server.server);
-      if (!entry) {
-        entry = new Entry(server.server, (what, more) => void this.act(what, server.server, more));
-        this.entries.set(server.server, entry);
-      }
-      entry.update(server);
-      if (this.list.children[at] !== entry.node) {
-        this.list.insertBefore(entry.node, this.list.children[at] ?? null);
-      }
-    });
+  update(): Promise<boolean> {
+    const draw = ({ servers }: { servers: readonly Server[] }): void => {
+      this.chooser.say(servers.length ? '' : trans.__('No MCP server yet. Add one in a cell: %1', '%mcp add NAME URL'));
+      this.entries.update(servers, (entry, server) => entry.update(server));
+    };
+    return this.chooser.read(() => ({ what: 'servers' }), draw, () => this.entries.update([], () => undefined));
   }
 
   private async act(what: string, name: string, more: Record<string, unknown> = {}): Promise<void> {
     try {
-      await this.around.hub.request(this.shown, { what, name, ...more });
+      await this.around.hub.request(this.chooser.shown, { what, name, ...more });
       await this.update();
     } catch (error) {
       this.chooser.say(wordsOf(error));

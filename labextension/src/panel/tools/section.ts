@@ -3,7 +3,7 @@
 import { button, el, setText, show } from '../../card/dom';
 import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { Chooser, offer, wordsOf } from '../kernelChooser';
+import { Chooser, KeyedRows, offer, wordsOf } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 import { actionWords, badge } from './badge';
 import { MISSING, fits, kindsOf, rowsOf } from './filter';
@@ -68,6 +68,9 @@ class Row {
   }
 }
 
+/** Tools of one name may be missing from several sources. */
+const keyOf = ({ kind, source, name }: ToolRow): string => `${kind === MISSING ? source : ''}\0${name}`;
+
 class ToolsSection {
   readonly node = el('div', 'oc-tools');
   private readonly chooser: Chooser;
@@ -77,9 +80,8 @@ class ToolsSection {
   private readonly kind = el('select', 'oc-panel-select');
   private readonly said = el('p', 'oc-panel-said');
   private readonly list = el('ul', 'oc-tools-list');
-  private readonly rows = new Map<string, Row>();
+  private readonly rows = new KeyedRows<ToolRow, Row>(this.list, keyOf, ({ name }) => new Row(name, chosen => void this.open(chosen)));
   private found: ToolRow[] = [];
-  private shown = '';
   private opened = '';
   private form?: ToolForm;
   private top = 0;
@@ -104,32 +106,15 @@ class ToolsSection {
     this.one.hidden = true;
   }
 
-  async update(): Promise<boolean> {
-    const kernel = this.chooser.kernel();
-    let trouble = '';
-    if (this.shown !== (kernel?.id ?? '')) {
-      this.shown = kernel?.id ?? '';
-      this.found = [];
+  update(): Promise<boolean> {
+    const draw = (reply: ToolsReply): void => {
+      this.found = rowsOf(reply);
+      this.draw();
+    };
+    return this.chooser.read<ToolsReply>(() => ({ what: 'tools' }), draw, () => {
       this.close();
-    }
-    if (kernel) {
-      try {
-        const reply = await this.around.hub.request<ToolsReply>(kernel.id, { what: 'tools' });
-        if (kernel.id !== this.shown) {
-          return true;
-        }
-        this.found = rowsOf(reply);
-      } catch (error) {
-        trouble = wordsOf(error);
-      }
-    }
-    if (kernel) {
-      this.chooser.say(trouble);
-    } else {
-      this.chooser.sayNone();
-    }
-    this.draw();
-    return trouble === '';
+      draw({ tools: [], missing: [] });
+    });
   }
 
   focus(): void {
@@ -137,31 +122,7 @@ class ToolsSection {
   }
 
   private draw(): void {
-    const keys = new Set<string>();
-    let at = 0;
-    for (const row of this.found) {
-      const key = `${row.kind === MISSING ? row.source : ''}\0${row.name}`;
-      if (keys.has(key)) {
-        continue;
-      }
-      keys.add(key);
-      let made = this.rows.get(key);
-      if (!made) {
-        made = new Row(row.name, name => void this.open(name));
-        this.rows.set(key, made);
-      }
-      made.update(row);
-      if (this.list.children[at] !== made.node) {
-        this.list.insertBefore(made.node, this.list.children[at] ?? null);
-      }
-      at++;
-    }
-    for (const [key, row] of this.rows) {
-      if (!keys.has(key)) {
-        row.node.remove();
-        this.rows.delete(key);
-      }
-    }
+    this.rows.update(this.found, (row, tool) => row.update(tool));
     const all: [string, string] = ['', trans.__('all sources')];
     offer(this.kind, [all, ...kindsOf(this.found).map((kind): [string, string] => [kind, kindWords(kind)])]);
     this.filter();
@@ -171,7 +132,7 @@ class ToolsSection {
   private filter(): void {
     let count = 0;
     for (const row of this.found) {
-      const made = this.rows.get(`${row.kind === MISSING ? row.source : ''}\0${row.name}`);
+      const made = this.rows.get(keyOf(row));
       const on = fits(row, this.text.value, this.kind.value);
       count += Number(on);
       if (made) {
@@ -183,7 +144,7 @@ class ToolsSection {
   }
 
   private async open(name: string): Promise<void> {
-    const id = this.shown;
+    const id = this.chooser.shown;
     const kernel = this.chooser.kernel();
     if (!kernel || kernel.id !== id) {
       return;
@@ -195,7 +156,7 @@ class ToolsSection {
       this.chooser.say(wordsOf(error));
       return;
     }
-    if (this.shown !== id) {
+    if (this.chooser.shown !== id) {
       return;
     }
     this.chooser.say('');
