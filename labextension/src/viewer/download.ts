@@ -1,6 +1,5 @@
 /** The whole file for a person to take along: as a download or on the clipboard. */
 
-import { saveLink } from './saveLink';
 import { setText } from '../card/dom';
 import { size } from '../card/format';
 import type { CardSpill } from '../card/token';
@@ -32,6 +31,16 @@ export async function fetchWhole(source: Source, most: number, progress: (share:
       return undefined;
     }
   }
+}
+
+/** Has the browser save what is at `url` as `name`. */
+export function saveLink(url: string, name: string): void {
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
 }
 
 /** Whether the server hands out `url`. */

@@ -1,6 +1,6 @@
 /** Calls as a file: one line of comma-separated values or of JSON for each. */
 
-import { saveLink } from '../../viewer/saveLink';
+import { saveLink } from '../../viewer/download';
 import type { CallRow } from './log';
 import { stateOf, worked } from './log';
 

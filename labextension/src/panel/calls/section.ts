@@ -12,7 +12,7 @@ import type { Named } from './export';
 import { CallLog, NO_FILTER, outermost, place, stateOf, values } from './log';
 import type { CallRow, CallsReply, Filter } from './log';
 import { Timeline } from './timeline';
-import { TotalsTable } from './totalsTable';
+import { TotalsTable } from './totals';
 
 /** While something runs its bar grows this often. */
 const GROW_MS = 1_000;
