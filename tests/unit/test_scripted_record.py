@@ -349,3 +349,14 @@ async def test_thoughts_and_empty_answers(tmp_path: Path) -> None:
     path = tmp_path / "y.yaml"
     await Talk(Recorder(ScriptedModel([say()]), path)).prompt("Go")
     assert await Talk(load(path)).prompt("Go") == []
+
+
+async def test_a_title_that_was_recorded_for_another_prompt_is_not_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    recorder = Recorder(ScriptedModel(["Answer."], agents={"title": ["The recorded title"]}), path)
+    await Talk(recorder).prompt("Go")
+    await Talk(recorder, agent="title").prompt("Go")
+    model = load(path)
+    assert await Talk(model, agent="title").prompt("Go") == [("text", "The recorded title")]
+    assert await Talk(model, agent="title").prompt("Something else") == [("text", "Something else")]
+    assert model.differences == []

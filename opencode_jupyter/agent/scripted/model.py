@@ -116,10 +116,7 @@ class ScriptedModel:
     def _next(self, script: AnyScript, conversation: Conversation) -> Chosen:
         plain = _plain(str(conversation.directory))
         answer = _answer_without_script(conversation)
-        if answer is not None and not (
-            script.has_agent(conversation.agent)
-            and (isinstance(script, PythonScript) or script.choose(conversation, plain))
-        ):
+        if answer is not None and not script.answers(conversation, plain):
             return Chosen(answer)
         if conversation.prompt is None:
             raise script_error(script.name, "the request holds no prompt to answer.")

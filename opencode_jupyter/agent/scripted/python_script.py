@@ -72,9 +72,9 @@ class PythonScript:
     strict: bool = False
     recording: None = None
 
-    def has_agent(self, agent: str) -> bool:
-        """Whether it has turns for this agent alone."""
-        return agent in self.agents
+    def answers(self, conversation: Conversation, plain: object = None) -> bool:
+        """Whether it has turns of its own for a request to title or summarise the conversation."""
+        return conversation.agent in self.agents
 
     def next(self, conversation: Conversation, prompt: Prompt, failures: int, plain: object = None) -> Chosen:
         """The turn that comes next.

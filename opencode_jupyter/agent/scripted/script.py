@@ -168,6 +168,11 @@ class PromptEntry(_Form):
         says: list[Any] = self.turns
         return says
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it is meant for certain prompts only."""
+        return self.prompt is not None or self.match is not None or bool(self.number or self.agent)
+
     def fits(self, prompt: Prompt, agent: str, plain: Callable[[str], str]) -> bool:
         """Whether it is meant for a prompt."""
         if self.prompt is not None:
@@ -369,6 +374,11 @@ class Script:
         """Whether it has turns for this agent alone."""
         return agent in self._form.agents
 
+    def answers(self, conversation: Conversation, plain: Callable[[str], str]) -> bool:
+        """Whether it has turns of its own for a request to title or summarise the conversation."""
+        chosen = self.choose(conversation, plain) if self.has_agent(conversation.agent) else None
+        return chosen is not None and not chosen[1]
+
     def choose(self, conversation: Conversation, plain: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:
         """The entry for the last prompt, and whether it is only the recorded one of that number.
 
@@ -380,7 +390,7 @@ class Script:
         chosen: tuple[PromptEntry, bool] | None = None
         for prompt in conversation.prompts:
             fitting = [index for index, entry in enumerate(entries) if entry.fits(prompt, conversation.agent, plain)]
-            fitting = [index for index in fitting if str(entries[index]) != "any prompt"] or fitting
+            fitting = [index for index in fitting if entries[index].is_conditional] or fitting
             chosen = None
             if fitting:
                 index = next((index for index in fitting if index not in used), fitting[-1])
