@@ -7,13 +7,12 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import anyio.to_thread
-
 from ..core.function import described
 from ..core.result import ToolResult
 from ..core.result_values import is_library_value
 from ..core.signature import context_of
 from ..core.streaming import join, join_async
+from ..core.threads import run_in_thread
 from ..core.tool import as_result
 from ._foreign import foreign, rows_of, text_of
 
@@ -55,7 +54,7 @@ def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> To
         if is_async or inspect.isasyncgenfunction(fn):
             outcome = fn(**keywords)
         else:
-            outcome = await anyio.to_thread.run_sync(_called, fn, keywords, ctx, abandon_on_cancel=True)
+            outcome = await run_in_thread(_called, fn, keywords, ctx)
         if inspect.isawaitable(outcome):
             outcome = await outcome
         if isinstance(outcome, AsyncIterator):

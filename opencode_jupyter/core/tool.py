@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 
 from .context import InitContext, ToolContext
@@ -24,6 +23,7 @@ from .option_checks import check_option_names
 from .result import RESULT_KEYS, ToolResult, attachments_of
 from .schema import json_schema, schema_for_person
 from .suggestions import near_names, suggestion
+from .threads import run_in_thread
 
 if TYPE_CHECKING:
     from .function import Schema
@@ -173,7 +173,7 @@ class Bound:
                 outcome = await run(arguments, ctx)
             else:
                 # A thread can't be killed: on a cancel it is left to end by itself, and the caller goes on.
-                outcome = await anyio.to_thread.run_sync(run, arguments, ctx, abandon_on_cancel=True)
+                outcome = await run_in_thread(run, arguments, ctx)
                 if inspect.isawaitable(outcome):
                     outcome = await outcome
         except SystemExit as error:
@@ -184,7 +184,7 @@ class Bound:
         if isinstance(outcome, str) or (isinstance(outcome, ToolResult) and outcome.value is None):
             return as_result(self.id, outcome)
         # drawing a figure takes its time
-        return await anyio.to_thread.run_sync(as_result, self.id, outcome, abandon_on_cancel=True)
+        return await run_in_thread(as_result, self.id, outcome)
 
 
 class Tool:

@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
-
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.permission import Rule
 from ..core.permission.rules import STRICT
+from ..core.threads import run_in_thread
 from ..runtime.sandbox.service import Sandbox
 from . import _shell
 from ._secrets import ask_for_secrets
@@ -39,7 +38,7 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:
         shell=os.path.basename(_shell.shell()),
         protected=[str(ctx.workspace.data_dir)],
     )
-    asks = await anyio.to_thread.run_sync(reading, abandon_on_cancel=True)
+    asks = await run_in_thread(reading)
     _refuse_interactive(command, asks)
     patterns, _ = _named(ctx, asks)
     if not any(

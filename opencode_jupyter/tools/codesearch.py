@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import anyio.to_thread
 from pydantic import Field, WithJsonSchema
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from . import _paths
 from .builtin import builtin
@@ -110,7 +110,7 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
     def read() -> list[Snippet]:
         return [one for hit in hits if (one := snippet(root, hit)) is not None]
 
-    found = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+    found = await run_in_thread(read)
     files = len(project.listing.paths)
     metadata: dict[str, Any] = {"source": "project", "files": files, "count": len(found)}
     notes = [note] if note else []

@@ -15,6 +15,7 @@ from ..core.errors import ToolError
 from ..core.filetime import Snapshot
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
+from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from . import _paths
 from ._external import assert_external
@@ -83,11 +84,11 @@ async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
         found = await _open(notebooks, documents, args)
         notebooks.saw(ctx.session_id, path, found.cells)
     else:
-        found = await anyio.to_thread.run_sync(_file, path, place, abandon_on_cancel=True)
+        found = await run_in_thread(_file, path, place)
         notebooks.forget(ctx.session_id, path)
     if found.snapshot is not None:
         ctx.workspace.files.read(ctx.session_id, path, found.snapshot)
-    result: ToolResult = await anyio.to_thread.run_sync(_result, found, args, path, abandon_on_cancel=True)
+    result: ToolResult = await run_in_thread(_result, found, args, path)
     result.title = printable(ctx.workspace.relative(path))
     if args.cell is not None:
         result.title += f" cell {result.metadata['cells'][0]}"

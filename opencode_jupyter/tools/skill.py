@@ -8,7 +8,6 @@ from functools import lru_cache
 from html import escape
 from pathlib import Path
 
-import anyio.to_thread
 from pydantic import Field, create_model
 
 from ..core.context import InitContext, ToolContext
@@ -19,6 +18,7 @@ from ..core.schema import Arguments
 from ..core.skill_files import FILE, Skill
 from ..core.skills import Skills, available
 from ..core.suggestions import near_names, suggestion
+from ..core.threads import run_in_thread
 from ..core.tool import Definition, Tool
 from ..text.encoding import printable
 from ..text.replace import WHITE
@@ -55,7 +55,7 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     await ctx.ask("skill", [args.name], [args.name], {})
     ctx.proceed()
 
-    content = await anyio.to_thread.run_sync(found.content, abandon_on_cancel=True)
+    content = await run_in_thread(found.content)
     files = "\n".join(f"<file>{path}</file>" for path in await _files(found.directory))
     output = "\n".join(
         (

@@ -132,7 +132,7 @@ class Project:
         if await self.listing.update():
             await anyio.to_thread.run_sync(self._watch.more, set(self.listing.paths).difference(before))
         for _ in range(3):  # while many are read others may change
-            now = await anyio.to_thread.run_sync(states, self.root, self.listing.paths, abandon_on_cancel=True)
+            now = await run_in_thread(states, self.root, self.listing.paths)
             if await self._follow(now, progress):
                 return
 

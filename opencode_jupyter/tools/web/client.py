@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from ...core.errors import ToolError
+from ...core.threads import run_in_thread
 from .address import Address, parsed
 from .decoding import Decoder
 from .proxy import proxy_for
@@ -87,9 +88,7 @@ async def look_up(target: Target) -> list[Address]:
     if target.address is not None:
         return [target.address]
     try:
-        found = await anyio.to_thread.run_sync(
-            lambda: socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM), abandon_on_cancel=True
-        )
+        found = await run_in_thread(lambda: socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreachableError(

@@ -17,6 +17,7 @@ from typing import Literal
 import anyio.to_thread
 
 from ...core.errors import ToolError
+from ...core.threads import run_in_thread
 
 OUTPUT = 8 << 20
 """Bytes of a converted page: lists in lists may grow beyond the page's own size."""
@@ -70,7 +71,7 @@ async def convert(body: bytes, form: Literal["markdown", "text"], codec: str, se
 async def _run(body: bytes, form: str, codec: str, seconds: float) -> Converted:
     process = await anyio.to_thread.run_sync(_start, form, codec, math.ceil(seconds) + 1)
     try:
-        output, errors = await anyio.to_thread.run_sync(process.communicate, body, abandon_on_cancel=True)
+        output, errors = await run_in_thread(process.communicate, body)
     finally:
         if process.poll() is None:
             process.kill()
