@@ -58,7 +58,7 @@ _KEYS = (
     r"|alternaterefscommand|excludesfile|symlinks|protect.*)"
     r"|include(?:if)?\..*|.*\.(?:cmd|command|program|textconv|clean|smudge|process|driver|helper|tool|external|editor"
     r"|path|proxy|receivepack|uploadpack|vcs|insteadof|diffcommand|pager|update|tunnel|packobjectshook|difffilter|hook"
-    r"|smtpserver|tocmd|cccmd|headercmd|templatedir|browser|fsmonitor|sshcommand|hookspath|url|allow|barerepository"
+    r"|httpd|modulepath|smtpserver|tocmd|cccmd|headercmd|templatedir|browser|fsmonitor|sshcommand|hookspath|url|allow|barerepository"
     r"|directory|template|man|web)|pager\..*|sequence\.editor|interactive\..*|gui\..*|guitool\..*|mailmap\..*|blame\..*"
 )
 """Settings that name a program or a file, or lead to other settings."""
