@@ -164,11 +164,6 @@ export function ansiRuns(text: string): Run[] {
   return styled(text, {})[0];
 }
 
-/** `text` as nodes. */
-export function ansiNodes(text: string): Node[] {
-  return ansiRuns(text).map(piece);
-}
-
 /** Lines that follow each other, each as nodes: a colour stays on until it is ended. `before` sets the first ones. */
 export function ansiLines(lines: string[], before = ''): Node[][] {
   let [runs, style] = styled(before, {});

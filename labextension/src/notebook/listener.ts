@@ -2,13 +2,12 @@
 
 import type { Kernel } from '@jupyterlab/services';
 
+import { MESSAGE_TYPE } from '../kernel/requests';
 import type { Documents } from './documents';
 import { KIND } from './protocol';
 import type { Answer, Job, Nudge, Taken, Word } from './protocol';
 import type { Relay } from './relay';
 
-/** The type of the kernel's messages, on IOPub as on the control channel. */
-export const MESSAGE_TYPE = 'opencode_jupyter';
 /** Nudges that are remembered: one kernel may be heard by several connections of a page. */
 const REMEMBERED = 200;
 

@@ -12,7 +12,7 @@ export interface Surroundings {
   reveal(id: string): void;
 }
 
-/** A section; `src/lab/panel.ts` shows them as tabs. */
+/** A section; `panel.ts` shows them as tabs. */
 export interface Section {
   /** One word: `asks`. */
   id: string;
