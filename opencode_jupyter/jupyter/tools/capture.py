@@ -8,6 +8,8 @@ no contexts; in a kernel they are led into a pipe while the code runs, so that c
 
 from __future__ import annotations
 
+import base64
+import binascii
 import builtins
 import codecs
 import contextlib
@@ -21,18 +23,28 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.result import Attachment
 from ...core.result_values import render_displayed
 from ...core.value_tables import Rendering
 from .capture_context import CAPTURE
-from .pictures import MOST, pictures_of, words_of
 from .traceback_text import plain
 
 QUEUED = 8 * 1024 * 1024
 """Characters that wait to be taken; code that prints faster waits too."""
+
+MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+"""Pictures that are attached, best first, and the ends of their names. SVG is text, and may carry script."""
+MAX_PICTURES = 20
+"""Pictures of one run that are attached."""
+LARGEST = 5 * 1024 * 1024
+"""Bytes of one of them."""
+SOURCE_CHARS = 20_000
+"""Characters of a source (HTML, Markdown) shown for want of a plain text."""
+_EMPTY = "<IPython.core.display."
+"""What the plain text of ``display(HTML(...))`` begins with; it says nothing."""
 
 RENDERING = "application/x-opencode-rendering"
 """MIME type of the number under which a capture keeps how it draws a bundle's object."""
@@ -151,10 +163,10 @@ class Capture:
 
     def _show_rendering(self, rendering: Rendering) -> None:
         """Take a table or a picture: what the output says of it is for a model, since a card draws it."""
-        for picture in rendering.attachments[: max(0, MOST - len(self.attachments))]:
+        for picture in rendering.attachments[: max(0, MAX_PICTURES - len(self.attachments))]:
             end = (picture.filename or "").rpartition(".")[2] or "png"
             self.attachments.append(replace(picture, filename=f"figure-{len(self.attachments) + 1}.{end}"))
-        self.tables += rendering.tables[: max(0, MOST - len(self.tables))]
+        self.tables += rendering.tables[: max(0, MAX_PICTURES - len(self.tables))]
         self.described.append(rendering.text)
         self.write_line(rendering.text)
 
@@ -393,3 +405,67 @@ def _c_flush() -> Callable[[], Any] | None:
     except (ImportError, OSError, TypeError, ValueError):
         return None
     return lambda: library.fflush(stream)
+
+
+# ---------------------------------------------------------------------- MIME bundles
+
+
+@dataclass(slots=True)
+class BundlePictures:
+    """The pictures of a bundle, and why some are left out."""
+
+    pictures: list[Attachment] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def pictures_of(data: dict[str, Any], before: int) -> BundlePictures:
+    """The picture of a bundle, in the best form it has.
+
+    Args:
+        data: MIME type -> content; pictures as bytes or base64 text.
+        before: pictures that the run has attached already.
+    """
+    found = BundlePictures()
+    for mime, end in MIMES.items():
+        if mime not in data:
+            continue
+        content = _bytes(data[mime])
+        if content is None:
+            continue
+        if before >= MAX_PICTURES:
+            found.notes.append(f"[a picture omitted: {MAX_PICTURES} are attached already]")
+        elif len(content) > LARGEST:
+            found.notes.append(f"[a picture of {len(content) / 1e6:.1f} MB omitted: the limit is 5 MB]")
+        else:
+            found.pictures.append(Attachment.from_bytes(content, mime, f"figure-{before + 1}.{end}"))
+        break
+    return found
+
+
+def words_of(data: dict[str, Any], pictured: bool = False) -> str:
+    """A bundle in words: its plain text, or the source of its Markdown, LaTeX or HTML where that says nothing.
+
+    Args:
+        data: MIME type -> content.
+        pictured: its picture is attached, so nothing is missing if there are no words.
+    """
+    plain = data.get("text/plain")
+    text = plain if isinstance(plain, str) else ""
+    if text and not text.startswith(_EMPTY):
+        return text
+    for mime in ("text/markdown", "text/latex", "text/html"):
+        source = data.get(mime)
+        if isinstance(source, str) and source:
+            return source if len(source) <= SOURCE_CHARS else source[:SOURCE_CHARS] + "…"
+    return "" if pictured else text
+
+
+def _bytes(content: Any) -> bytes | None:
+    if isinstance(content, (bytes, bytearray)):
+        return bytes(content)
+    if isinstance(content, str):
+        try:
+            return base64.b64decode(content)
+        except (binascii.Error, ValueError):
+            return None
+    return None

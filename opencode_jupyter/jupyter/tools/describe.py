@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import array
 import inspect
 import itertools
 import sys
 import types
-import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,10 +89,8 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
 def size_of(value: Any) -> str:
     """Length or shape, where it can be known without asking the object; else nothing."""
     kind = type(value)
-    if among(kind, (*_CONTAINERS, *_TEXTS, range, array.array)):
+    if among(kind, (*_CONTAINERS, *_TEXTS, range)):
         return str(len(value))
-    if kind is memoryview:
-        return f"{value.nbytes} bytes"
     base = _plain_base(kind)
     if base is not None:
         return str(base.__len__(value))
@@ -113,10 +109,6 @@ def _special(value: Any) -> Callable[[Any, Description, int], None] | None:
         return _function
     if any(base is type for base in mro(kind)):
         return _class
-    if kind is array.array:
-        return _numbers
-    if kind is weakref.ref:
-        return _reference
     if spelled(value):
         return lambda value, out, rows: out.say("value", short(value, TEXT))
     return None
@@ -168,18 +160,6 @@ def _container(value: Any, out: Description, rows: int) -> None:
             )
     if len(value) > most:
         out.lines.append(f"  … {len(value) - most} more")
-
-
-def _numbers(value: Any, out: Description, rows: int) -> None:
-    out.say("type code", value.typecode)
-    out.say("memory", libraries.size_words(len(value) * value.itemsize))
-    first = value[: max(rows, 10)].tolist()
-    out.say("first values", ", ".join(map(short, first)) + (", …" if len(value) > len(first) else ""))
-
-
-def _reference(value: Any, out: Description, rows: int) -> None:
-    found = value()  # C code, which looks the object up
-    out.say("refers to", "nothing any more" if found is None else short(found, 200))
 
 
 def _module(value: types.ModuleType, out: Description, rows: int) -> None:

@@ -14,17 +14,66 @@ import contextlib
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from ..waiting import HeldInterrupts
-from .breath import Breath
 
 STOP_SIGNAL = getattr(signal, "SIGURG", signal.SIGINT)
 DOUBLE_FROM = 3
 """From this request on the code is hit twice: once where it is, and again in the handler that swallowed the first.
 A person who presses again means it, too."""
+EVERY = 0.1
+"""Seconds of the processor's time between two looks: a process that waits has no need of them."""
+STARVED = 0.3
+"""Seconds without a sign of the other threads after which they are let in."""
+YIELD = 0.002
+"""Seconds that they are given."""
+
+
+class GilYielder:
+    """Lets the kernel's other threads run while code on the main thread holds the interpreter lock.
+
+    A call into C need not release the lock: a regular expression that tries all ways to match keeps it until the end,
+    but handles signals meanwhile, as much of Python's own C code does. So a timer's signal yields. Nothing helps
+    against code that handles no signals (``sum(range(10**12))``). Begin and end it on the main thread; it nests.
+
+    Args:
+        heard: when the thread that receives clicks last ran (`time.monotonic`).
+        first: called before it may run.
+    """
+
+    def __init__(self, heard: Callable[[], float], first: Callable[[], None]) -> None:
+        self._heard = heard
+        self._first = first
+        self._depth = 0
+
+    def begin(self) -> None:
+        """Start the timer, unless somebody else (a profiler, the run around this one) uses it."""
+        self._depth += 1
+        if self._depth > 1 or not hasattr(signal, "setitimer"):
+            return
+        if signal.getsignal(signal.SIGVTALRM) == signal.SIG_DFL and not any(signal.getitimer(signal.ITIMER_VIRTUAL)):
+            signal.signal(signal.SIGVTALRM, self._yield)
+            signal.siginterrupt(signal.SIGVTALRM, False)  # other threads' waits in C go on as if nothing had been
+            signal.setitimer(signal.ITIMER_VIRTUAL, EVERY, EVERY)
+
+    def end(self) -> None:
+        """Stop it."""
+        self._depth -= 1
+        if self._depth or not hasattr(signal, "setitimer"):
+            return
+        if signal.getsignal(signal.SIGVTALRM) == self._yield:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+
+    def _yield(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() - self._heard() > STARVED:
+            with contextlib.suppress(Exception):
+                self._first()
+            time.sleep(YIELD)
 
 
 class Ended(NamedTuple):
@@ -62,7 +111,7 @@ class Interrupts:
         self._tracing = False
         self.heard = 0.0
         """When the thread that asks last ran (`time.monotonic`)."""
-        self._breath = Breath(lambda: self.heard, self._pulse_in_c)
+        self._yielder = GilYielder(lambda: self.heard, self._pulse_in_c)
 
     # ------------------------------------------------------------------ from any thread
 
@@ -84,11 +133,11 @@ class Interrupts:
     def __enter__(self) -> Self:
         for number in {signal.SIGINT, STOP_SIGNAL}:
             self._before[number] = signal.signal(number, self._handle)
-        self._breath.begin()
+        self._yielder.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._breath.end()
+        self._yielder.end()
         for number, before in self._before.items():
             if signal.getsignal(number) == self._handle:  # else the code has put its own there
                 signal.signal(number, signal.SIG_DFL if before is None else before)
@@ -153,13 +202,13 @@ class Interrupts:
         """
         self._mine = mine
         self._between = between
-        self._breath.begin()
+        self._yielder.begin()
         for number in {signal.SIGINT, STOP_SIGNAL}:
             self._around[number] = signal.signal(number, self._handle_task)
 
     def unwatch(self) -> None:
         """End `watch`."""
-        self._breath.end()
+        self._yielder.end()
         for number, before in self._around.items():
             if signal.getsignal(number) == self._handle_task:  # else a cell has its own now, and puts ours back: idle
                 signal.signal(number, signal.SIG_DFL if before is None else before)

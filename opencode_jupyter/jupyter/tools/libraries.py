@@ -1,12 +1,11 @@
-"""Frames, arrays and tensors of well-known libraries, by their exact types.
+"""Frames, series, indexes and arrays of pandas and numpy, by their exact types.
 
 What is called here is the libraries' own code, and only what is quick and copies nothing large. No library is
-imported: a value of one is only there if its library is.
+imported: a value of one exists only if its library is.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,16 +42,13 @@ def describe(value: Any, out: Description, rows: int) -> bool:
 
 def shape_of(value: Any) -> str:
     """The shape of a value of a known type; empty for others."""
-    kind = type(value)
-    if not known(kind) or is_library_type(kind, "polars", "LazyFrame"):
+    if not known(type(value)):
         return ""
-    if is_library_type(kind, "xarray", "Dataset"):
-        return " × ".join(f"{name}: {size}" for name, size in value.sizes.items())
     return " × ".join(str(n) for n in tuple(value.shape)) or "scalar"
 
 
 def _describer(kind: type) -> Callable[[Any, Description, int], None] | None:
-    if module_of(kind).partition(".")[0] not in ("pandas", "numpy", "polars", "xarray", "torch"):
+    if module_of(kind).partition(".")[0] not in ("pandas", "numpy"):
         return None
     for library, name, describer in _KNOWN:
         if is_library_type(kind, library, name):
@@ -162,89 +158,11 @@ def _cells(column: Any, label: Any) -> list[str]:
 
 def _dtype(dtype: Any) -> str:
     kind = type(dtype)
-    return (
-        str(dtype) if module_of(kind).partition(".")[0] in ("numpy", "pandas", "polars", "torch") else type_name(kind)
-    )
+    return str(dtype) if module_of(kind).partition(".")[0] in ("numpy", "pandas") else type_name(kind)
 
 
 def _label(label: Any) -> str:
     return label if type(label) is str else short(label)
-
-
-# ---------------------------------------------------------------------- polars, xarray, torch
-
-
-def _polars_frame(value: Any, out: Description, rows: int) -> None:
-    out.say("shape", f"{value.height:,} rows × {value.width:,} columns")
-    out.say("memory", size_words(int(value.estimated_size())))
-    _schema(value.schema, out)
-    if value.height and value.width:
-        part = value.head(rows)
-        head = [list(value.columns[:WIDTH])]
-        hidden = [is_secret_column(c) for c in head[0]]
-        head += [
-            ["(hidden)" if hide else short(cell, CELL) for hide, cell in zip(hidden, row, strict=False)]
-            for row in part.rows()
-        ]
-        _table(out, head, (value.height, value.width), types=[row["dtype"] for row in out.records[:WIDTH]])
-        out.lines += [f"first {part.height} rows:", *grid(head)]
-
-
-def _lazy_frame(value: Any, out: Description, rows: int) -> None:
-    out.lines.append("a query that has not been run; .collect() would run it")
-
-
-def _polars_series(value: Any, out: Description, rows: int) -> None:
-    out.say("length", f"{len(value):,}")
-    out.say("dtype", value.dtype)
-    out.say("name", value.name)
-    out.say("memory", size_words(int(value.estimated_size())))
-    first = value.head(max(rows, 10)).to_list()
-    out.say("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
-
-
-def _schema(schema: Any, out: Description) -> None:
-    out.records += [{"column": name, "dtype": str(dtype)} for name, dtype in schema.items()]
-    out.lines.append("columns:")
-    out.lines += [f"  {row['column']}: {row['dtype']}" for row in out.records[:COLUMNS]]
-    if len(out.records) > COLUMNS:
-        out.lines.append(f"  … {len(out.records) - COLUMNS} more")
-
-
-def _dataset(value: Any, out: Description, rows: int) -> None:
-    out.say("dimensions", ", ".join(f"{name}: {size}" for name, size in value.sizes.items()))
-    out.say("memory", size_words(int(value.nbytes)))
-    for title, group in (("coordinates", value.coords), ("variables", value.data_vars)):
-        out.lines.append(f"{title}:")
-        for name, variable in group.items():
-            dims = ", ".join(map(str, variable.dims))
-            out.lines.append(f"  {_label(name)} ({dims}): {variable.dtype}")
-            out.records.append({"column": _label(name), "dtype": str(variable.dtype)})
-
-
-def _data_array(value: Any, out: Description, rows: int) -> None:
-    out.say("dimensions", ", ".join(f"{name}: {size}" for name, size in value.sizes.items()))
-    out.say("dtype", value.dtype)
-    out.say("memory", size_words(int(value.nbytes)))
-    out.say("coordinates", ", ".join(map(_label, value.coords)) or "none")
-
-
-def _tensor(value: Any, out: Description, rows: int) -> None:
-    out.say("shape", tuple(value.shape))
-    out.say("dtype", value.dtype)
-    out.say("device", value.device)
-    out.say("requires grad", value.requires_grad)
-    out.say("memory", size_words(math.prod(value.shape) * value.element_size()))
-    part = value.detach()
-    while part.dim() > 1 and part.shape[0]:
-        part = part[0]
-    if part.dim() == 1 and part.shape[0]:
-        first = part[: max(rows, 10)].tolist()
-        out.say(
-            "first values", ", ".join(short(v, CELL) for v in first) + (", …" if value.numel() > len(first) else "")
-        )
-    elif part.dim() == 0:
-        out.say("value", short(part.item()))
 
 
 _KNOWN: list[tuple[str, str, Callable[[Any, Description, int], None]]] = [
@@ -255,12 +173,6 @@ _KNOWN: list[tuple[str, str, Callable[[Any, Description, int], None]]] = [
         for name in ("Index", "RangeIndex", "DatetimeIndex", "MultiIndex", "CategoricalIndex", "TimedeltaIndex")
     ),
     ("numpy", "ndarray", _array),
-    ("polars", "DataFrame", _polars_frame),
-    ("polars", "LazyFrame", _lazy_frame),
-    ("polars", "Series", _polars_series),
-    ("xarray", "Dataset", _dataset),
-    ("xarray", "DataArray", _data_array),
-    ("torch", "Tensor", _tensor),
 ]
 
 

@@ -27,8 +27,6 @@ FRAMES = {
     ("pandas", "DataFrame"): {"columns", "index", "dtypes", "shape", "size", "ndim"},
     ("pandas", "Series"): {"index", "dtype", "shape", "size", "name", "ndim"},
     ("numpy", "ndarray"): {"T", "dtype", "shape", "size", "ndim", "nbytes", "strides", "itemsize"},
-    ("polars", "DataFrame"): {"columns", "dtypes", "schema", "shape", "height", "width"},
-    ("polars", "Series"): {"name", "dtype", "shape"},
 }
 """Computed attributes of known classes: what computes them is the library's, and quick."""
 _INDEXED = (list, tuple, str, bytes, bytearray, range, deque)
@@ -177,10 +175,6 @@ def item(owner: Any, key: Any, path: str) -> Any:
             return column
         if is_library_type(kind, "pandas", "Series") and type(key) is int:
             return owner.iloc[key]
-        if is_library_type(kind, "polars", "DataFrame") and type(key) is str:
-            if key not in owner.columns:
-                raise ToolError(f"{path} has no column {key!r}." + near(key, owner.columns))
-            return owner.get_column(key)
     except (IndexError, TypeError, ValueError) as error:
         raise ToolError(f"{path}[{key!r}]: {error}") from None
     raise ToolError(f"{path} is a {type_name(kind)}; to index one, its own code would have to run.")

@@ -18,9 +18,8 @@ from ...tools.builtin import builtin
 from ..live import LIVE_AFTER
 from .capture import Capture, current
 from .children import interrupt_children
-from .failure import CodeError
 from .live import LiveOutput
-from .run import CodeRun, Outcome
+from .run import CodeError, CodeRun, Outcome
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

@@ -26,7 +26,9 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal
 
+from ...core.errors import ToolError
 from ...core.threads import call_soon
+from ...text.encoding import printable
 from ..waiting import blocking
 from .capture import Capture, current
 from .children import Before, before
@@ -56,6 +58,25 @@ class Outcome:
     kind: Kind
     error: BaseException | None = None
     traceback: TracebackText | None = None
+
+
+class CodeError(ToolError):
+    """Code that the python tool ran ended with an exception. Its text is what was printed, and the traceback.
+
+    Attributes:
+        exception: what the code raised, without its frames.
+    """
+
+    def __init__(self, message: str, exception: BaseException | None = None) -> None:
+        super().__init__(printable(message))
+        self.exception = exception
+
+    @property
+    def headline(self) -> str:
+        """The line of the message that names the exception; "" if the code raised none, or it is not in the message."""
+        lines = () if self.exception is None else str(self).splitlines()
+        kind = type(self.exception).__name__
+        return next((line for line in reversed(lines) if line.partition(":")[0] == kind), "")
 
 
 class CodeRun:
