@@ -90,7 +90,13 @@ async def gone(text: str, seconds: float = 2) -> bool:
     return not alive(text)
 
 
-@pytest.mark.parametrize("options", [{}, {"encoding": "utf-8"}, {"push": True}, {"dynamic": True}, {"noise": True}])
+async def test_a_server_that_counts_characters_in_its_own_way_is_refused(opened: Open) -> None:
+    async with opened(encoding="utf-8") as ws:
+        with pytest.raises(ToolError, match="counts characters in utf-8, which it was not offered"):
+            await ask(ws, "hover", 4, 7)
+
+
+@pytest.mark.parametrize("options", [{}, {"push": True}, {"dynamic": True}, {"noise": True}])
 async def test_every_operation(opened: Open, project: Path, options: dict[str, Any]) -> None:
     uri = (project / "a.toy").as_uri()
     one, two = place(0, 4, 7), place(2, 4, 7)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.tools.language import servers
-from opencode_jupyter.tools.language.positions import UTF8, UTF16, UTF32, convert, translate, width
 from opencode_jupyter.tools.language.rows import rows
 from opencode_jupyter.tools.language.uris import language, to_path, to_uri
 
@@ -51,46 +50,6 @@ def test_languages() -> None:
         "typescriptreact",
         "dockerfile",
         "plaintext",
-    ]
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.data())
-def test_positions_survive_there_and_back(line: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(0, len(line)))
-    for encoding in (UTF8, UTF16):
-        units = sum(width(char, encoding) for char in line[:at])
-        assert convert(line, at, UTF32, encoding) == units
-        assert convert(line, units, encoding, UTF32) == at
-
-
-def test_positions_inside_a_character_and_past_the_end() -> None:
-    assert convert("é🙂x", 1, UTF8, UTF16) == 0
-    assert convert("é🙂x", 99, UTF8, UTF16) == 4
-
-
-def test_every_shape_of_answer_is_translated() -> None:
-    texts = {"file:///a": ["é x"], "file:///b": ["🙂 y"]}
-
-    def place(character: int) -> dict[str, Any]:
-        return {"start": {"line": 0, "character": character}, "end": {"line": 0, "character": character}}
-
-    answer = [
-        {"uri": "file:///a", "range": place(3)},
-        {"targetUri": "file:///b", "targetRange": place(5), "originSelectionRange": place(3)},
-        {"from": {"uri": "file:///b", "range": place(5), "data": place(5)}, "fromRanges": [place(5)]},
-        {"to": {"uri": "file:///b", "range": place(5)}, "fromRanges": [place(3)]},
-        {"range": place(3), "children": [{"range": place(3)}]},
-        {"uri": "file:///gone", "range": place(3)},
-        None,
-    ]
-    assert translate(answer, UTF8, UTF16, texts.get, "file:///a") == [
-        {"uri": "file:///a", "range": place(2)},
-        {"targetUri": "file:///b", "targetRange": place(3), "originSelectionRange": place(2)},
-        {"from": {"uri": "file:///b", "range": place(3), "data": place(5)}, "fromRanges": [place(3)]},
-        {"to": {"uri": "file:///b", "range": place(3)}, "fromRanges": [place(2)]},
-        {"range": place(2), "children": [{"range": place(2)}]},
-        {"uri": "file:///gone", "range": place(3)},
-        None,
     ]
 
 

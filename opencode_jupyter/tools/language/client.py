@@ -13,11 +13,8 @@ from ...core.errors import ToolError
 from ...runtime.sandbox import SandboxPolicy
 from ..process import Stdio, clean_environment, converse
 from . import servers
-from .capabilities import CLIENT, PROVIDERS
 from .documents import Documents, Tree
-from .positions import UTF16, translate
 from .rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
-from .symbols import sound
 from .table import Server
 from .uris import language, to_path, to_uri
 
@@ -35,6 +32,45 @@ SETTLE = 3.0
 """Seconds to wait for the work a server announced when it was first shown a file (an index), at most."""
 DIAGNOSTIC = "textDocument/diagnostic"
 WATCHED = "workspace/didChangeWatchedFiles"
+CAPABILITIES: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "window": {"workDoneProgress": True, "showDocument": {"support": False}},
+    "workspace": {
+        "configuration": True,
+        "workspaceFolders": True,
+        "didChangeConfiguration": {"dynamicRegistration": False},
+        "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
+        "symbol": {"symbolKind": {"valueSet": [*range(1, 27)]}},
+        "diagnostics": {"refreshSupport": True},
+    },
+    "textDocument": {
+        "synchronization": {"didSave": True},
+        "publishDiagnostics": {"versionSupport": True, "relatedInformation": True},
+        "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": True, "relatedInformation": True},
+        "hover": {"contentFormat": ["markdown", "plaintext"]},
+        "definition": {"linkSupport": False},
+        "implementation": {"linkSupport": False},
+        "references": {},
+        "documentSymbol": {
+            "hierarchicalDocumentSymbolSupport": True,
+            "symbolKind": {"valueSet": [*range(1, 27)]},
+        },
+        "callHierarchy": {"dynamicRegistration": True},
+    },
+}
+"""What the client tells a server that it can do. Positions are in UTF-16 units, as the tools' columns are."""
+
+PROVIDERS = {
+    "textDocument/definition": "definitionProvider",
+    "textDocument/references": "referencesProvider",
+    "textDocument/hover": "hoverProvider",
+    "textDocument/documentSymbol": "documentSymbolProvider",
+    "workspace/symbol": "workspaceSymbolProvider",
+    "textDocument/implementation": "implementationProvider",
+    "textDocument/prepareCallHierarchy": "callHierarchyProvider",
+    "textDocument/diagnostic": "diagnosticProvider",
+}
+"""Request to the capability that announces it."""
 
 
 class Client:
@@ -66,7 +102,6 @@ class Client:
         self._connection: Connection | None = None
         self._capabilities: dict[str, Any] = {}
         self._registered: dict[str, str] = {}
-        self._encoding = UTF16
         self._documents = Documents(1)
         self._tree = Tree(root, self._cares)
         self._working: set[str] = set()
@@ -131,12 +166,17 @@ class Client:
             "rootPath": str(self.root),
             "workspaceFolders": [{"uri": uri, "name": self.root.name or "workspace"}],
             "initializationOptions": self.server.initialization,
-            "capabilities": CLIENT,
+            "capabilities": CAPABILITIES,
         }
         answer = await self.request("initialize", params, self.timeout * START)
         answer = answer if isinstance(answer, dict) else {}
         self._capabilities = answer.get("capabilities") or {}
-        self._encoding = self._capabilities.get("positionEncoding") or answer.get("offsetEncoding") or UTF16
+        encoding = self._capabilities.get("positionEncoding") or answer.get("offsetEncoding") or "utf-16"
+        if encoding != "utf-16":
+            raise ServerFailedError(
+                f"The language server {self.server.name} counts characters in {encoding}, which it was not offered; "
+                "use another server or release."
+            )
         self._documents = Documents(self._capabilities.get("textDocumentSync"))
         self._notify("initialized", {})
         self._notify("workspace/didChangeConfiguration", {"settings": self._settings})
@@ -185,7 +225,7 @@ class Client:
         return bool(self._capabilities.get(PROVIDERS[method])) or method in self._registered.values()
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Any:
-        """Ask the server; positions in `params` and in the answer are UTF-16's.
+        """Ask the server; positions are counted in UTF-16 units.
 
         Raises:
             RpcError: it answered with an error.
@@ -217,26 +257,12 @@ class Client:
 
     async def ask_at(self, method: str, path: Path, line: int, character: int, **more: Any) -> Any:
         """Ask about a place in a document, counted from 0; the answer as the server gave it."""
-        uri = to_uri(path)
-        position = {"line": line, "character": character}
-        lines = await asyncio.to_thread(self._documents.lines, path) if self._encoding != UTF16 else None
-        position = translate(position, UTF16, self._encoding, lambda _: lines, uri)
-        return await self.request(method, {"textDocument": {"uri": uri}, "position": position, **more})
+        document = {"textDocument": {"uri": to_uri(path)}, "position": {"line": line, "character": character}}
+        return await self.request(method, {**document, **more})
 
     def lines(self, path: Path) -> list[str] | None:
         """A file's lines as the server counts them; None if it can't be read. Reads a file that is not open."""
         return self._documents.lines(path)
-
-    async def in_utf16(self, answer: Any, path: Path, uri: str = "") -> Any:
-        """An answer with its positions counted as the tools count them; they belong to `path`, or to `uri` if given."""
-        if self._encoding == UTF16:
-            return answer
-
-        def lines(uri: str) -> list[str] | None:
-            found = to_path(uri)
-            return None if found is None else self._documents.lines(found)
-
-        return await asyncio.to_thread(translate, answer, self._encoding, UTF16, lines, uri or to_uri(path))
 
     # ------------------------------------------------------------------ files
 
@@ -339,7 +365,7 @@ class Client:
                 found[place] = other
         for place, one in found.items():
             if one.get("kind") == "full" and isinstance(one.get("items"), list):
-                self.diagnostics[place] = await self.in_utf16(sound(one["items"]), place)
+                self.diagnostics[place] = valid_diagnostics(one["items"])
                 self._asked_at[place] = told
 
     async def _diagnosed(self, path: Path) -> None:
@@ -391,11 +417,7 @@ class Client:
         shown = self._documents.open.get(path)
         if shown is not None and isinstance(version, int) and version < shown.version:
             return  # about a text that is no longer there
-        items = sound(items)
-        if self._encoding != UTF16 and shown is not None:
-            lines = self._documents.lines(path)
-            items = translate(items, self._encoding, UTF16, lambda _: lines, shown.uri)
-        self.diagnostics[path] = items
+        self.diagnostics[path] = valid_diagnostics(items)
         self._asked_at[path] = self._news_told
         self._batches[path] = self._batches.get(path, 0) + 1
         self._told.set()
@@ -437,3 +459,20 @@ class Client:
         for word in section.split("."):
             found = found.get(word) if isinstance(found, dict) else None
         return found
+
+
+def valid_diagnostics(items: list[Any]) -> list[dict[str, Any]]:
+    """The diagnostics among these that have what the protocol demands: a place and a message in words."""
+    return [
+        item
+        for item in items
+        if isinstance(item, dict) and isinstance(item.get("message"), str) and _is_range(item.get("range"))
+    ]
+
+
+def _is_range(value: Any) -> bool:
+    ends = [value.get("start"), value.get("end")] if isinstance(value, dict) else [None]
+    return all(
+        isinstance(end, dict) and isinstance(end.get("line"), int) and isinstance(end.get("character"), int)
+        for end in ends
+    )

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from .client import Client
-from .positions import UTF16, UTF32, convert
 from .uris import to_uri
 
 PREPARE = "textDocument/prepareCallHierarchy"
@@ -59,24 +58,21 @@ async def perform(client: Client, operation: str, path: Path, line: int, charact
         return await _calls(client, operation, path, line, character)
     method = METHODS[operation]
     if operation == "workspaceSymbol":
-        return _listed(await client.in_utf16(await _workspace_symbols(client, path, line, character), path))
+        return await _workspace_symbols(client, path, line, character)
     if operation == "documentSymbol":
         answer = await client.request(method, {"textDocument": {"uri": to_uri(path)}})
     elif operation == "findReferences":
         answer = await client.ask_at(method, path, line, character, context={"includeDeclaration": True})
     else:
         answer = await client.ask_at(method, path, line, character)
-    answer = await client.in_utf16(answer, path)
     return [answer] if operation == "hover" else _listed(answer)
 
 
 async def _calls(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
     items = _listed(await client.ask_at(PREPARE, path, line, character))
     if operation == "prepareCallHierarchy" or not items:
-        return _listed(await client.in_utf16(items, path))
-    # The item goes back as the server gave it. Where outgoing calls stand is counted in the item's own document.
-    answer = await client.request(CALLS[operation], {"item": items[0]})
-    return _listed(await client.in_utf16(answer, path, items[0].get("uri", "")))
+        return items
+    return _listed(await client.request(CALLS[operation], {"item": items[0]}))
 
 
 async def _workspace_symbols(client: Client, path: Path, line: int, character: int) -> list[Any]:
@@ -97,7 +93,8 @@ async def _word(client: Client, path: Path, line: int, character: int) -> str:
     lines = client.lines(path)
     if lines is None or line >= len(lines):
         return ""
-    at = convert(lines[line], character, UTF16, UTF32)
+    before = lines[line].encode("utf-16-le", "surrogatepass")[: 2 * character]
+    at = len(before.decode("utf-16-le", "ignore"))
     found = [match[0] for match in _WORD.finditer(lines[line]) if match.start() <= at <= match.end()]
     return found[-1] if found else ""
 

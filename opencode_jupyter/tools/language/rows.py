@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from ...text.encoding import printable
-from .symbols import kind_name
 from .uris import to_path, to_uri
+
+SYMBOL_KINDS = (
+    *("file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum"),
+    *("interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key"),
+    *("null", "enumMember", "struct", "event", "operator", "typeParameter"),
+)
+"""Names of the protocol's symbol kinds, from 1."""
 
 
 def rows(result: list[Any], operation: str, path: Path, line: int, character: int) -> list[dict[str, Any]]:
@@ -50,7 +56,7 @@ def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: A
     }
     if "name" in named:
         row["name"] = named["name"]
-        row["kind"] = kind_name(named.get("kind"))
+        row["kind"] = _kind_name(named.get("kind"))
         row["container"] = container or named.get("containerName") or named.get("detail")
     if other:
         ranges = item.get("fromRanges")
@@ -60,6 +66,11 @@ def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: A
     for child in children if isinstance(children, list) else ():
         if isinstance(child, dict):
             _row(out, child, uri, named.get("name"))
+
+
+def _kind_name(kind: Any) -> str | None:
+    """The name of a symbol kind's number."""
+    return SYMBOL_KINDS[kind - 1] if isinstance(kind, int) and 1 <= kind <= len(SYMBOL_KINDS) else None
 
 
 def _object(value: Any) -> dict[str, Any]:
