@@ -150,7 +150,7 @@ async def test_python_out_of_the_box(project: Path, tmp_path: Path) -> None:
     bad = {"filePath": "bad.py", "content": "x: int = 'a'\n"}
     async with opened(project, tmp_path) as ws:
         assert (await ws.call("write", bad)).metadata["diagnostics"] == {}
-        assert not ws.service(LanguageServers)._background.running  # nothing was started
+        assert not ws.service(LanguageServers)._background.is_alive  # nothing was started
         await ws.call("lsp", {**ASK, "filePath": "bad.py"})
         assert "ERROR [1:" in (await ws.call("write", bad)).output
     (project / "pyproject.toml").write_text("[project]\nname = 'x'\nversion = '1'\n")
