@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import PermissionCorrectedError, PermissionRejectedError
+from .fingerprint import Stamp, stamp
 from .paths import make_private_folder
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Trust:
         self._path = path
         self._lock = threading.Lock()
         self._known: dict[str, list[str]] | None = None
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: Stamp | None = None
         self._lent: dict[str, str] = {}
         """What holds only as long as this workspace is open: a policy's word, or one that can't be written down."""
         self.asked: set[Subject] = set()
@@ -134,13 +135,10 @@ class Trust:
 
     def _read(self) -> dict[str, list[str]]:
         """Digests by kind and name, the newest last."""
-        try:
-            found = self._path.stat()
-        except OSError:
+        state = stamp(self._path)
+        if state is None:
             self._known, self._stamp = {}, None
-            return self._known
-        stamp = (found.st_mtime_ns, found.st_size)
-        if self._known is None or stamp != self._stamp:
+        elif self._known is None or state != self._stamp:
             try:
                 data = json.loads(self._path.read_text("utf-8"))
                 self._known = {
@@ -149,7 +147,7 @@ class Trust:
             except (OSError, ValueError, AttributeError):
                 log.warning("%s cannot be read: trust is requested again", self._path)
                 self._known = {}
-            self._stamp = stamp
+            self._stamp = state
         return self._known
 
     def _write(self, known: dict[str, list[str]]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core.fingerprint import Stamp, stamp
 from ..errors import ModelError
 from ..events import Event, Usage
 from ..model import ModelInfo, Request
@@ -74,7 +75,7 @@ class ScriptedModel:
             value = {key: value for key, value in keys.items() if value is not None}
             self._script = Script(Document(name, value | {"strict": strict}))
         self._name = name
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: Stamp | None = None
         self._info = _info(self._script, name)
         self._failures: weakref.WeakKeyDictionary[Turn, int] = weakref.WeakKeyDictionary()
         self._reported: set[tuple[Any, ...]] = set()
@@ -149,10 +150,10 @@ class ScriptedModel:
     def _current(self) -> AnyScript:
         """The script, read again if its file has changed."""
         path = self._script.path
-        if path is not None and ((stamp := _stamp(path)) is None or stamp != self._stamp):
+        if path is not None and ((state := stamp(path)) is None or state != self._stamp):
             self._script = _read(path)
             self._info = _info(self._script, self._name)
-            self._stamp = stamp
+            self._stamp = state
         return self._script
 
     def __getstate__(self) -> dict[str, Any]:
@@ -185,22 +186,14 @@ def load(path: Path | str, *, name: str | None = None) -> ScriptedModel:
     if path.suffix not in SUFFIXES and path.exists():
         text = f"A script is a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, not {path.name}"
         raise ModelError(text, "script", provider="scripted")
-    stamp = _stamp(path)
+    state = stamp(path)
     model = ScriptedModel(_read(path), name=name or path.stem)
-    model._stamp = stamp
+    model._stamp = state
     return model
 
 
 def _read(path: Path) -> AnyScript:
     return python_script(path) if path.suffix == ".py" else script_of_file(path)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
 
 
 def _info(script: AnyScript, name: str) -> ModelInfo:
