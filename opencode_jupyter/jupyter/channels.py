@@ -20,7 +20,7 @@ from ..core.permission import PermissionRequest
 from ..core.trust import PERMISSION as TRUST
 from ..text.visible import visible
 from . import _kernel_compat
-from .arguments_words import quote
+from .magics.words import quote
 from .view_asks import code_of
 from .waiting import Waiter, interrupts_released
 

@@ -10,9 +10,10 @@ import threading
 from typing import Any
 
 from ..core import defining
-from . import _kernel_compat, magics, matcher, terminal
-from .awaiting import await_magics
+from . import _kernel_compat, terminal
 from .loaded import Loaded, hold, loaded, release
+from .magics import matcher, registration
+from .magics.await_transformer import await_magics
 
 KEEP_SECONDS = 5.0
 """How long an unloaded notebook waits for a reload."""
@@ -27,7 +28,7 @@ def load(shell: Any) -> None:
         state.expiry.cancel()
         state.expiry = None
     state.active = True
-    magics.register(shell, state)
+    registration.register(shell, state)
     matcher.install(shell, state)
     kernel = _kernel_compat.kernel_of(shell)
     if kernel is not None and _kernel_compat.can_await(kernel):
@@ -53,7 +54,7 @@ def unload(shell: Any) -> None:
         defining.listeners.remove(state.on_define)
     terminal.remove_display_hook(shell)
     matcher.uninstall(shell)
-    magics.unregister(shell)
+    registration.unregister(shell)
     state.rest()
     _end_later(shell, state)
 

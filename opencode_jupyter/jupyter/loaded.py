@@ -30,7 +30,7 @@ WARM_UP_ANYWAY = 0.5
 WARM_UP = (
     "pydantic.fields",
     "opencode_jupyter.core.call",
-    "opencode_jupyter.jupyter.preparing",
+    "opencode_jupyter.jupyter.magics.tool_preparation",
     "opencode_jupyter.jupyter.notebook",
     "opencode_jupyter.sources",
     "opencode_jupyter.tools._shell_asks",

@@ -26,15 +26,15 @@ from . import _kernel_compat, _kernel_interrupts
 from .adopting import adopt, both
 from .agent.state import AgentState
 from .approvals import Broker
-from .arguments import CallRequest
 from .card import Card, widget_class
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
-from .editing import Editing
 from .engine import Engine, awaited
 from .errors_shown import for_cell
 from .labels import project_folder
 from .live import LiveDisplay
 from .loaded import current
+from .magics.arguments import CallRequest
+from .magics.editor_requests import Editing
 from .open_notebooks import NotebookPages
 from .panel import Panel
 from .presenting import Cards
@@ -447,7 +447,7 @@ class Notebook:
 
     def doctor(self) -> list[dict[str, str]]:
         """What works here: rows of check, result and advice."""
-        from .doctor import examine
+        from .magics.doctor import examine
 
         return examine(self)
 

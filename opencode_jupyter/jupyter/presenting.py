@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .arguments import CallRequest
+from .magics.arguments import CallRequest
 
 if TYPE_CHECKING:
     from ..core.call import Call

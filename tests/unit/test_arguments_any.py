@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter import InvalidArgumentsError, ToolError, Workspace
-from opencode_jupyter.jupyter.arguments import parse
-from opencode_jupyter.jupyter.arguments_words import next_word, quote, words
+from opencode_jupyter.jupyter.magics.arguments import parse
+from opencode_jupyter.jupyter.magics.words import next_word, quote, words
 
 
 @settings(deadline=None)  # the machine may be busy

@@ -12,7 +12,7 @@ import pytest
 
 from opencode_jupyter import PermissionDeniedError, PermissionRejectedError, Workspace
 from opencode_jupyter.core.audit import FIRST, AuditLog, audit_log
-from opencode_jupyter.jupyter.magic_permissions import show_log
+from opencode_jupyter.jupyter.magics.permissions import show_log
 
 
 @pytest.mark.anyio

@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.tool import Definition
-from opencode_jupyter.jupyter.arguments import OPTIONS
-from opencode_jupyter.jupyter.arguments_words import words
-from opencode_jupyter.jupyter.completion import typed_words
+from opencode_jupyter.jupyter.magics.arguments import OPTIONS
+from opencode_jupyter.jupyter.magics.completion import typed_words
+from opencode_jupyter.jupyter.magics.words import words
 from tests.support.shells import Shell, shell
 
 

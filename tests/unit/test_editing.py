@@ -12,9 +12,9 @@ import pytest
 
 from opencode_jupyter import Tool, ToolContext
 from opencode_jupyter.core.tool import Definition
-from opencode_jupyter.jupyter.completion import typed_words
-from opencode_jupyter.jupyter.editing import Editing
-from opencode_jupyter.jupyter.editing_help import MOST_CHOICES, spans
+from opencode_jupyter.jupyter.magics.completion import typed_words
+from opencode_jupyter.jupyter.magics.editor_requests import Editing
+from opencode_jupyter.jupyter.magics.word_help import MOST_CHOICES, spans
 from tests.support.shells import Shell, shell
 
 ODD: dict[str, Any] = {

@@ -12,8 +12,8 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.tools import agent_tools
 from opencode_jupyter.core.registry import ORDER
-from opencode_jupyter.jupyter.arguments_schema import Spec
-from opencode_jupyter.jupyter.help import ToolHelp, tool_list
+from opencode_jupyter.jupyter.magics.help import ToolHelp, tool_list
+from opencode_jupyter.jupyter.magics.parameters import Spec
 from opencode_jupyter.tools import builtin_tools
 from tests.support.shells import Shell, shell
 

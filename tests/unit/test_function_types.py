@@ -22,7 +22,7 @@ from opencode_jupyter import Tool, ToolContext, ToolError, ToolResult, Workspace
 from opencode_jupyter.core.context import InitContext
 from opencode_jupyter.core.errors import InvalidArgumentsError
 from opencode_jupyter.core.tool import Definition
-from opencode_jupyter.jupyter.arguments_schema import spec_of
+from opencode_jupyter.jupyter.magics.parameters import spec_of
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Attachment, InvalidArgumentsError, ToolError, ToolResult
-from opencode_jupyter.jupyter import magic_mcp_auth
-from opencode_jupyter.jupyter.magic_mcp_offers import Content
+from opencode_jupyter.jupyter.magics import mcp_login
+from opencode_jupyter.jupyter.magics.mcp_offers import Content
 from opencode_jupyter.mcp import McpServers
 from tests.support.auth_server import AuthServer, auth_server, browse
 from tests.support.mcp import local
@@ -265,8 +265,8 @@ def test_a_login_without_a_browser_here(ip: Shell, remote: tuple[AuthServer, str
     assert 'rel="noopener noreferrer"' in link._repr_html_()
     assert "(on 127.0.0.1)" in repr(link)
     assert "not encrypted" not in repr(link)
-    assert "not encrypted" in repr(magic_mcp_auth.LoginLink("far", "http://example.org/<x>", False, False))
-    assert "<x>" not in magic_mcp_auth.LoginLink("<far>", "http://example.org/<x>", False, False)._repr_html_()
+    assert "not encrypted" in repr(mcp_login.LoginLink("far", "http://example.org/<x>", False, False))
+    assert "<x>" not in mcp_login.LoginLink("<far>", "http://example.org/<x>", False, False)._repr_html_()
     back = browse(link.url, follow=False)
     with pytest.raises(ToolError, match="another login"):
         ip.run(f"%mcp auth far --code {back}x")
@@ -303,8 +303,8 @@ def test_a_cell_waits_for_the_browser_of_this_machine(
 ) -> None:
     _, url = remote
     ip.run(f"%mcp add far {url}")
-    monkeypatch.setattr(magic_mcp_auth, "attended", lambda _: True)
-    monkeypatch.setattr(magic_mcp_auth, "can_browse", lambda: True)
+    monkeypatch.setattr(mcp_login, "attended", lambda _: True)
+    monkeypatch.setattr(mcp_login, "can_browse", lambda: True)
     monkeypatch.setattr(webbrowser, "open", lambda address: bool(browse(address)))
     table = ip.run("%mcp auth far")
     assert row(table)["status"] == "connected"
@@ -318,8 +318,8 @@ def test_an_interrupt_ends_the_waiting_and_not_the_login(
 
     _, url = remote
     ip.run(f"%mcp add far {url}")
-    monkeypatch.setattr(magic_mcp_auth, "attended", lambda _: True)
-    monkeypatch.setattr(magic_mcp_auth, "can_browse", lambda: True)
+    monkeypatch.setattr(mcp_login, "attended", lambda _: True)
+    monkeypatch.setattr(mcp_login, "can_browse", lambda: True)
     opened: list[str] = []
 
     def open_(address: str) -> bool:
@@ -335,16 +335,16 @@ def test_an_interrupt_ends_the_waiting_and_not_the_login(
 
 
 def test_whether_there_is_a_browser_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*magic_mcp_auth._ELSEWHERE, "DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+    for name in (*mcp_login._ELSEWHERE, "DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(magic_mcp_auth.os.path, "exists", lambda _: False)
-    monkeypatch.setattr(magic_mcp_auth.sys, "platform", "linux")
-    assert not magic_mcp_auth.can_browse()
+    monkeypatch.setattr(mcp_login.os.path, "exists", lambda _: False)
+    monkeypatch.setattr(mcp_login.sys, "platform", "linux")
+    assert not mcp_login.can_browse()
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "get", lambda: webbrowser.BackgroundBrowser("firefox"))
-    assert magic_mcp_auth.can_browse()
+    assert mcp_login.can_browse()
     monkeypatch.setattr(webbrowser, "get", lambda: webbrowser.GenericBrowser("/usr/bin/w3m"))
-    assert not magic_mcp_auth.can_browse()
+    assert not mcp_login.can_browse()
     monkeypatch.setattr(webbrowser, "get", lambda: webbrowser.BackgroundBrowser("firefox"))
     monkeypatch.setenv("SSH_CONNECTION", "x")
-    assert not magic_mcp_auth.can_browse()
+    assert not mcp_login.can_browse()

@@ -15,7 +15,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, ToolError
 from opencode_jupyter.agent.exchange import SessionFileError
 from opencode_jupyter.core.sessions import Session
-from opencode_jupyter.jupyter.magic_sessions import short_time
+from opencode_jupyter.jupyter.magics.sessions import short_time
 from tests.support.fake_model import FakeModel, Turn
 from tests.support.session_files import RECORDED, recorded
 from tests.support.shells import Shell, shell

@@ -11,8 +11,8 @@ import pytest
 
 from opencode_jupyter import InvalidArgumentsError, PermissionRejectedError, UnknownToolError
 from opencode_jupyter.core.permission import PermissionRequest
-from opencode_jupyter.jupyter.arguments import tool_of
 from opencode_jupyter.jupyter.channels import nobody, question
+from opencode_jupyter.jupyter.magics.arguments import tool_of
 from opencode_jupyter.jupyter.view_asks import AskView, digest_of
 from tests.support.shells import Shell, shell
 from tests.support.tool_files import write
@@ -214,9 +214,9 @@ def test_the_prompt_shows_its_beginning() -> None:
 
 
 def test_a_list_does_not_wait_for_ever(ip: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    from opencode_jupyter.jupyter import preparing
+    from opencode_jupyter.jupyter.magics import tool_preparation
 
-    monkeypatch.setattr(preparing, "LISTING", 0.2)
+    monkeypatch.setattr(tool_preparation, "LISTING", 0.2)
     own(ip, "tool/slow.py", "import threading\nthreading.Event().wait(1)\n" + WEATHER)
     assert "read" in [row["tool"] for row in ip.run("%tool").records]
     assert ip.run("%tool slow_weather Bonn").output == "Bonn 1 sunny"  # a call waits as long as it takes

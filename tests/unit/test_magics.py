@@ -21,7 +21,7 @@ from opencode_jupyter import (
     UnknownToolError,
 )
 from opencode_jupyter.core.permission.modes import mode_of
-from opencode_jupyter.jupyter.history import human_seconds
+from opencode_jupyter.jupyter.magics.history import human_seconds
 from tests.support.shells import Shell, shell
 
 OTHER_KERNEL = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter import ToolContext, Workspace, tool
-from opencode_jupyter.jupyter.history import read_history
+from opencode_jupyter.jupyter.magics.history import read_history
 from opencode_jupyter.jupyter.mime import state_words
 from opencode_jupyter.jupyter.view import card_tree
 

@@ -1,5 +1,5 @@
 /**
- * What kernel and page say to each other about lines that are being typed; `opencode_jupyter/jupyter/editing.py` is the
+ * What kernel and page say to each other about lines that are being typed; `opencode_jupyter/jupyter/magics/editor_requests.py` is the
  * other side. Positions of messages count code points.
  */
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
-from ..arguments_words import line_error, words
+from ..magics.words import line_error, words
 from ..tables import Message, Table
 from .body import fill
 from .choosing import key_of, missing_keys

@@ -11,8 +11,8 @@ from typing import Any
 
 from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
-from ..arguments_variables import lookup
-from ..arguments_words import json_object, line_error, next_word, skip_blanks
+from ..magics.variables import lookup
+from ..magics.words import json_object, line_error, next_word, skip_blanks
 
 OPTIONS = {
     "-m": "MODEL  the model: provider:model, provider/model or scripted:FILE; by default that of the last request",

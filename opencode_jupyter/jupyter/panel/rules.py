@@ -12,9 +12,9 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule
 from ...core.permission.modes import MODES, mode_of, of_mode, set_mode
 from ...core.project_rules import file_of
-from ..arguments_schema import spec_of
-from ..help import rule_now
-from ..rule_changes import (
+from ..magics.help import rule_now
+from ..magics.parameters import spec_of
+from ..magics.rule_changes import (
     PANEL,
     add_rules,
     in_order,

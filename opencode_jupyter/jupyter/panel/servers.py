@@ -62,7 +62,7 @@ def servers(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one(panel: Panel, there: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
-    from ..magic_mcp import COLOURS, described  # here: it needs the notebook, which needs this package
+    from ..magics.mcp import COLOURS, described  # here: it needs the notebook, which needs this package
 
     begun = _begun_of(panel)
     told = described(panel.notebook.workspace, there, spec, status)

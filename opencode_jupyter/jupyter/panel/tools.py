@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.context import InitContext
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
-from ..arguments import parse
-from ..arguments_schema import spec_of
-from ..help import permission_of, rules_in_force, source_of, summary
-from ..preparing import in_background
+from ..magics.arguments import parse
+from ..magics.help import permission_of, rules_in_force, source_of, summary
+from ..magics.parameters import spec_of
+from ..magics.tool_preparation import in_background
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""The magics %tool, %tools, %permissions, %sessions and %mcp: arguments, completion, help."""

@@ -1,0 +1,99 @@
+"""Rows of ``%tools history``: raw values for ``.records`` and ``.df``, and the same as people read them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...core._store_schema import WAITING
+from ..labels import label_of_wire, project_folder
+from ..mime import duration
+
+if TYPE_CHECKING:
+    from ...core.store import Store
+    from ...workspace import Workspace
+
+_STATES = {
+    "timed out": "timed out",
+    "interrupted": "interrupted",
+    "ended": "interrupted",
+    "stopped": "cancelled",
+    "cancelled": "cancelled",
+    "dismissed by you": "cancelled",
+    "unanswered": "cancelled",
+    "dry run": "cancelled",
+}
+"""By the outcome of a call that has failed in OpenCode's terms."""
+SHOWN_WAIT = 0.5
+"""Seconds; a shorter wait for a person is not mentioned."""
+
+
+def state_of(status: str, outcome: str, failure: str = "") -> str:
+    """A call's state: completed or what failed in it, failed, denied, cancelled, timed out, interrupted, or waiting."""
+    if status in ("pending", "running"):
+        return WAITING if outcome == WAITING else status
+    if status == "completed":
+        return failure or status
+    return "denied" if outcome.startswith(("denied", "refused")) else _STATES.get(outcome, "failed")
+
+
+async def read_history(store: Store, limit: int, workspace: Workspace, **scope: Any) -> list[dict[str, Any]]:
+    """The last calls of a scope (see `Store.calls`), the newest last.
+
+    Returns:
+        What `Store.calls` gives, with the card's label as title, local time, the state in one word (OpenCode's own is
+        ``status``) and the ``folder`` of its session.
+    """
+    label = partial(label_of_wire, directory=workspace.directory, base=project_folder(workspace))
+    calls = await store.calls(limit, label=label, **scope)
+    folders: dict[str, str] = {}
+    for session_id in {call["session"] for call in calls}:
+        info = await store.session(session_id)
+        folders[session_id] = str((info or {}).get("directory") or "")
+    return [_record(call, folders[call["session"]]) for call in reversed(calls)]
+
+
+def _record(call: dict[str, Any], folder: str) -> dict[str, Any]:
+    return {
+        **call,
+        "folder": folder,
+        "time": datetime.fromtimestamp(call["time"] / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
+        "state": state_of(call["state"], call["outcome"], call["failure"]),
+        "status": call["state"],
+    }
+
+
+def display_row(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as a row for people."""
+    return {
+        **record,
+        "time": local_time(record["time"]),
+        "title": " ".join(record["title"].split()),
+        "took": _took(record),
+        "by": "you" if record["by"] == "user" else record["agent"] or "model",
+    }
+
+
+def local_time(time: datetime) -> str:
+    """A local time, short: with the date only where that is not today."""
+    is_today = time.date() == datetime.now().date()  # noqa: DTZ005
+    return f"{time:%H:%M:%S}" if is_today else f"{time:%Y-%m-%d %H:%M}"
+
+
+def _took(record: dict[str, Any]) -> str:
+    """How long it ran, and how long it waited for a person."""
+    seconds, waited = record["seconds"], record["waited"] or 0.0
+    pieces = [] if seconds is None or record["state"] == "denied" else [human_seconds(max(0.0, seconds - waited))]
+    return ", ".join(pieces + ([f"waited {human_seconds(waited)}"] if waited >= SHOWN_WAIT else []))
+
+
+def human_seconds(seconds: float) -> str:
+    """A duration: ``2 ms``, ``0.3 s``, ``12 s``, ``2 min 5 s``, ``1 h 5 min``."""
+    if seconds < 9.95:
+        return duration(seconds * 1000)
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

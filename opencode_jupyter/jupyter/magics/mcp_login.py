@@ -1,0 +1,177 @@
+"""``%mcp auth``: log in to a remote server, with the browser of this machine or of wherever the notebook is open.
+
+With a browser here the cell opens it and waits. Without one it shows the address and is over at once; the login goes on
+in the background, and where the browser can't come back to this machine the address it ends at is pasted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ...core.errors import InvalidArgumentsError, ToolError
+from ..tables import Message
+from .mcp import one
+from .mcp_request import Request
+
+if TYPE_CHECKING:
+    from ...mcp.connection import Status
+    from ...mcp.logins import Login, Logins
+    from ..notebook import Notebook
+
+_USAGE = "%mcp auth NAME [--code ADDRESS | --forget | --no-wait]"
+_ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
+"""Variables that say that the person is at another machine."""
+_TEXT = ("lynx", "w3m", "links", "elinks", "www-browser")
+"""Browsers that would take over the terminal."""
+
+
+class LoginLink:
+    """The address to log in at."""
+
+    def __init__(self, server: str, url: str, waits: bool, listening: bool) -> None:
+        self.server = server
+        self.url = url
+        parts = urlsplit(url)
+        self.host = parts.hostname or ""
+        self.lines = _advice(server, waits, listening)
+        if parts.scheme == "http" and self.host not in ("127.0.0.1", "localhost", "::1"):
+            self.lines.append("This address is not encrypted: others on the way can read along.")
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Log in at {self.server} (on {self.host}):", self.url, *self.lines])
+
+    def _repr_html_(self) -> str:
+        link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener noreferrer">'
+        lines = [f"{link}Log in at {escape(self.server)}</a> (on {escape(self.host)})", *map(escape, self.lines)]
+        return "".join(f"<div>{line}</div>" for line in lines)
+
+
+def auth(request: Request) -> Any:
+    """``%mcp auth NAME``."""
+    from ...mcp.logins import Logins
+
+    forget, no_wait = request.flag("--forget"), request.flag("--no-wait")
+    code = request.option("--code")
+    name = request.name(_USAGE)
+    request.end(_USAGE)
+    if forget and code is not None:
+        raise InvalidArgumentsError(f"--forget and --code cannot be combined. {_USAGE}")
+    logins = request.workspace.service(Logins)
+    if forget:
+        return _forget(request, logins, name)
+    if code is not None:
+        return _finish(request, logins, name, code)
+    if not request.servers.trusted(request.spec(name)):
+        raise ToolError(f"The MCP server {name} is not trusted yet; run %tools trust")
+    login = request.wait(_begun(request, logins, name))
+    if not login.url:
+        return Message(request.wait(login.done()))
+    waits = not no_wait and login.redirect.listening and attended(request.notebook) and can_browse()
+    link = LoginLink(name, login.url, waits, login.redirect.listening)
+    return _waited(request, login, link) if waits else link
+
+
+async def _begun(request: Request, logins: Logins, name: str) -> Login:
+    async def connect() -> Status:
+        return await request.servers.connect(name)
+
+    login = await logins.begin(request.spec(name), connect)
+    await login.known()
+    return login
+
+
+def _forget(request: Request, logins: Logins, name: str) -> Message:
+    async def work() -> bool:
+        gone = await logins.forget(name)
+        if gone and request.servers.status()[name].state == "connected":
+            await request.servers.disconnect(name)
+        return gone
+
+    gone = request.wait(work())
+    if not gone:
+        return Message(f"No login at {name} is stored.")
+    return Message(f"The login at {name} was removed here. If the service still lists it, revoke it there.")
+
+
+def _finish(request: Request, logins: Logins, name: str, code: str) -> Any:
+    login = logins.get(name)
+    if login is None:
+        raise ToolError(f"No login at {name} is under way in this kernel; start one: %mcp auth {name}")
+
+    async def work() -> str:
+        login.redirect.give(code)
+        return await login.done()
+
+    text = request.wait(work())
+    return one(request, name, request.servers.status()[name], (text,))
+
+
+def _waited(request: Request, login: Login, link: LoginLink) -> Any:
+    """Open the browser and wait. An interrupt ends the waiting; the login itself goes on until its time is over."""
+    from IPython.display import display
+
+    handle: Any = display(link, display_id=True)  # type: ignore[no-untyped-call]
+    threading.Thread(target=_open, args=(link.url,), daemon=True).start()
+    try:
+        text = request.wait(login.done())
+    except ToolError as error:
+        _settle(handle, f"{error}")
+        raise
+    except KeyboardInterrupt:
+        if handle is not None:
+            handle.update(LoginLink(login.server, login.url, waits=False, listening=login.redirect.listening))
+        raise
+    _settle(handle, text)
+    return one(request, login.server, request.servers.status()[login.server], (text,))
+
+
+def _settle(handle: Any, text: str) -> None:
+    """Take the address out of the notebook: it is of no use any more."""
+    if handle is not None:
+        handle.update(Message(text))
+
+
+def _open(url: str) -> None:
+    import webbrowser
+
+    with contextlib.suppress(Exception):  # the link is there to be clicked
+        webbrowser.open(url)
+
+
+def attended(notebook: Notebook) -> bool:
+    """Whether somebody is present who could log in."""
+    return notebook.is_attended()
+
+
+def can_browse() -> bool:
+    """Whether a browser that is opened here is opened before the person's eyes."""
+    import webbrowser
+
+    if any(os.environ.get(name) for name in _ELSEWHERE) or os.path.exists("/.dockerenv"):
+        return False
+    shown = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    if sys.platform not in ("darwin", "win32") and not shown:
+        return False
+    try:
+        found = webbrowser.get()
+    except webbrowser.Error:
+        return False
+    name = os.path.basename(str(getattr(found, "name", "")))
+    return name not in _TEXT
+
+
+def _advice(server: str, waits: bool, listening: bool) -> list[str]:
+    paste = f"%mcp auth {server} --code ADDRESS"
+    if waits:
+        return [f"The cell waits. If the browser can't come back: interrupt, copy the address it ended at, {paste}"]
+    if listening:
+        return [
+            f"After the login {server} connects by itself. If the browser ends at an error: {paste}, with its address"
+        ]
+    return [f"Then copy the address that the browser ended at: {paste}"]

@@ -1,0 +1,225 @@
+"""``%tool``, ``%%tool``, ``%tools``, ``%permissions`` and ``%mcp``: thin faces of the modules beside this one.
+
+What not every notebook uses (help, rules, history, dry runs) is imported at its first use, so that loading is quick.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    line_magic,
+    magics_class,
+    needs_local_scope,
+    no_var_expand,
+)
+
+from ...core.errors import ToolError
+from ..agent.magics import AgentMagics
+from ..errors_shown import for_cell, plain_errors
+from ..questions import ToolQuestion
+from ..settings import NotebookSettings
+from .usage import MCP, PERMISSIONS, SESSIONS, TOOLS, documented
+
+if TYPE_CHECKING:
+    from ..loaded import Loaded
+    from ..notebook import Notebook
+    from .arguments import CallRequest
+
+_LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")
+_CELL = ("tool", "tool_awaited", "agent", "agent_awaited")
+HIDDEN = "_awaited"
+"""How the names end of those magics that nobody types: what others become where a cell can await (`awaiting`)."""
+
+
+@magics_class
+class ToolMagics(NotebookSettings, Magics):
+    """The magics of one shell. ``%config ToolMagics`` shows and sets what can be set."""
+
+    def __init__(self, shell: Any, state: Loaded, **options: Any) -> None:
+        super().__init__(shell, **options)
+        self._shell = shell
+        self._state = state
+        self._settings = state.settings
+        self.apply()
+
+    def _in_use(self) -> bool:
+        return hasattr(self, "_state") and self._state.built is not None
+
+    @property
+    def notebook(self) -> Notebook:
+        """The notebook, built at the first use."""
+        return self._state.notebook
+
+    # ------------------------------------------------------------------ magics
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    def tool(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """Call a tool: %tool NAME arguments. %tool alone lists them; %tool NAME? shows its arguments."""
+        from . import tool_preparation
+
+        __tracebackhide__ = True
+        with plain_errors():
+            tool_preparation.ready(self.notebook, line)
+        request, answer = self._read(line, cell, local_ns)
+        if request is None:
+            return answer
+        with plain_errors():
+            return self._bind(request, self.notebook.run_sync(request))
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    async def tool_awaited(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """What %tool becomes where a cell can await; the same but for the waiting."""
+        from . import tool_preparation
+
+        __tracebackhide__ = True
+        with plain_errors():
+            await tool_preparation.ready_async(self.notebook, line)
+        request, answer = self._read(line, cell, local_ns)
+        if request is None:
+            return answer
+        with plain_errors():
+            return self._bind(request, await self.notebook.run_async(request))
+
+    @no_var_expand
+    @line_magic
+    @documented(TOOLS)
+    def tools(self, line: str) -> Any:
+        """List the tools; %tools history | doctor | undo | clean | reload | trust."""
+        from . import tools
+
+        with plain_errors():
+            return tools.run(self.notebook, line, self.agent or None)
+
+    @no_var_expand
+    @line_magic
+    @documented(PERMISSIONS)
+    def permissions(self, line: str) -> Any:
+        """Show the rules; %permissions allow | ask | deny | revoke | mode | sandbox | test | history."""
+        from . import permissions
+
+        with plain_errors():
+            return permissions.run(self.notebook, line, self.agent or None)
+
+    @no_var_expand
+    @line_magic
+    @documented(MCP)
+    def mcp(self, line: str) -> Any:
+        """List the MCP servers; %mcp add | remove | connect | disconnect | auth | logs | tools | prompts."""
+        from . import mcp
+
+        with plain_errors():
+            return mcp.run(self.notebook, line)
+
+    @no_var_expand
+    @line_magic
+    @documented(SESSIONS)
+    def sessions(self, line: str) -> Any:
+        """List the sessions; %sessions open | show | fork | undo | export | import | rename | delete."""
+        from . import sessions
+
+        with plain_errors():
+            return sessions.run(self.notebook, line)
+
+    # ------------------------------------------------------------------ what both forms of %tool share
+
+    def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[CallRequest | None, Any]:
+        """The call that is asked for; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
+        from .arguments import parse
+
+        with plain_errors():
+            workspace = self.notebook.workspace
+            self._state.tell_problems()
+            if not line.strip() and not (cell or "").strip():
+                from .help import tool_list
+
+                return None, tool_list(workspace, self.agent or None)
+            variables = ChainMap(local_ns or {}, self._shell.user_ns)
+            try:
+                request = parse(line, cell, workspace.registry, variables)
+            except ToolError as error:
+                from ..refused import show_refusal
+
+                shown = show_refusal(workspace, line, error)
+                raise for_cell(error, whole=not shown or not self.notebook.is_attended()) from None
+            request.agent = request.agent or self.agent or None
+            request.timeout = request.timeout if request.timeout is not None else self.timeout or None
+            request.quiet = request.quiet or self.quiet
+            if request.hint:
+                print(request.hint)  # noqa: T201 - it stands above the card
+            if request.help:
+                from .help import ToolHelp, tool_list
+                from .parameters import spec_of
+
+                found = workspace.registry.get(request.tool)
+                if found is None:
+                    return None, tool_list(workspace, request.agent)
+                return None, ToolHelp(spec_of(found, workspace.registry, request.agent))
+            if request.dry_run:
+                from . import tools
+
+                return None, self._bind(request, tools.dry_run(self.notebook, request))
+            if request.background:
+                return None, self._bind(request, self.notebook.start_background(request))
+        return request, None
+
+    def _bind(self, request: CallRequest, value: Any) -> Any:
+        if request.output is not None:
+            self._shell.user_ns[request.output] = value
+        return value
+
+
+def register(shell: Any, state: Loaded) -> None:
+    """Put the magics into a shell, once."""
+    unregister(shell)
+    manager = shell.magics_manager
+    before = {
+        kind: {name: manager.magics[kind][name] for name in names if name in manager.magics[kind]}
+        for kind, names in (("line", _LINE), ("cell", _CELL))
+    }
+    magics = (ToolMagics(shell, state), AgentMagics(shell, state))
+    shell.register_magics(*magics)
+    manager.lsmagic = partial(_listed, manager)
+    shell.input_transformer_manager.token_transformers.append(ToolQuestion)
+    shell._opencode_magics = (magics, before)
+
+
+def _listed(manager: Any) -> dict[str, dict[str, Any]]:
+    """What completion and ``%lsmagic`` are told of: all magics that are meant to be typed."""
+    return {
+        kind: {name: magic for name, magic in known.items() if not (name in _LINE and name.endswith(HIDDEN))}
+        for kind, known in manager.magics.items()
+    }
+
+
+def unregister(shell: Any) -> None:
+    """Take them out; magics of the same names that were there before come back."""
+    installed: tuple[tuple[Magics, ...], dict[str, dict[str, Any]]] | None = getattr(shell, "_opencode_magics", None)
+    if installed is None:
+        return
+    magics, before = installed
+    manager = shell.magics_manager
+    vars(manager).pop("lsmagic", None)
+    for kind, names in (("line", _LINE), ("cell", _CELL)):
+        for name in names:
+            current = manager.magics[kind].get(name)
+            if getattr(current, "__self__", None) not in magics:
+                continue  # somebody put another in its place since
+            del manager.magics[kind][name]
+            if name in before[kind]:
+                manager.magics[kind][name] = before[kind][name]
+    for one in magics:
+        if manager.registry.get(type(one).__name__) is one:
+            del manager.registry[type(one).__name__]
+    shell.configurables[:] = [c for c in shell.configurables if c not in magics]
+    transformers = shell.input_transformer_manager.token_transformers
+    transformers[:] = [t for t in transformers if t is not ToolQuestion]
+    shell._opencode_magics = None

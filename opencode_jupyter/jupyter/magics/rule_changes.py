@@ -1,0 +1,175 @@
+"""The rules in force, adding some and taking some back: what ``%permissions`` and the panel of permissions share.
+
+Rules added for the session go behind the agent's (``Workspace.rules``), or for the project into its configuration. What
+a person allowed by a click, and what a mode sets, are approvals: they decide before other rules, but never against a
+rule that denies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...core.errors import InvalidArgumentsError, ToolError
+from ...core.permission import EDIT_TOOLS, Decision, Rule, expand, never_matches
+from ...core.suggestions import did_you_mean
+from .completion import PERMISSIONS
+from .help import permission_of, rule_now, rules_in_force
+
+if TYPE_CHECKING:
+    from ...core.call import By
+    from ...core.permission.rules import Action
+    from ...core.project_rules import SavedRules
+    from ...workspace import Workspace
+
+TYPED = "this session"
+"""Origin of the rules that are typed in a cell, and of what is allowed by a click on an ask."""
+PANEL = "this session, from the panel"
+"""Origin of the rules that a person adds in the panel."""
+
+
+def in_order(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
+    """Every rule in force, approvals last."""
+    approved = workspace.permissions.approved
+    # A rule of the session that was put behind the approvals too is shown there, where it decides.
+    rules = [r for r in rules_in_force(workspace, agent, by) if not (r.source == "session" and r in approved)]
+    return [*rules, *approved]
+
+
+def add_rules(
+    workspace: Workspace,
+    action: Action,
+    permission: str,
+    patterns: Sequence[str],
+    agent: str | None = None,
+    origin: str = TYPED,
+) -> tuple[list[Rule], list[str]]:
+    """Add rules that hold until the kernel ends.
+
+    Returns:
+        The rules, and words about those that another rule still decides.
+    """
+    rules = [Rule(permission, expand(p), action, origin, source="session") for p in patterns]
+    for rule in rules:
+        workspace.rules[:] = [r for r in workspace.rules if r != rule]
+        workspace.rules.append(rule)
+        if action != "deny" and workspace.permissions.approved:
+            # Approvals decide before rules of the session, and what is added later should win.
+            workspace.permissions.revoke(rule)
+            workspace.permissions.remember(rule)
+    notes = []
+    for rule in rules:
+        now = rule_now(workspace, permission, rule.pattern, agent)
+        if now.action != action:
+            notes.append(f"{permission} {rule.pattern} is still decided by: {said(now)}")
+    return rules, [*unmatchable(permission, patterns), *notes]
+
+
+def save_rules(
+    workspace: Workspace, action: Action, permission: str, patterns: Sequence[str], agent: str | None = None
+) -> tuple[SavedRules, list[str]]:
+    """Add rules to the project's configuration.
+
+    Returns:
+        What was saved, and words about what another rule still decides.
+
+    Raises:
+        ToolError: none could be saved.
+    """
+    saved = workspace.save_rules(permission, patterns, action, agent=agent)
+    notes = []
+    for pattern in map(expand, saved.patterns):
+        now = rule_now(workspace, permission, pattern, agent)
+        if now.action != action and not any(said(now) in one for one in saved.notes):
+            notes.append(f"{permission} {pattern} is still decided by: {said(now)}")
+    return saved, [*unmatchable(permission, saved.patterns), *notes, *saved.notes]
+
+
+def unmatchable(permission: str, patterns: Sequence[str]) -> list[str]:
+    """A warning for each pattern that can never match, as configuration files get it."""
+    reasons = ((pattern, never_matches(permission, pattern)) for pattern in patterns)
+    return [f"{permission} {pattern} can never match; {reason}." for pattern, reason in reasons if reason]
+
+
+def own_rules(workspace: Workspace) -> list[Rule]:
+    """The rules of this session that can be taken back: added ones, and approvals."""
+    return [*workspace.rules, *workspace.permissions.approved]
+
+
+def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: int, agent: str | None = None) -> str:
+    """Take a rule back: one of the session, or one of the project's configuration, out of its file.
+
+    Args:
+        workspace: whose.
+        rule: one that `in_order` gave.
+        own: what `own_rules` gave at that time.
+        number: its place there, for the words of an error.
+        agent: for whom to tell what decides now.
+
+    Returns:
+        A word about a rule that was taken out of a file; "" for one of the session.
+
+    Raises:
+        ToolError: it is not of this session nor of the project's files; it says what to do.
+    """
+    if any(rule is r for r in own):
+        workspace.rules[:] = [r for r in workspace.rules if r != rule]
+        workspace.permissions.revoke(rule)
+        return ""
+    file = workspace.forget_rule(rule)
+    if file is None:
+        edit = "Add" if rule.source == "default" or not rule.origin else f"Edit it in {rule.origin}, or add"
+        raise ToolError(
+            f"Rule {number} ({said(rule)}) was not added here. {edit} a later rule: "
+            f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
+        )
+    now = rule_now(workspace, rule.permission, rule.pattern, agent)
+    return f"Removed from {file}. {rule.permission} {rule.pattern} is now decided by: {said(now)}"
+
+
+def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
+    """The permission that is meant, and a word about it.
+
+    Raises:
+        InvalidArgumentsError: it looks like a slip of the keyboard.
+    """
+    if name in EDIT_TOOLS and name != "edit":
+        return "edit", f"{name} needs edit, so the rule is for edit."
+    known = known_permissions(workspace)
+    if name in known or any(c in name for c in "*?"):
+        return name, ""
+    hint = did_you_mean(name, known)
+    if hint:
+        raise InvalidArgumentsError(f"There is no permission {name}.{hint}")
+    return name, f"No tool here is known to need {name}."
+
+
+def known_permissions(workspace: Workspace) -> list[str]:
+    """The permissions that tools here ask for, rules speak of, or that were asked for."""
+    asked = [d.permission for d in list(workspace.permissions.history)]
+    spoken = [rule.permission for rule in in_order(workspace)]
+    names = [*PERMISSIONS, *map(permission_of, workspace.registry.names()), *asked, *spoken]
+    return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
+
+
+def note_change(workspace: Workspace, rules: Sequence[Rule], what: str) -> None:
+    """Keep in the history that a person changed rules in the panel.
+
+    Args:
+        workspace: whose.
+        rules: what was added or taken back, all of one permission and action.
+        what: what happened, in words.
+    """
+    if rules:
+        first = rules[0]
+        patterns = [rule.pattern for rule in rules]
+        now = time.time_ns() // 1_000_000
+        noted = Decision(first.permission, patterns, first.action, list(rules), by="panel", message=what, time=now)
+        workspace.permissions.history.append(noted)
+
+
+def said(rule: Rule) -> str:
+    """A rule with its origin, in one line."""
+    origin = f" ({rule.origin})" if rule.origin else ""
+    return f"{rule.permission} {rule.pattern} {rule.action}{origin}"

@@ -1,0 +1,146 @@
+"""Before a line is read by a tool's schema the tool must be there: files loaded, programs started, trust asked for.
+
+What needs nobody's word is done without a card. What does need it is a call of its own, whose card asks; it is kept in
+the history like any other. Then the line is read and its call made.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...core.call import Call
+from ...core.context import ToolContext
+from ...core.result import ToolResult
+from ...core.tool import Definition, Tool
+from ...workspace import Workspace
+from ..waiting import Waiter
+from .arguments import CallRequest, tool_of
+
+if TYPE_CHECKING:
+    from ..notebook import Notebook
+
+log = logging.getLogger(__name__)
+
+NAME = "trust"
+"""The name of the call that asks."""
+LISTING = 5.0
+"""Seconds that a list of the tools waits for those that are not ready."""
+
+_background: weakref.WeakKeyDictionary[Notebook, concurrent.futures.Future[None]] = weakref.WeakKeyDictionary()
+
+
+def ready(notebook: Notebook, line: str) -> None:
+    """Have the tool that a ``%tool`` line names ready, or all of them for a line that names none; blocks.
+
+    Raises:
+        ToolError: a person refused what that needs.
+    """
+    wanted, may_ask = _wanted(line)
+    if not unsettled(notebook, wanted):
+        return
+    future = _prepared(notebook, wanted)
+    Waiter(lambda reason: _cancel(future), notebook.beat).wait(_bounded(future, wanted))
+    if may_ask and wanted is not None and unsettled(notebook, wanted):
+        notebook.run_sync(_asking(wanted, line))
+
+
+async def ready_async(notebook: Notebook, line: str) -> None:
+    """`ready`, awaited.
+
+    Raises:
+        ToolError: a person refused what that needs.
+    """
+    wanted, may_ask = _wanted(line)
+    if not unsettled(notebook, wanted):
+        return
+    future = _prepared(notebook, wanted)
+    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(_bounded(future, wanted))
+    if may_ask and wanted is not None and unsettled(notebook, wanted):
+        await notebook.run_async(_asking(wanted, line))
+
+
+def ready_all(notebook: Notebook) -> None:
+    """Have all tools ready that need nobody's word; blocks."""
+    ready(notebook, "")
+
+
+def in_background(notebook: Notebook, then: Callable[[], None] | None = None) -> None:
+    """Begin to have all tools ready that need nobody's word, unless that is being done; `then` is called at its end."""
+    running = _background.get(notebook)
+    try:
+        if (running is None or running.done()) and unsettled(notebook, None):
+            begun = _background[notebook] = _prepared(notebook, None)
+            if then is not None:
+                begun.add_done_callback(lambda _: then())
+    except Exception:  # a config file that can't be read; the next call says so
+        log.debug("tools can't be prepared", exc_info=True)
+
+
+def unsettled(notebook: Notebook, wanted: str | None) -> bool:
+    """Whether there is anything to do for a tool (None: for all), in the folder where the next call runs."""
+    notebook.follow_folder()
+    registry = notebook.workspace.registry
+    if wanted is not None:
+        registry.person_asks()
+    return not registry.settled(wanted)
+
+
+def _wanted(line: str) -> tuple[str | None, bool]:
+    """The tool that a line names, and whether a person may be asked for it: not for help or a dry run."""
+    wanted = tool_of(line)
+    if wanted is None:
+        return None, False
+    words = set(line.split())
+    only_told = wanted.endswith("?") or bool(words & {"--help", "-h", "--dry-run"})
+    return wanted.rstrip("?"), not only_told
+
+
+def _prepared(notebook: Notebook, wanted: str | None) -> concurrent.futures.Future[None]:
+    return notebook.engine.submit(notebook.workspace.registry.prepare(wanted))
+
+
+def _bounded(future: concurrent.futures.Future[None], wanted: str | None) -> concurrent.futures.Future[None]:
+    """The same, or for a list at most `LISTING` of it: what takes longer goes on, and the list says what is missing."""
+    if wanted is not None:
+        return future
+    ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+    def finish(done: concurrent.futures.Future[None] | None = None) -> None:
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            error = None if done is None or done.cancelled() else done.exception()
+            if error is not None:
+                ended.set_exception(error)
+            else:
+                ended.set_result(None)
+
+    clock = threading.Timer(LISTING, finish)
+    clock.daemon = True
+    clock.start()
+    ended.add_done_callback(lambda _: clock.cancel())
+    future.add_done_callback(finish)
+    return ended
+
+
+def _cancel(future: concurrent.futures.Future[None]) -> None:
+    future.cancel()
+
+
+def _asking(wanted: str, line: str) -> CallRequest:
+    """A call that asks for what a tool needs."""
+
+    def make(workspace: Workspace, request: CallRequest) -> Call:
+        async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
+            await workspace.registry.prepare(wanted, call)
+            return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
+
+        asking = Tool(NAME, Definition("Requests trust before code of a project runs.", {}, execute), builtin=True)
+        call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=asking)
+        return call
+
+    return CallRequest(NAME, {"tool": wanted}, quiet=bool({"-q", "--quiet"} & set(line.split())), make=make)

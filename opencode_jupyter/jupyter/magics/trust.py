@@ -1,0 +1,171 @@
+"""``%tools trust``: which code of projects waits for a person's trust; giving it, listing it, taking it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import InvalidArgumentsError
+from ...core.trust import Subject, take_up, untrusted
+from ...sources.tool_files import label_of
+from ...text.visible import visible
+from ..tables import Table, without_math
+from . import tool_preparation
+
+if TYPE_CHECKING:
+    from ..notebook import Notebook
+
+USAGE = (
+    "%tools trust NAME|PATH ...   trust their content; a change needs your trust again",
+    "%tools trust --project       trust the whole project as it is now (also: --all)",
+    "%tools trust --list          what is trusted; --revoke NAME|PATH revokes it",
+)
+LINES = 20
+"""Lines of the beginning of each thing that are shown."""
+CHARS = 2000
+_COLUMNS = ("trust", "kind", "gives", "size")
+
+
+class CodeTable(Table):
+    """Things to trust, and below them how each begins."""
+
+    def __repr__(self) -> str:
+        return "\n\n".join([super().__repr__(), *(f"{row['trust']}\n{row['begins']}" for row in self.records)])
+
+    def _repr_html_(self) -> str:
+        blocks = (
+            f"<details open><summary><code>{escape(row['trust'])}</code></summary>"
+            f'<pre style="text-align:left">{escape(row["begins"])}</pre></details>'
+            for row in self.records
+        )
+        return super()._repr_html_() + without_math("".join(blocks))
+
+
+def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
+    """``%tools trust [NAME|PATH ...|--project|--list|--revoke NAME|PATH]``.
+
+    Raises:
+        InvalidArgumentsError: a name fits nothing that waits, or several.
+    """
+    words = [word for word in rest if not word.startswith("-")]
+    options = [word for word in rest if word.startswith("-")]
+    if len(options) > 1 or (
+        options and options[0].partition("=")[0] not in ("--all", "--project", "--list", "--revoke")
+    ):
+        raise InvalidArgumentsError(
+            f"%tools trust takes names, --project, --list, or --revoke NAME, not {' '.join(options)}."
+        )
+    option, _, value = options[0].partition("=") if options else ("", "", "")
+    if option == "--revoke":
+        return _revoke(notebook, [*([value] if value else []), *words])
+    if option == "--list":
+        _none(words, "--list")
+        return _listed(notebook)
+    tool_preparation.ready_all(notebook)
+    waiting = untrusted(notebook.workspace)
+    if option in ("--all", "--project"):
+        _none(words, option)
+        chosen = waiting
+    elif not words:
+        rows = [_row(notebook, subject) for subject in waiting]
+        title = f"{_counted(len(rows))} your trust." if rows else ""
+        return CodeTable(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing here needs your trust.")
+    else:
+        chosen = [_one(word, waiting, notebook) for word in words]
+    notebook.workspace.trust.grant(*chosen)
+    notebook.on_engine(partial(take_up, notebook.workspace))
+    tool_preparation.ready_all(notebook)
+    rows = [_row(notebook, subject) for subject in chosen]
+    places = {
+        place for one in chosen for place in (one.name, one.shown.get("label"), f"mcp: {one.shown.get('server')}")
+    }
+    missing = [one for one in notebook.workspace.registry.unavailable() if one.source in places]
+    notes = [f"{one.id} of {one.source}: {one.reason}" for one in missing]
+    return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing here needs your trust.")
+
+
+def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
+    shown = subject.shown
+    text = shown.get("content") or shown.get("command") or ""
+    text = text if isinstance(text, str) else " ".join(map(str, text))
+    lines = text.splitlines()
+    begins = "\n".join(lines[:LINES])[:CHARS]
+    if len(begins) < len(text.rstrip()):
+        begins += f"\n… {len(lines)} lines in all"
+    size = shown.get("size", len(text.encode()))
+    return {
+        "trust": shown.get("label") or subject.name,
+        "kind": subject.kind,
+        "gives": ", ".join(shown.get("ids") or []),
+        "size": f"{size:,} bytes" if size else "",
+        "begins": visible(begins),
+        "name": subject.name,
+    }
+
+
+def _one(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: str = "") -> Subject:
+    """The one thing that a word means: its whole name, a path from here, a tool that it gives, a file's name."""
+    for fits in (_is_name, _gives, _is_file):
+        found = [subject for subject in waiting if fits(word, subject.name, subject.shown, notebook)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(subject.name for subject in found)
+            raise InvalidArgumentsError(f"{word} matches {names}; give the path.")
+    names = ", ".join(str(subject.shown.get("label") or subject.name) for subject in waiting) or "nothing"
+    raise InvalidArgumentsError(f"{word} {otherwise or 'does not need your trust'}. Choose from: {names}.")
+
+
+def _is_name(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+    path = os.path.normpath(os.path.join(notebook.workspace.directory, os.path.expanduser(word)))
+    return word in (name, shown.get("label")) or path == name or os.path.realpath(path) == name
+
+
+def _gives(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+    ids = shown.get("ids") or []
+    return word in ids or any(id.endswith("*") and word.startswith(id[:-1]) for id in ids)
+
+
+def _is_file(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+    path = Path(name)
+    return word in (path.name, path.stem) or name.startswith(f"{word} ")
+
+
+def _listed(notebook: Notebook) -> Table:
+    entries = notebook.workspace.trust.entries()
+    rows = [{"trust": name, "kind": kind} for kind, name in sorted(entries, key=lambda entry: entry[1])]
+    notes = ["A file's content is compared at every use; a changed file needs your trust again."]
+    return Table(rows, ("trust", "kind"), notes=notes if rows else (), empty="Nothing is trusted yet.")
+
+
+def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
+    if not words:
+        raise InvalidArgumentsError("--revoke needs a name or a path: %tools trust --revoke PATH (--list shows them).")
+    workspace = notebook.workspace
+    trusted = [
+        Subject(kind, name, "", {"label": label_of(Path(name), workspace)}) for kind, name in workspace.trust.entries()
+    ]
+    gone = []
+    for word in words:
+        tool = workspace.registry.get(word)
+        meant = word if tool is None or tool.builtin else tool.source
+        gone.append(_one(meant, trusted, notebook, "is not trusted"))
+    for subject in gone:
+        workspace.trust.revoke(subject)
+    notebook.on_engine(partial(take_up, workspace))
+    tool_preparation.ready_all(notebook)
+    rows = [{"trust": subject.name, "kind": subject.kind} for subject in gone]
+    return Table(rows, ("trust", "kind"), title="Not trusted any more:")
+
+
+def _none(words: Sequence[str], option: str) -> None:
+    if words:
+        raise InvalidArgumentsError(f"%tools trust {option} takes no names, not {' '.join(words)}.")
+
+
+def _counted(count: int) -> str:
+    return "1 thing needs" if count == 1 else f"{count} things need"
