@@ -168,19 +168,22 @@ function fill(chunk: Chunk): void {
 
 let watching = false;
 
-/** From now on the keys that begin a search, and printing, put everything into the page. */
+/** From now on a search and printing put everything into the page. */
 function watchSearch(): void {
-  if (watching) {
-    return;
+  if (!watching) {
+    watching = true;
+    beforeSearch(() => document.querySelectorAll('.oc-long').forEach(node => boxes.get(node)?.fillAll()));
   }
-  watching = true;
-  const all = (): void => document.querySelectorAll('.oc-long').forEach(node => boxes.get(node)?.fillAll());
-  window.addEventListener('beforeprint', all);
+}
+
+/** Calls `search` before the browser or JupyterLab searches the page, `print` before it is printed. */
+export function beforeSearch(search: () => void, print = search): void {
+  window.addEventListener('beforeprint', print);
   document.addEventListener(
     'keydown',
     ({ key, ctrlKey, metaKey }) => {
       if (key === 'F3' || ((ctrlKey || metaKey) && (key === 'f' || key === 'g'))) {
-        all();
+        search();
       }
     },
     true
