@@ -1,4 +1,4 @@
-/** The live card of a call; its Python side is `opencode_jupyter/jupyter/card.py`. */
+/** The live card of a call; its Python side is `opencode_jupyter/jupyter/cards/call_card.py`. */
 
 import css from '../style/card.css';
 import { showCall } from './card/show';

@@ -1,4 +1,4 @@
-/** The live card of a model's run; its Python side is `opencode_jupyter/jupyter/agent/card.py`. */
+/** The live card of a model's run; its Python side is `opencode_jupyter/jupyter/cards/run_card.py`. */
 
 import css from '../style/card.css';
 import runCss from '../style/run.css';

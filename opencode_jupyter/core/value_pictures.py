@@ -13,7 +13,7 @@ from .value_tables import Rendering
 from .value_text import class_names, count_of, cut, short_repr
 
 PICTURE_BYTES = 3_000_000
-"""A larger picture is made smaller: saved cards leave it out (`jupyter.mime`)."""
+"""A larger picture is made smaller: saved cards leave it out (`jupyter.cards`)."""
 AXES = 20
 """Most axes of a figure whose titles and labels a model reads."""
 LABEL_CHARS = 500

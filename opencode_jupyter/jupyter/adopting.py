@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..core.state import ToolPart
 from ..core.threads import call_soon
 from . import _kernel_compat
-from .card import Card
+from .cards.call_card import Card
 from .tools.capture_context import outside
 from .waiting import HEARTBEAT
 

@@ -13,15 +13,15 @@ from ..core._store_schema import WAITING
 from ..core.errors import ToolError
 from ..core.permission import PermissionRequest
 from ..core.threads import call_on_loop, call_soon
-from .view import is_untouched
-from .view_asks import AskView, digest_of
+from .cards.approval_json import AskView, digest_of
+from .cards.call_json import is_untouched
 
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.question_request import QuestionRequest
     from ..core.sessions import ActiveRun
     from ..workspace import Workspace
-    from .live import LiveDisplay
+    from .cards.live import LiveDisplay
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from ..core.permission import PermissionRequest
 from ..core.trust import PERMISSION as TRUST
 from ..text.visible import visible
 from . import _kernel_compat
+from .cards.approval_json import code_of
 from .magics.words import quote
-from .view_asks import code_of
 from .waiting import Waiter, interrupts_released
 
 if TYPE_CHECKING:

@@ -26,28 +26,28 @@ from . import _kernel_compat, _kernel_interrupts
 from .adopting import adopt, both
 from .agent.state import AgentState
 from .approvals import Broker
-from .card import Card, widget_class
+from .cards.call_card import Card, widget_class
+from .cards.labels import project_folder
+from .cards.live import LiveDisplay
+from .cards.settled_cards import SettledCards
+from .cell_values import CellResult
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine, awaited
-from .errors_shown import for_cell
-from .labels import project_folder
-from .live import LiveDisplay
+from .error_display import for_cell
 from .loaded import current
 from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
 from .open_notebooks import NotebookPages
 from .panel import Panel
-from .presenting import Cards
-from .result import CellResult
+from .presenter import Cards
 from .served import served_path
 from .settings import Settings
-from .settled import SettledCards
 from .tools import kernel_tools
 from .tools.capture_context import outside
 from .waiting import Waiter, blocking, in_cell_task, interrupts_held
 
 if TYPE_CHECKING:
-    from .handle import CallHandle
+    from .background import CallHandle
     from .spill import SpillRequests
 
 log = logging.getLogger(__name__)
@@ -248,7 +248,7 @@ class Notebook:
 
     def start_background(self, request: CallRequest) -> CallHandle:
         """Make a call that goes on when the cell is over; its card lives on."""
-        from .handle import CallHandle
+        from .background import CallHandle
 
         call = self._start(request)
         card = self._card(call, None, request)

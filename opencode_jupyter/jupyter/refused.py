@@ -8,9 +8,9 @@ from ..core import ids
 from ..core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ..core.state import Failed, ToolPart, now_ms
 from ..workspace import Workspace
-from ._show import show_bundle
-from .render import settled_bundle
-from .view import card_part
+from .cards.call_json import card_part
+from .cards.call_settled import settled_bundle
+from .cards.display import show_bundle
 
 log = logging.getLogger(__name__)
 

@@ -169,7 +169,7 @@ class Warned(Message):
 
 def without_math(html: str) -> str:
     """The HTML in an element in which a page's typesetter looks for no formulas: `$HOME … $PATH` is none."""
-    from .render_style import NO_MATH
+    from .cards.style import NO_MATH
 
     return f'<div class="{NO_MATH}">{html}</div>'
 

@@ -244,7 +244,7 @@ def test_odd_metadata(shared_kernel: Kernel) -> None:
 def test_a_card_that_can_not_be_drawn(shared_kernel: Kernel) -> None:
     """The result comes all the same."""
     shared_kernel.run(
-        "import opencode_jupyter.jupyter.card as c\nkept = c.card_tree, c.settled_bundle\n"
+        "import opencode_jupyter.jupyter.cards.call_card as c\nkept = c.card_tree, c.settled_bundle\n"
         "def broken(*a, **k): raise RuntimeError('no card')\nc.card_tree = c.settled_bundle = broken"
     )
     try:

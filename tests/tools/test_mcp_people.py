@@ -141,7 +141,7 @@ async def test_a_page_is_shown_where_the_configuration_allows_it(opened: Opened)
 
 
 async def test_the_card_shows_how_far_a_call_is_and_had_come(opened: Opened) -> None:
-    from opencode_jupyter.jupyter.view import card_part
+    from opencode_jupyter.jupyter.cards.call_json import card_part
 
     async with opened({"it": local("demo.py")}) as ws:
         live: list[Any] = []

@@ -15,8 +15,8 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError
 from opencode_jupyter.jupyter.approvals import Broker
-from opencode_jupyter.jupyter.mime import decision_words, state_words
-from opencode_jupyter.jupyter.view import card_part
+from opencode_jupyter.jupyter.cards.call_json import card_part
+from opencode_jupyter.jupyter.cards.wording import decision_words, state_words
 from tests.support.shells import Shell, shell
 
 pytestmark = pytest.mark.anyio

@@ -14,14 +14,14 @@ from opencode_jupyter import PermissionCorrectedError
 from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.core.state import Completed, Failed, Pending, Running, ToolPart
-from opencode_jupyter.jupyter.agent.items import call_json
-from opencode_jupyter.jupyter.labels import label_for, label_of
-from opencode_jupyter.jupyter.mime import CARD_MIME, state_words
-from opencode_jupyter.jupyter.render import PLAIN_LINES, live_text, lost_bundle, settled_bundle
-from opencode_jupyter.jupyter.view import Extras, card_part, card_tree
-from opencode_jupyter.jupyter.view_asks import AskView, digest_of
-from opencode_jupyter.jupyter.view_bodies import ROWS
-from opencode_jupyter.jupyter.volatile import METADATA_KEY
+from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
+from opencode_jupyter.jupyter.cards.bodies_json import ROWS
+from opencode_jupyter.jupyter.cards.call_json import Extras, card_part, card_tree
+from opencode_jupyter.jupyter.cards.call_settled import PLAIN_LINES, live_text, lost_bundle, settled_bundle
+from opencode_jupyter.jupyter.cards.labels import label_for, label_of
+from opencode_jupyter.jupyter.cards.run_json import call_json
+from opencode_jupyter.jupyter.cards.volatile import METADATA_KEY
+from opencode_jupyter.jupyter.cards.wording import CARD_MIME, state_words
 from opencode_jupyter.workspace import Workspace
 
 EVIL = "<script>alert(1)</script>\u202e"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.jupyter.errors_shown import BRIEF_CHARS, brief, plain_errors
+from opencode_jupyter.jupyter.error_display import BRIEF_CHARS, brief, plain_errors
 from opencode_jupyter.jupyter.tables import Message, Table
 
 

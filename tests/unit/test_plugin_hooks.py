@@ -9,7 +9,7 @@ import pytest
 
 from opencode_jupyter import PermissionDeniedError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.errors import HookRefusedError, PermissionHookError
-from opencode_jupyter.jupyter.view import card_part
+from opencode_jupyter.jupyter.cards.call_json import card_part
 from tests.support.plugin_place import PluginPlace, keep, kept, plugins_of, running
 
 pytestmark = pytest.mark.anyio

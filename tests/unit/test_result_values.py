@@ -29,9 +29,9 @@ from opencode_jupyter import InvalidResultError, ToolResult, Workspace, tool
 from opencode_jupyter.batch.transfer import _sendable
 from opencode_jupyter.core.result import PRINTED, TABLES
 from opencode_jupyter.core.tool import as_result
-from opencode_jupyter.jupyter.mime import CARD_MIME
-from opencode_jupyter.jupyter.render import settled_bundle
-from opencode_jupyter.jupyter.view import card_part
+from opencode_jupyter.jupyter.cards.call_json import card_part
+from opencode_jupyter.jupyter.cards.call_settled import settled_bundle
+from opencode_jupyter.jupyter.cards.wording import CARD_MIME
 
 mpl.use("agg")
 import matplotlib.pyplot as plt

@@ -12,10 +12,10 @@ from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
 from opencode_jupyter.core.state import Completed
-from opencode_jupyter.jupyter.labels import label_of
-from opencode_jupyter.jupyter.mime import decision_words
-from opencode_jupyter.jupyter.view import Extras, card_part
-from opencode_jupyter.jupyter.view_asks import AskView, digest_of
+from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
+from opencode_jupyter.jupyter.cards.call_json import Extras, card_part
+from opencode_jupyter.jupyter.cards.labels import label_of
+from opencode_jupyter.jupyter.cards.wording import decision_words
 
 pytestmark = pytest.mark.anyio
 RULES = {"permission": {"bash": {"*": "ask", "rm *": "deny"}, "greet": "ask"}}

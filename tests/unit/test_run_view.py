@@ -13,11 +13,11 @@ import pytest
 
 from opencode_jupyter import ToolContext, tool
 from opencode_jupyter.agent.errors import ModelError
-from opencode_jupyter.jupyter.agent.card import RunCard
-from opencode_jupyter.jupyter.agent.items import RunItems, length16, with_children
-from opencode_jupyter.jupyter.agent.markdown import markdown
-from opencode_jupyter.jupyter.agent.render import PLAIN_LINES, lost_bundle, plain_text, saved_run, settled_bundle
-from opencode_jupyter.jupyter.agent.words import RUN_MIME, dollars, end_of, tokens
+from opencode_jupyter.jupyter.cards.markdown import markdown
+from opencode_jupyter.jupyter.cards.run_card import RunCard
+from opencode_jupyter.jupyter.cards.run_json import RunItems, length16, with_children
+from opencode_jupyter.jupyter.cards.run_settled import PLAIN_LINES, lost_bundle, plain_text, saved_run, settled_bundle
+from opencode_jupyter.jupyter.cards.run_wording import RUN_MIME, dollars, end_of, tokens
 from tests.support.agents import project
 from tests.support.fake_model import FakeModel
 

@@ -23,8 +23,8 @@ from opencode_jupyter.core.audit import audit_log
 from opencode_jupyter.core.secrets import Masker, is_common, is_secret_name, secrets_in
 from opencode_jupyter.core.spill import Spill
 from opencode_jupyter.core.truncation import Truncation
+from opencode_jupyter.jupyter.cards.call_json import card_part
 from opencode_jupyter.jupyter.tables import Table
-from opencode_jupyter.jupyter.view import card_part
 from tests.support.agents import project
 from tests.support.fake_model import FakeModel
 

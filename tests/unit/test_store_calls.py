@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter import ToolContext, Workspace, tool
+from opencode_jupyter.jupyter.cards.call_json import card_tree
+from opencode_jupyter.jupyter.cards.wording import state_words
 from opencode_jupyter.jupyter.magics.history import read_history
-from opencode_jupyter.jupyter.mime import state_words
-from opencode_jupyter.jupyter.view import card_tree
 
 pytestmark = pytest.mark.anyio
 QUESTION = {"question": "Which?", "header": "W", "options": [{"label": "A", "description": ""}]}

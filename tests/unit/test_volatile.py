@@ -7,8 +7,8 @@ from typing import Any
 
 from opencode_jupyter.core.descriptions import command_description, telling_line
 from opencode_jupyter.core.state import Completed, ToolPart
-from opencode_jupyter.jupyter.labels import label_of
-from opencode_jupyter.jupyter.render import settled_bundle
+from opencode_jupyter.jupyter.cards.call_settled import settled_bundle
+from opencode_jupyter.jupyter.cards.labels import label_of
 
 
 def card(run: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 /**
  * The contract between the kernel and every drawing of a card: the JSON that Python writes
  * (`application/vnd.opencode.toolpart.v1+json` in a saved notebook, the `part` trait of a live card) and the
- * calls a card makes back. Python's side of it: `opencode_jupyter/jupyter/mime.py`.
+ * calls a card makes back. Python's side of it: `opencode_jupyter/jupyter/cards/wording.py`.
  */
 
 /** The MIME type of a saved card; its version is the `v` of {@link CardPart}. */

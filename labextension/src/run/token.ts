@@ -1,7 +1,7 @@
 /**
  * The contract between the kernel and every drawing of a run: `application/vnd.opencode.run.v1+json` in a saved notebook,
  * the `run` trait of a live one, and the messages that bring it up to date. Python's side of it:
- * `opencode_jupyter/jupyter/agent/items.py` and `card.py` there.
+ * `opencode_jupyter/jupyter/cards/run_json.py` and `card.py` there.
  */
 
 import type { CardPart, TailUpdate } from '../card/token';

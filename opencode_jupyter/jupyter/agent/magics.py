@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
-from ..errors_shown import plain_errors
+from ..error_display import plain_errors
 
 if TYPE_CHECKING:
     from ..loaded import Loaded

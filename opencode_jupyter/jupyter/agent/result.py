@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from ...agent.answer import Answer
-from .._show import Bundle
-from ..result import CellValue
+from ..cards.display import Bundle
+from ..cell_values import CellValue
 
 if TYPE_CHECKING:
-    from .card import RunCard
+    from ..cards.run_card import RunCard
 
 
 @dataclass(repr=False)

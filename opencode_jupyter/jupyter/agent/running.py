@@ -9,14 +9,14 @@ from ...core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from .. import _kernel_compat
 from .._kernel_interrupts import ended_by_cancel
-from ..errors_shown import for_cell
-from ..handle import Handle
+from ..background import Handle
+from ..cards.run_card import RunCard
+from ..cards.run_printer import Printer
+from ..error_display import for_cell
 from ..tools.capture_context import outside
 from ..waiting import Waiter, in_cell_task, interrupts_held
-from .card import RunCard
 from .choosing import choose
 from .options import AgentRequest
-from .printer import Printer
 from .result import CellAnswer, cell_answer
 
 if TYPE_CHECKING:

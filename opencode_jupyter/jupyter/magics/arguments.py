@@ -13,7 +13,7 @@ from ...core.descriptions import command_description
 from ...core.errors import InvalidArgumentsError, UnknownToolError
 from ...core.repair import correct_name
 from ...core.suggestions import did_you_mean, suggestion
-from ..labels import PATH_ARGUMENTS
+from ..cards.labels import PATH_ARGUMENTS
 from .argument_values import checked, from_text
 from .parameters import Field, Spec, kinds, spec_of
 from .variables import calculate, evaluate, fill, fill_command, lookup, mapping_of, value_of

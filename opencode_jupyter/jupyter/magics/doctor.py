@@ -14,8 +14,8 @@ from ...core.flags import describe
 from ...sources.file_tools import FileTools
 from ...sources.plugins import PluginTools
 from .. import _kernel_compat
-from ..card import widget_class
-from ..live_widget import ESM
+from ..cards.call_card import widget_class
+from ..cards.widget import ESM
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

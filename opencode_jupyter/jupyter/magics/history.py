@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...core._store_schema import WAITING
-from ..labels import label_of_wire, project_folder
-from ..mime import duration
+from ..cards.labels import label_of_wire, project_folder
+from ..cards.wording import duration
 
 if TYPE_CHECKING:
     from ...core.store import Store

@@ -11,9 +11,9 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule, expand
 from ...core.permission.modes import BYPASS, MODES, mode_of, set_mode
 from ...core.project_rules import file_of
-from ..mime import decision_sentence
+from ..cards.call_json import decision_json
+from ..cards.wording import decision_sentence
 from ..tables import Confirmation, Message, Table, Warned
-from ..view import decision_json
 from .completion import PERMISSIONS_COMMANDS
 from .help import rule_now
 from .history import local_time

@@ -20,7 +20,7 @@ from IPython.core.magic import (
 
 from ...core.errors import ToolError
 from ..agent.magics import AgentMagics
-from ..errors_shown import for_cell, plain_errors
+from ..error_display import for_cell, plain_errors
 from ..questions import ToolQuestion
 from ..settings import NotebookSettings
 from .usage import MCP, PERMISSIONS, SESSIONS, TOOLS, documented

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...agent.exchange.reading import EXTRA, read
 from ...core.endings import failure_of
 from ...text.visible import visible
-from ..labels import label_of_wire
+from ..cards.labels import label_of_wire
 from .history import human_seconds, state_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import InvalidArgumentsError
-from ..errors_shown import for_cell
+from ..error_display import for_cell
 from ..waiting import Waiter
 from .words import Word
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.suggestions import near_names, suggestion
-from ..labels import project_folder
+from ..cards.labels import project_folder
 from ..tables import Confirmation, Table
 from .help import tool_list
 from .history import display_row, read_history

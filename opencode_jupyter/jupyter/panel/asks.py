@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
-from ..view import Extras, card_part
-from ..view_asks import AskView
+from ..cards.approval_json import AskView
+from ..cards.call_json import Extras, card_part
 
 if TYPE_CHECKING:
     from ..approvals import Ask

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
-from ..labels import label_for, project_folder
+from ..cards.labels import label_for, project_folder
 
 if TYPE_CHECKING:
     from .service import Panel

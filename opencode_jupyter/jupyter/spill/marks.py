@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...tools._ripgrep import find_rg
-from ..mime import readable
+from ..cards.wording import readable
 
 MARK_SECONDS = 0.5
 """How long the hits of one page may take; without them its lines are still found."""

@@ -15,7 +15,7 @@ from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools.builtin import builtin
-from ..live import LIVE_AFTER
+from ..cards.live import LIVE_AFTER
 from .capture import Capture, current
 from .children import interrupt_children
 from .live import LiveOutput

@@ -10,17 +10,17 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..core.asking import WAITING_FOR
-from ..core.state import Running, ToolPart
-from ..core.threads import call_soon
-from ._show import Bundle
+from ...core.asking import WAITING_FOR
+from ...core.state import Running, ToolPart
+from ...core.threads import call_soon
+from .call_json import card_tree, ended, tail
+from .call_settled import live_text, lost_bundle, settled_bundle
+from .display import Bundle
 from .live import LiveDisplay
-from .render import live_text, lost_bundle, settled_bundle
-from .view import card_tree, ended, tail
 
 if TYPE_CHECKING:
-    from ..core.call import Call
-    from .waiting import Waiter
+    from ...core.call import Call
+    from ..waiting import Waiter
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def widget_class() -> type[Any] | None:
     """The anywidget class of a live card; None when anywidget or its built module is missing."""
     global _widget_class
     if _widget_class is None:
-        from .live_widget import live_widget  # here: quick calls show no live card
+        from .widget import live_widget  # here: quick calls show no live card
 
         _widget_class = live_widget("part", live_text, lost_bundle)
     return _widget_class

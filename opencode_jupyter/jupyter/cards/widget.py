@@ -8,7 +8,7 @@ from typing import Any
 
 from .card_script import packed
 
-STATIC = Path(__file__).parent.parent / "static"
+STATIC = Path(__file__).parents[2] / "static"
 ESM = STATIC / "card.js"
 """Draws a call."""
 MODULES = {"part": ESM, "run": STATIC / "run.js"}

@@ -11,7 +11,9 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from .mime import (
+from .bodies_html import bodies, diff
+from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, pre, summary
+from .wording import (
     INPUT_CHARS,
     OUTPUT_CHARS,
     cut,
@@ -26,8 +28,6 @@ from .mime import (
     visible,
     visible_line,
 )
-from .render_bodies import bodies, diff
-from .render_style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, pre, summary
 
 
 def html(part: dict[str, Any]) -> str:

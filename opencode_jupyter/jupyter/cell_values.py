@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ..core.result import ToolResult
-from ._show import Bundle, show_bundle
+from .cards.display import Bundle, show_bundle
 
 
 class CellValue:

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.state import now_ms
 from ...core.threads import call_soon
-from .._show import Bundle
-from ..live import LiveDisplay
-from ..live_widget import live_widget
-from ..view_asks import AskView
-from .items import RunItems
-from .render import end_text, live_text, lost_bundle, settled_bundle
-from .words import VERSION, end_of
+from .approval_json import AskView
+from .display import Bundle
+from .live import LiveDisplay
+from .run_json import RunItems
+from .run_settled import end_text, live_text, lost_bundle, settled_bundle
+from .run_wording import VERSION, end_of
+from .widget import live_widget
 
 if TYPE_CHECKING:
     from ...agent.answer import Answer
     from ...agent.run import Run
     from ...core.call import Call
     from ..waiting import Waiter
-    from .printer import Printer
+    from .run_printer import Printer
 
 log = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from ..mime import DENIED, readable, time_words, visible_line
-from ..mime import state_words as call_state
-from ..render_html import card
-from ..render_style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, padded, pre, summary
-from .items import with_children
-from .words import head_words, state_words
+from .call_html import card
+from .run_json import with_children
+from .run_wording import head_words, state_words
+from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, padded, pre, summary
+from .wording import DENIED, readable, time_words, visible_line
+from .wording import state_words as call_state
 
 MARKDOWN_CHARS = 64_000
 """A longer text is shown as it is."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._show import Bundle
+from .display import Bundle
 
 KEPT = 50
 """Cards kept, the last ones; each of a call has at most some 200 KB."""

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.descriptions import CHARS, PREPARES, telling_line
-from ..core.repair import INVALID
-from ..core.state import Completed, Pending, Running, ToolPart
+from ...core.descriptions import CHARS, PREPARES, telling_line
+from ...core.repair import INVALID
+from ...core.state import Completed, Pending, Running, ToolPart
 
 if TYPE_CHECKING:
-    from ..core.context import ToolContext
-    from ..workspace import Workspace
+    from ...core.context import ToolContext
+    from ...workspace import Workspace
 
 TELLING = (
     "description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name", "expression", "tool",
@@ -90,7 +90,7 @@ def project_folder(context: Workspace | ToolContext) -> Path:
 def label_of_wire(wire: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
     """The label of a stored call, from its part in wire form; any release may have written it. See `label_of`."""
     try:
-        from ..core.messages import part_from_wire  # here: it is for stored calls
+        from ...core.messages import part_from_wire  # here: it is for stored calls
 
         part = part_from_wire(wire)
         return label_of(part, directory, base)  # type: ignore[arg-type]  # only tool parts are asked for

@@ -10,8 +10,8 @@ from pathlib import Path
 from ..core.errors import ConfigError, ToolAbortedError, ToolError, full_text
 from ..text.visible import visible
 from . import _kernel_interrupts
+from .cards.labels import paths_below
 from .frames import shorten
-from .labels import paths_below
 
 FIX = (
     "Fix it and run the cell again; no restart is needed. "

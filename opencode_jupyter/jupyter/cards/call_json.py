@@ -10,22 +10,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core._store_rows import encode
-from ..core._store_schema import ABORTED
-from ..core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
-from ..core.endings import failure_of
-from ..core.permission import Decision
-from ..core.repair import INVALID, requested_tool
-from ..core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from ...core._store_rows import encode
+from ...core._store_schema import ABORTED
+from ...core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
+from ...core.endings import failure_of
+from ...core.permission import Decision
+from ...core.repair import INVALID, requested_tool
+from ...core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from ..served import files_url
+from .approval_json import AskView, rule_json
+from .bodies_json import bodies_of
 from .labels import label_of, paths_below, project_folder
-from .mime import cut
-from .served import files_url
-from .view_asks import AskView, rule_json
-from .view_bodies import bodies_of
 from .view_files import opens_of
+from .wording import cut
 
 if TYPE_CHECKING:
-    from ..core.call import Call
+    from ...core.call import Call
 
 VERSION = 1
 TAIL_CHARS = 16_000

@@ -10,9 +10,9 @@ import math
 import re
 from typing import Any
 
-from ..core.endings import failure_of
-from ..core.permission.request import SANDBOX
-from ..core.trust import PERMISSION as TRUST
+from ...core.endings import failure_of
+from ...core.permission.request import SANDBOX
+from ...core.trust import PERMISSION as TRUST
 
 CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
 """MIME type of the saved part; the version in it is the part's ``v``."""

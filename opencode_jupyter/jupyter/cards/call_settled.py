@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .mime import (
+from .call_html import html
+from .volatile import METADATA_KEY, split_part
+from .wording import (
     CARD_MIME,
     HEADER,
     TASK_MARKS,
@@ -24,8 +26,6 @@ from .mime import (
     time_words,
     visible_line,
 )
-from .render_html import html
-from .volatile import METADATA_KEY, split_part
 
 PLAIN_LINES = 30
 """Most lines of the text form."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._show import Bundle
-from ..mime import DENIED, INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
-from ..mime import state_words as call_state
-from ..render import lose
-from ..volatile import METADATA_KEY, split_run
-from .items import with_children
-from .render_html import html
-from .words import LOST, RUN_MIME, call_words, head_words, state_words
+from .call_settled import lose
+from .display import Bundle
+from .run_html import html
+from .run_json import with_children
+from .run_wording import LOST, RUN_MIME, call_words, head_words, state_words
+from .volatile import METADATA_KEY, split_run
+from .wording import DENIED, INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
+from .wording import state_words as call_state
 
 PLAIN_LINES = 60
 """Most lines of the text form."""

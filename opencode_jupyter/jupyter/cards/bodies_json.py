@@ -12,14 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.endings import failure_of
-from ..core.repair import INVALID
-from ..core.result import PRINTED, TABLES
-from ..core.state import Completed, ToolPart
-from .tables import cell
+from ...core.endings import failure_of
+from ...core.repair import INVALID
+from ...core.result import PRINTED, TABLES
+from ...core.state import Completed, ToolPart
+from ..tables import cell
 
 if TYPE_CHECKING:
-    from ..core.question_request import Answered
+    from ...core.question_request import Answered
 
 ROWS = 100
 """Most rows of a table; the whole is in ``result.records``."""
@@ -225,8 +225,8 @@ def value_tables(given: Any) -> list[dict[str, Any]]:
     tables = []
     if not isinstance(given, list) or not given:
         return []
-    from ..core.result_values import FIELD_CHARS  # here: most results are text
-    from ..core.value_tables import COLUMNS as VALUE_COLUMNS
+    from ...core.result_values import FIELD_CHARS  # here: most results are text
+    from ...core.value_tables import COLUMNS as VALUE_COLUMNS
 
     for table in given[:VALUES]:
         if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in ("columns", "rows")):

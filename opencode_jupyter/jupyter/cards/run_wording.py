@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import ToolAbortedError, ToolError, full_text
-from ..mime import DENIED, duration, outcome_word, visible_line
+from .wording import DENIED, duration, outcome_word, visible_line
 
 RUN_MIME = "application/vnd.opencode.run.v1+json"
 """MIME type of a saved run; the version in it is the run's ``v``."""

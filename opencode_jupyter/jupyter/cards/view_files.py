@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..core.state import Completed, ToolPart
+from ...core.state import Completed, ToolPart
 
 TOOLS = ("read", "edit", "multiedit", "write", "notebook_read", "notebook_edit", "lsp")
 """Tools whose label is the name of one file."""

@@ -6,8 +6,8 @@ import re
 from html import escape
 from typing import Any
 
-from .mime import HEADER, TASK_MARKS, is_picture, numeric_columns, readable, rows_words, visible, visible_line
-from .render_style import DIM, LINE, MONO, TONES, block, chip, dim, padded, pre
+from .style import DIM, LINE, MONO, TONES, block, chip, dim, padded, pre
+from .wording import HEADER, TASK_MARKS, is_picture, numeric_columns, readable, rows_words, visible, visible_line
 
 WIDE = "display:inline-block;width:100%;background-color:"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

@@ -6,12 +6,12 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.permission import PermissionRequest, Rule
-from ..core.trust import PERMISSION as TRUST
-from .view_bodies import file_diffs
+from ...core.permission import PermissionRequest, Rule
+from ...core.trust import PERMISSION as TRUST
+from .bodies_json import file_diffs
 
 if TYPE_CHECKING:
-    from ..core.question_request import QuestionRequest
+    from ...core.question_request import QuestionRequest
 
 TEXT_CHARS = 200_000
 """Most characters of a command or a diff that an ask shows."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.state import Pending, Running, State
-from ..labels import project_folder
-from ..view import NESTED_LINES, Extras, card_part, ended, is_untouched, tail
-from ..view_asks import AskView
+from .approval_json import AskView
+from .call_json import NESTED_LINES, Extras, card_part, ended, is_untouched, tail
+from .labels import project_folder
 
 if TYPE_CHECKING:
     from ...agent.run import Run

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..core.ids import PREFIXES
+from ...core.ids import PREFIXES
 
 METADATA_KEY = "opencode"
 """Where an output's metadata has what was taken out of its data."""
