@@ -178,9 +178,9 @@ class Bound:
                     outcome = await outcome
         except SystemExit as error:
             # Let through, it would end the event loop, and with it every other call.
-            raise ToolError(f"the {self.id} tool tried to end the process (SystemExit: {error.code})") from error
+            raise ToolError(f"The {self.id} tool tried to end the process (SystemExit: {error.code})") from error
         except KeyboardInterrupt as error:
-            raise ToolError(f"the {self.id} tool interrupted itself (KeyboardInterrupt)") from error
+            raise ToolError(f"The {self.id} tool interrupted itself (KeyboardInterrupt)") from error
         if isinstance(outcome, str) or (isinstance(outcome, ToolResult) and outcome.value is None):
             return as_result(self.id, outcome)
         # drawing a figure takes its time
@@ -397,10 +397,10 @@ def as_result(tool_id: str, outcome: Any) -> ToolResult:
     """
     if isinstance(outcome, ToolResult):
         if not isinstance(outcome.output, str):
-            raise InvalidResultError(f"the {tool_id} tool's output must be text, not {type(outcome.output).__name__}")
+            raise InvalidResultError(f"The {tool_id} tool's output must be text, not {type(outcome.output).__name__}")
         if not isinstance(outcome.metadata, dict):
             raise InvalidResultError(
-                f"the {tool_id} tool's metadata must be a dict, not {type(outcome.metadata).__name__}"
+                f"The {tool_id} tool's metadata must be a dict, not {type(outcome.metadata).__name__}"
             )
         if outcome.attachments:
             outcome.attachments = attachments_of(outcome.attachments)

@@ -114,6 +114,6 @@ def _result(id: str, given: dict[str, Any]) -> ToolResult:
     """
     metadata, attachments = given.get("metadata") or {}, given.get("attachments") or []
     if not isinstance(metadata, dict) or not isinstance(attachments, list):
-        raise TypeError(f"the {id} tool must return metadata as an object and attachments as a list")
+        raise TypeError(f"The {id} tool must return metadata as an object and attachments as a list")
     title = given.get("title")
     return ToolResult("" if title is None else str(title), given["output"], metadata, attachments_of(attachments))

@@ -38,9 +38,9 @@ def thrown(tool: str, error: dict[str, Any]) -> ToolError:
     """What a call's tool threw."""
     name, message = str(error.get("name") or "Error"), str(error.get("message") or "")
     if name == "ExitError":
-        return ToolError(f"the {tool} tool failed: {message}")
+        return ToolError(f"The {tool} tool failed: {message}")
     if name == "ReferenceError" and _NO_BUN.search(message):
-        return ToolError(f"the {tool} tool can't run here: {NEEDS_BUN}")
+        return ToolError(f"The {tool} tool can't run here: {NEEDS_BUN}")
     return JavaScriptError(name, message, str(error.get("stack") or ""))
 
 

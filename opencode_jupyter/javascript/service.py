@@ -197,7 +197,7 @@ class JavaScriptTools:
         """
         file = self._files.get(path)
         if file is None:
-            raise ToolError(f"the {id} tool can't be called: {path} was removed or can no longer be loaded")
+            raise ToolError(f"The {id} tool can't be called: {path} was removed or can no longer be loaded")
         worker = self._workers.get(file.runtime.kind)
         if worker is not None and worker.alive and path in worker.loaded:
             return worker
@@ -238,7 +238,7 @@ class JavaScriptTools:
 
     def _watch(self, worker: Worker, id: str) -> None:
         """A call was stopped: see that its tool lets the others run."""
-        why = f"the {id} tool was stopped and went on blocking all JavaScript tools, so their process was ended"
+        why = f"The {id} tool was stopped and went on blocking all JavaScript tools, so their process was ended"
         task = asyncio.ensure_future(self._end_if_hung(worker, why))
         self._watching.add(task)
         task.add_done_callback(self._watching.discard)

@@ -77,7 +77,7 @@ class Engine:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and not task.cancelling():
-                raise ToolError(f"the {tool.id} tool cancelled itself (CancelledError)") from None
+                raise ToolError(f"The {tool.id} tool cancelled itself (CancelledError)") from None
             with anyio.CancelScope(shield=True):
                 await self._let_end(home, future)
             raise
@@ -99,14 +99,14 @@ class Engine:
 
         run = bound.definition.execute
         if bound.is_async:
-            raise TypeError(f"the {tool.id} tool is async; only a plain function can run in the kernel's main thread")
+            raise TypeError(f"The {tool.id} tool is async; only a plain function can run in the kernel's main thread")
         try:
             work = self.on_main(ctx.call_id, lambda: as_result(tool.id, run(arguments, ctx)))
             result: ToolResult = await asyncio.wrap_future(work)
         except KeyboardInterrupt:
             raise ToolAbortedError(reason="interrupted") from None  # the waiting cell has it too
         except SystemExit as error:
-            raise ToolError(f"the {tool.id} tool tried to end the process (SystemExit: {error.code})") from error
+            raise ToolError(f"The {tool.id} tool tried to end the process (SystemExit: {error.code})") from error
         return result
 
     def close(self) -> None:

@@ -107,7 +107,7 @@ async def test_a_loop_without_end_is_ended_when_it_is_stopped(
     loop.abort()  # type: ignore[attr-defined]
     with pytest.raises(ToolAbortedError):
         await loop
-    with pytest.raises(WorkerEndedError, match="the loop tool was stopped and went on blocking all JavaScript tools"):
+    with pytest.raises(WorkerEndedError, match="The loop tool was stopped and went on blocking all JavaScript tools"):
         await other
     await until(lambda: not Path(f"/proc/{pid}").exists())
     await files.tool("return 'next'")
