@@ -58,7 +58,7 @@ def test_cards_panels_and_the_viewer(scene: Scene, theme: str) -> None:
         found += faults(scene, ".oc-panel")
     form = scene.tab("tools")
     form.get_by_role("button", name=re.compile("^edit ")).click()
-    form.get_by_role("button", name="Run").click()
+    form.get_by_role("button", name="Run", exact=True).click()
     expect(form.locator(".error-detail").first).to_be_visible()
     found += faults(scene, ".oc-panel")
     form.get_by_role("button", name="All tools").click()

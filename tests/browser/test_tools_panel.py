@@ -67,7 +67,7 @@ def test_a_form_makes_the_call(notebook: Notebook) -> None:
     row.focus()
     notebook.page.keyboard.press("Enter")
     expect(place).to_contain_text("Whose <b>it</b> is.")
-    run = place.get_by_role("button", name="Run")
+    run = place.get_by_role("button", name="Run", exact=True)
     place.get_by_label("count").fill("2.5")
     place.get_by_label("free").fill('{"a": "x"}')
     run.click()
