@@ -27,10 +27,9 @@ from .adopting import adopt, both
 from .agent.state import AgentState
 from .approvals import Broker
 from .cards.call_card import Card, widget_class
+from .cards.display import CellResult, SettledCards
 from .cards.labels import project_folder
 from .cards.live import LiveDisplay
-from .cards.settled_cards import SettledCards
-from .cell_values import CellResult
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine, awaited
 from .error_display import for_cell

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import expect
 from uv import find_uv_bin
 
-from opencode_jupyter.jupyter.cards.card_script import packed
+from opencode_jupyter.jupyter.cards.widget import packed
 from tests.browser.acts import ALLOW_ONCE, asking, button, project
 from tests.support.browser import Application, browse, chromium, serve
 

@@ -20,8 +20,8 @@ from opencode_jupyter.jupyter.cards.call_json import Extras, card_part, card_tre
 from opencode_jupyter.jupyter.cards.call_settled import PLAIN_LINES, live_text, lost_bundle, settled_bundle
 from opencode_jupyter.jupyter.cards.labels import label_for, label_of
 from opencode_jupyter.jupyter.cards.run_json import call_json
-from opencode_jupyter.jupyter.cards.volatile import METADATA_KEY
-from opencode_jupyter.jupyter.cards.wording import CARD_MIME, state_words
+from opencode_jupyter.jupyter.cards.saved import CARD_MIME, METADATA_KEY
+from opencode_jupyter.jupyter.cards.wording import state_words
 from opencode_jupyter.workspace import Workspace
 
 EVIL = "<script>alert(1)</script>\u202e"

@@ -9,8 +9,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.jupyter.cards.card_script import packed
-from opencode_jupyter.jupyter.cards.widget import ESM
+from opencode_jupyter.jupyter.cards.widget import ESM, packed
 
 
 @given(st.text(min_size=1))

@@ -23,7 +23,9 @@ from opencode_jupyter.jupyter.cards.call_settled import (
     settled_bundle,
 )
 from opencode_jupyter.jupyter.cards.markdown import markdown
+from opencode_jupyter.jupyter.cards.saved import CARD_MIME
 from opencode_jupyter.jupyter.cards.style import PAPER
+from opencode_jupyter.text.visible import readable, visible
 
 DIFF = """--- a/src/clean.py
 +++ b/src/clean.py
@@ -96,7 +98,7 @@ def elements(card: dict[str, Any]) -> Elements:
 
 def test_bundle_has_three_forms_and_validates() -> None:
     data, metadata = settled_bundle(part({"output": "done\n"}, {"diff": DIFF}))
-    assert list(data) == ["text/plain", "text/html", wording.CARD_MIME]
+    assert list(data) == ["text/plain", "text/html", CARD_MIME]
     output = nbformat.v4.new_output("display_data", data=data, metadata=metadata)
     nbformat.validate(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])]))
     assert "<details" in data["text/html"]
@@ -246,7 +248,7 @@ def test_a_hostile_output_stays_text(text: str) -> None:
 
 
 def test_a_long_line_beside_one_written_over_takes_no_time() -> None:
-    assert wording.readable("x" * 1_000_000 + "\r\ngone\rkept\r") == "x" * 1_000_000 + "\nkept\\x0d"
+    assert readable("x" * 1_000_000 + "\r\ngone\rkept\r") == "x" * 1_000_000 + "\nkept\\x0d"
 
 
 SLOW = {
@@ -266,7 +268,7 @@ SLOW = {
 @pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
 def test_no_text_holds_up_the_kernel(text: str) -> None:
     """Each took from many seconds to hours, in the thread that answers everything, where ends are looked for again."""
-    wording.readable(text)
+    readable(text)
     markdown(text)
 
 
@@ -286,7 +288,7 @@ def test_a_megabyte_on_one_line_is_cut_and_says_so() -> None:
     card = part({"output": "x" * 1_000_000, "input": {"content": "y" * 1_000_000}}, {"diff": "z" * 1_000_000})
     data, _ = settled_bundle(card)
     assert len(json.dumps(data)) < 700_000
-    assert data[wording.CARD_MIME]["state"]["output"].endswith("more characters")
+    assert data[CARD_MIME]["state"]["output"].endswith("more characters")
     assert max(map(len, data["text/plain"].split("\n"))) <= PLAIN_COLUMNS
     assert card["state"]["output"] == "x" * 1_000_000
 
@@ -299,7 +301,7 @@ def test_deep_and_odd_json_is_made_plain() -> None:
     data, _ = settled_bundle(card)
     text = json.dumps(data, allow_nan=False)
     text.encode()
-    assert json.loads(text)[wording.CARD_MIME]["state"]["input"]["lone"] == "\\udcff"
+    assert json.loads(text)[CARD_MIME]["state"]["input"]["lone"] == "\\udcff"
     elements(card)
 
 
@@ -307,7 +309,7 @@ def test_a_saved_card_never_asks_and_carries_no_foreign_file() -> None:
     ask = {"id": "per_1", "digest": "d", "permission": "bash", "patterns": ["ls"], "always": [], "asked": 0}
     card = part({"status": "running"}, {"ask": ask, "children": [part({}, {"ask": ask})]})
     card["state"]["attachments"] = [{"mime": "application/pdf", "url": "data:application/pdf;base64," + "A" * 10_000}]
-    saved = settled_bundle(card)[0][wording.CARD_MIME]
+    saved = settled_bundle(card)[0][CARD_MIME]
     assert "ask" not in saved["ui"]
     assert "ask" not in saved["ui"]["children"][0]["ui"]
     assert saved["state"]["attachments"] == [{"mime": "application/pdf", "url": ""}]
@@ -326,8 +328,8 @@ def test_words_are_those_of_the_front_end() -> None:
         "0 ms", "2 ms", "0.03 s", "0.4 s", "3.2 s", "0:10", "0:12", "1:00:00", "0 ms"
     ]  # fmt: skip
     assert [wording.size(n) for n in (812, 18_432, 1_258_291, 3 * 2**30)] == ["812 B", "18 KB", "1.2 MB", "3.0 GB"]
-    assert wording.visible("a\u00adb\U000e0041👩\u200d👧") == "a\\xadb\\u{e0041}👩\\u200d👧"
-    assert wording.readable("10%\r20%\ndone\r\n👩\u200d👧") == "20%\ndone\n👩\u200d👧"
+    assert visible("a\u00adb\U000e0041👩\u200d👧") == "a\\xadb\\u{e0041}👩\\u200d👧"
+    assert readable("10%\r20%\ndone\r\n👩\u200d👧") == "20%\ndone\n👩\u200d👧"
 
 
 JSON = st.recursive(
@@ -378,7 +380,7 @@ def test_a_card_of_read_shows_the_lines_without_the_wrapper() -> None:
         data = settled_bundle(card)[0]
         assert data["text/plain"].split("\n")[1:] == ["1: x", "2: </content>", "", "(End of file - total 2 lines)"]
         assert "&lt;path&gt;" not in data["text/html"] and "1: x" in data["text/html"]
-        assert data[wording.CARD_MIME]["state"]["output"] == output + after, "the JSON keeps what the model sees"
+        assert data[CARD_MIME]["state"]["output"] == output + after, "the JSON keeps what the model sees"
     listing = "<path>/p</path>\n<type>directory</type>\n<entries>\na.txt\n\n(1 entries)\n</entries>"
     assert shown_lines("read", listing) == [3, 6]
     assert shown_lines("bash", listing) is None
@@ -399,16 +401,16 @@ def test_a_call_that_waited_when_its_kernel_died_is_not_said_to_have_run() -> No
     left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask, "untouched": True}))
     assert "It was waiting for approval when this was written" in left["text/html"]
     assert "State unknown" not in left["text/html"]
-    assert "untouched" not in left[wording.CARD_MIME]["ui"]
+    assert "untouched" not in left[CARD_MIME]["ui"]
 
 
 def test_what_a_dead_kernel_leaves_says_so_and_asks_nothing() -> None:
     ask = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
     left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask}))
-    assert set(left) == {"text/html", wording.CARD_MIME}
+    assert set(left) == {"text/html", CARD_MIME}
     assert "State unknown: the kernel ended before the call did." in left["text/html"]
     assert "■</span> ended" in left["text/html"]
-    saved = left[wording.CARD_MIME]
+    saved = left[CARD_MIME]
     assert saved["ui"]["outcome"] == "ended" and "ask" not in saved["ui"]
 
 

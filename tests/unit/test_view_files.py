@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.state import Completed, Running, ToolPart
-from opencode_jupyter.jupyter.cards.view_files import opens_of
+from opencode_jupyter.jupyter.cards.call_json import opens_of
 
 FOLDER = Path("/work/project")
 DIFF = "--- a\n+++ a\n@@ -3,4 +3,4 @@\n x\n y\n-z\n+w\n"

@@ -1,4 +1,4 @@
-/** The words of a run's head; the twin of `opencode_jupyter/jupyter/cards/run_wording.py`. */
+/** The words of a run's head; the twin of `opencode_jupyter/jupyter/cards/wording.py`. */
 
 import { trans } from '../card/i18n';
 import { DENIED, clock, duration, outcomeWord, waitingSince, waitingWords } from '../card/format';

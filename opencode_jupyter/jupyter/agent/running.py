@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import concurrent.futures
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from ...agent.answer import Answer
 from ...core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from .. import _kernel_compat
 from .._kernel_interrupts import ended_by_cancel
 from ..background import Handle
+from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
 from ..cards.run_printer import Printer
 from ..error_display import for_cell
@@ -17,14 +20,26 @@ from ..tools.capture_context import outside
 from ..waiting import Waiter, in_cell_task, interrupts_held
 from .choosing import choose
 from .options import AgentRequest
-from .result import CellAnswer, cell_answer
 
 if TYPE_CHECKING:
-    from ...agent.answer import Answer
     from ...agent.run import Run
     from ...agent.sessions import AgentSession
     from ...workspace import Workspace
     from ..notebook import Notebook
+
+
+@dataclass(repr=False)
+class CellAnswer(CellValue, Answer):
+    """An `Answer` as a cell's value: its card is on display already, so the cell's own echo stays silent."""
+
+    cell: int = -1
+    bundle: Bundle = field(default_factory=lambda: ({}, {}))
+
+
+def _cell_answer(answer: Answer, card: RunCard, notebook: Notebook) -> CellAnswer:
+    """The answer of a run as the value of the cell that runs now."""
+    values = {f.name: getattr(answer, f.name) for f in fields(Answer)}
+    return CellAnswer(**values, cell=notebook.shell.execution_count, bundle=card.bundle())
 
 
 def run_sync(notebook: Notebook, request: AgentRequest) -> CellAnswer:
@@ -43,7 +58,7 @@ def run_sync(notebook: Notebook, request: AgentRequest) -> CellAnswer:
                 notebook.end(card)
                 raise for_cell(error, whole=whole) from None
             notebook.end(card)
-        return cell_answer(answer, card, notebook.shell.execution_count)
+        return _cell_answer(answer, card, notebook)
 
 
 @ended_by_cancel
@@ -63,7 +78,7 @@ async def run_async(notebook: Notebook, request: AgentRequest) -> CellAnswer:
             error = KeyboardInterrupt()  # the run was over before the cell had heard of it
         raise for_cell(error, whole=whole) from None
     notebook.end(card)
-    return cell_answer(answer, card, notebook.shell.execution_count)
+    return _cell_answer(answer, card, notebook)
 
 
 class RunHandle(Handle["Answer"]):

@@ -7,27 +7,31 @@ counts, its colours follow the theme; on GitHub, which drops both, the elements 
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from .bodies_html import bodies, diff
-from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, pre, summary
+from ...text.visible import readable, visible, visible_line
+from .saved import INPUT_CHARS, OUTPUT_CHARS, cut, is_picture
+from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, chip, dim, padded, pre, summary
 from .wording import (
-    INPUT_CHARS,
-    OUTPUT_CHARS,
-    cut,
+    HEADER,
+    TASK_MARKS,
     decision_words,
     extent,
+    numeric_columns,
     output_of,
     pattern_words,
-    readable,
+    rows_words,
     says_output,
     state_words,
     time_words,
-    visible,
-    visible_line,
 )
+
+WIDE = "display:inline-block;width:100%;background-color:"
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
 
 
 def html(part: dict[str, Any]) -> str:
@@ -121,3 +125,182 @@ def _foot(part: dict[str, Any]) -> str:
             f"<details>{summary(f'{len(each)} parts, each with its rule')}{pre(escape(chr(10).join(each)))}</details>"
         )
     return block(foot) if foot else ""
+
+
+def bodies(part: dict[str, Any]) -> list[str]:
+    """The blocks of one card, in order."""
+    ui = part["ui"]
+    blocks = [_answered(one) for one in ui.get("answered") or []]
+    if ui.get("tasks") is not None:
+        blocks.append(_tasks(ui["tasks"]))
+    blocks += [_file(one) for one in ui.get("diffs") or []]
+    if ui.get("table"):
+        blocks.append(_table(ui["table"]))
+    blocks += [_table(one) for one in ui.get("tables") or []]
+    if ui.get("cells"):
+        blocks.append(_cells(ui["cells"], str(part["state"].get("output") or "").split("\n")))
+    if ui.get("files"):
+        names = "<br>".join(f"<code>{escape(visible_line(str(name)))}</code>" for name in ui["files"])
+        blocks.append(padded(names))
+    attachments = [a for a in part["state"].get("attachments") or [] if isinstance(a, dict)]
+    return blocks + [block(_picture(a)) for a in attachments]
+
+
+def _answered(answered: dict[str, Any]) -> str:
+    answers = answered.get("answers")
+    rows = []
+    for index, one in enumerate(answered.get("questions") or []):
+        said = answers[index] if answers is not None and index < len(answers) else []
+        header = chip(one["header"]) + " " if one.get("header") else ""
+        shown = ", ".join(escape(visible(label)) for label in said)
+        answer = f"<b>{shown}</b>" if shown else dim("dismissed" if answers is None else "not answered")
+        rows.append(f'<div style="padding:1px 0">{header}{escape(visible(one["question"]))} → {answer}</div>')
+    return padded("".join(rows))
+
+
+def _tasks(tasks: list[dict[str, Any]]) -> str:
+    rows = []
+    for task in tasks:
+        status, priority = task.get("status", "pending"), task.get("priority", "")
+        mark, words = TASK_MARKS.get(status, TASK_MARKS["pending"])
+        text = escape(visible_line(task.get("content", "")))
+        if status == "in_progress":
+            text = f"<b>{text}</b>"
+        elif status != "pending":
+            text = f'<span {DIM}">{text}</span>'
+        shown = (
+            " " + chip(priority, TONES["err"] if priority == "high" else "") if priority not in ("", "medium") else ""
+        )
+        rows.append(f'<div style="padding:1px 0"><span title="{words}">{mark}</span> {text}{shown}</div>')
+    return padded("".join(rows) or dim("no tasks"))
+
+
+def _file(change: dict[str, Any]) -> str:
+    kind = str(change.get("type", ""))
+    words = f"moved from {change['from']}" if change.get("from") else _CHANGES.get(kind, kind)
+    counts = [
+        f'<small style="color:{TONES[tone]}">{sign}{change[name]}</small>'
+        for name, sign, tone in (("additions", "+", "ok"), ("deletions", "−", "err"))
+        if change.get(name)
+    ]
+    path = escape(visible_line(str(change.get("path", ""))))
+    head = f'<code style="{MONO}">{path}</code> {dim(escape(visible_line(words)))} {" ".join(counts)}'
+    shown = diff(change["diff"]) if str(change.get("diff") or "").strip() else ""
+    return block(f'<div style="padding:4px 10px">{head}</div>{shown}')
+
+
+def _table(table: dict[str, Any]) -> str:
+    columns, rows, types = table.get("columns") or [], table.get("rows") or [], table.get("types") or []
+    numeric, index = numeric_columns(table), int(table.get("index") or 0)
+    cell = "vertical-align:top;padding:1px 10px;border:0"
+    drawn = ""
+    if any(columns):
+        drawn += "<tr>"
+        for i, name in enumerate(columns):
+            kind = f"<br>{_text(types[i])}" if i < len(types) and any(types) else ""
+            align = "right" if numeric[i] else "left"
+            top = f"text-align:{align};font-weight:400;font-size:11px;{cell}"
+            tag = "th" if name else "td"
+            drawn += f'<{tag} {DIM};{top}">{_text(name)}{kind}</{tag}>'
+        drawn += "</tr>"
+    for row in rows:
+        drawn += "<tr>"
+        for i, (value, number) in enumerate(zip(row, numeric, strict=False)):
+            label = i < index
+            tag, look = ("th", f"{DIM};font-weight:400;") if label else ("td", 'style="')
+            align = "right" if number and any(columns) else "left"
+            drawn += f'<{tag} {look}text-align:{align};{cell}">{_text(value)}</{tag}>'
+        drawn += "</tr>"
+    whole = f'<table style="border-collapse:collapse;margin:0;{MONO}">{drawn}</table>'
+    words = escape(rows_words(table))
+    note = f'<div style="padding:2px 10px 4px">{dim(words)}</div>' if words else ""
+    return block(f'<div style="overflow-x:auto">{whole}</div>{note}')
+
+
+def _cells(shown: dict[str, Any], lines: list[str]) -> str:
+    """A notebook's cells, each with its outputs; `lines` are the output's."""
+    drawn = []
+    for cell in shown.get("cells") or []:
+        start = int(cell.get("line") or 0)
+        end = start + int(cell.get("source") or 0)
+        kind = str(cell.get("type") or "")
+        run = f"[{cell.get('executed', ' ')}]" if kind == "code" else visible_line(kind)
+        text = pre(escape(visible("\n".join(lines[start:end])))) if end > start else ""
+        if cell.get("output"):
+            out = escape(readable("\n".join(lines[end + 1 : end + 1 + int(cell["output"])])))
+            text += f'<div style="margin-left:10px;border-left:2px solid {LINE}">{pre(out)}</div>'
+        name = dim(f"{int(cell.get('index') or 0)} · {escape(run)}")
+        head = f'<div style="padding:4px 10px 0">{name}</div>'
+        drawn.append(head + text)
+    words = escape(visible_line(cells_words(shown)))
+    return block(f'{"".join(drawn)}<div style="padding:2px 10px 4px">{dim(words)}</div>')
+
+
+def cells_words(shown: dict[str, Any]) -> str:
+    """Which cells these are, and what there is to say of the notebook: ``cells 0 to 9 of 24 · not valid by …``."""
+    cells, total = shown.get("cells") or [], int(shown.get("total") or 0)
+    first, last = cells[0].get("index", 0), cells[-1].get("index", 0)
+    words = f"{total} cell{'' if total == 1 else 's'}"
+    if len(cells) < total:
+        words = f"cell {first} of {words}" if first == last else f"cells {first} to {last} of {total}"
+    return " · ".join([words, *map(str, shown.get("notes") or [])])
+
+
+def _text(value: Any) -> str:
+    return escape(visible_line(str(value)))
+
+
+def _picture(attachment: dict[str, Any]) -> str:
+    name = escape(visible_line(attachment.get("filename") or attachment.get("mime") or "attachment"))
+    url = attachment.get("url")
+    if is_picture(url):
+        shown = f'<img alt="{name}" src="{escape(str(url))}" style="max-width:100%;max-height:480px">'
+    else:
+        shown = f'<span {DIM}">{name} ({escape(visible_line(attachment.get("mime") or ""))})</span>'
+    return f'<div style="padding:8px 10px">{shown}</div>'
+
+
+def diff(text: str) -> str:
+    """A unified diff with line numbers, its lines coloured; a hunk ends where its header says."""
+    rows = diff_rows(text)
+    width = len(str(max([number for _, number, _ in rows if number], default=0)))
+    crlf = all(text.endswith("\r") for _, number, text in rows if number)
+    drawn = []
+    for sign, number, text in rows:
+        shown = escape(visible(text.removesuffix("\r") if crlf else text))
+        line = f'<span {DIM}">{str(number or "").rjust(width)}</span> {sign} {shown}'
+        # a block each: with a colour in the background as wide as the card, without styles still a line
+        if sign == "+":
+            line = f'<span class="oc-s-add" style="{WIDE}rgba(46,160,67,0.18)">{line}</span>'
+        elif sign == "-":
+            line = f'<span class="oc-s-del" style="{WIDE}rgba(248,81,73,0.18)">{line}</span>'
+        drawn.append(line)
+    return pre("\n".join(drawn))
+
+
+def diff_rows(diff: str) -> list[tuple[str, int, str]]:
+    """Sign, line number (0: none) and text of each line of a unified diff."""
+    rows: list[tuple[str, int, str]] = []
+    old = new = old_left = new_left = 0
+    for line in diff.removesuffix("\n").split("\n"):
+        sign, text = line[:1] or " ", line[1:]
+        if old_left <= 0 and new_left <= 0:
+            hunk = _HUNK.match(line)
+            if hunk:
+                rows += [(" ", 0, "⋯")] if rows else []
+                old, new = int(hunk[1]), int(hunk[3])
+                old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+            elif not rows and not HEADER.match(line):
+                rows.append((" ", 0, line))  # not a unified diff at all: show what there is
+        elif sign == "+":
+            rows.append((sign, new, text))
+            new, new_left = new + 1, new_left - 1
+        elif sign == "-":
+            rows.append((sign, old, text))
+            old, old_left = old + 1, old_left - 1
+        elif sign == "\\":
+            rows.append((" ", 0, line))
+        else:
+            rows.append((" ", new, text))
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+    return rows

@@ -21,8 +21,7 @@ from ..served import files_url
 from .approval_json import AskView, rule_json
 from .bodies_json import bodies_of
 from .labels import label_of, paths_below, project_folder
-from .view_files import opens_of
-from .wording import cut
+from .saved import cut
 
 if TYPE_CHECKING:
     from ...core.call import Call
@@ -46,6 +45,9 @@ COUNT_LINES_UP_TO = 64 * 1024 * 1024
 _NOTES = re.compile(r"\n*<bash_metadata>\n.*\n</bash_metadata>\s*\Z", re.DOTALL)
 """What bash tells a model of how it ended; the card of a call that failed says it by its error."""
 _WRAPPER = re.compile(r"<path>[^\n]*</path>\n<type>\w+</type>\n<(content|entries)>\n")
+TOOLS = ("read", "edit", "multiedit", "write", "notebook_read", "notebook_edit", "lsp")
+"""Tools whose label is the name of one file."""
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -366,3 +368,47 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     return _plain(repr(value)[:VALUE_CHARS])
+
+
+def opens_of(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any] | None:
+    """The file of a completed call, as ``ui.opens`` has it; None if the call is about none.
+
+    Args:
+        part: the call.
+        diff: the change it made, if it made one.
+        directory: the session's folder, which relative paths count from.
+    """
+    given = part.state.input
+    if (
+        part.tool not in TOOLS
+        or directory is None
+        or not isinstance(part.state, Completed)
+        or not isinstance(given, dict)
+    ):
+        return None
+    path = next((given[k] for k in ("filePath", "file_path", "path") if isinstance(given.get(k), str)), "")
+    if not path or "\0" in path:
+        return None
+    opens: dict[str, Any] = {"path": os.path.normpath(os.path.join(directory, os.path.expanduser(path)))}
+    line = _changed_line(diff) if isinstance(diff, str) and diff else _given_line(given)
+    if line is not None:
+        opens["line"] = line
+    return opens
+
+
+def _given_line(given: dict[str, Any]) -> int | None:
+    line = next((given[k] for k in ("offset", "line") if isinstance(given.get(k), int)), None)
+    return line if line is not None and line > 0 else None
+
+
+def _changed_line(diff: str) -> int | None:
+    """The first changed line, as the file is now."""
+    hunk = _HUNK.search(diff)
+    if hunk is None:
+        return None
+    line = int(hunk[1])
+    for text in diff[hunk.end() :].split("\n")[1:]:
+        if not text.startswith(" "):
+            break
+        line += 1
+    return max(1, line)

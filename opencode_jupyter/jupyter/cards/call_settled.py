@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...text.visible import readable, visible_line
 from .call_html import html
-from .volatile import METADATA_KEY, split_part
+from .saved import CARD_MIME, METADATA_KEY, saved_part, split_part
 from .wording import (
-    CARD_MIME,
     HEADER,
     TASK_MARKS,
     decision_words,
@@ -18,13 +18,10 @@ from .wording import (
     live,
     numeric_columns,
     output_of,
-    readable,
     rows_words,
-    saved_part,
     says_output,
     state_words,
     time_words,
-    visible_line,
 )
 
 PLAIN_LINES = 30

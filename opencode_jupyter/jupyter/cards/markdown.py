@@ -19,8 +19,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from ...text.visible import readable, visible
 from .style import MATH, pre
-from .wording import readable, visible
 
 _RULES = (
     "fence", "blockquote", "hr", "list", "heading", "table", "newline", "escape", "backticks", "emphasis",

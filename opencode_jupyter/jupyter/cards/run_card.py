@@ -20,8 +20,8 @@ from .display import Bundle
 from .live import LiveDisplay
 from .run_json import RunItems
 from .run_settled import end_text, live_text, lost_bundle, settled_bundle
-from .run_wording import VERSION, end_of
 from .widget import live_widget
+from .wording import end_of
 
 if TYPE_CHECKING:
     from ...agent.answer import Answer
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ..waiting import Waiter
     from .run_printer import Printer
 
+VERSION = 1
+"""Of the run's JSON."""
 log = logging.getLogger(__name__)
 
 FLUSH_INTERVAL = 0.1

@@ -5,12 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from ...text.visible import readable, visible_line
 from .call_html import card
 from .run_json import with_children
-from .run_wording import head_words, state_words
 from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, padded, pre, summary
-from .wording import DENIED, readable, time_words, visible_line
-from .wording import state_words as call_state
+from .wording import DENIED, head_words, run_state_words, state_words, time_words
 
 MARKDOWN_CHARS = 64_000
 """A longer text is shown as it is."""
@@ -20,7 +19,7 @@ BYPASS = "bypass"
 
 def html(run: dict[str, Any]) -> str:
     """The run as HTML that needs nothing else."""
-    tone = state_words(run)[2]
+    tone = run_state_words(run)[2]
     accent = TONES[tone]
     cards = with_children(run["items"])
     blocks = [_head(run, accent)]
@@ -47,7 +46,7 @@ def html(run: dict[str, Any]) -> str:
 
 
 def _head(run: dict[str, Any], accent: str) -> str:
-    mark, word, _ = state_words(run)
+    mark, word, _ = run_state_words(run)
     mode = str(run.get("mode") or "")
     colour = f"color:{TONES['err']}" if mode == BYPASS else ""
     look = f"border:1px solid {LINE};border-radius:9px;padding:0 6px;font-size:11px;{colour}"
@@ -76,7 +75,7 @@ def _words(item: dict[str, Any]) -> str:
 
 def _call(part: dict[str, Any]) -> str:
     """A call as a line that opens; open at once where something went wrong."""
-    mark, word, tone = call_state(part)
+    mark, word, tone = state_words(part)
     label = escape(visible_line(part["ui"].get("label") or part["state"].get("title") or ""))
     said = "" if tone == "ok" else f" {escape(word)}"
     opened = " open" if tone in ("err", "ask") or mark == DENIED else ""

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...text.visible import readable
 from .run_json import call_json
 from .run_settled import call_lines
-from .wording import readable
 
 if TYPE_CHECKING:
     from ...agent.run import Run

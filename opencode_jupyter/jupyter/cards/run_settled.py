@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...text.visible import readable, visible_line
 from .call_settled import lose
 from .display import Bundle
 from .run_html import html
 from .run_json import with_children
-from .run_wording import LOST, RUN_MIME, call_words, head_words, state_words
-from .volatile import METADATA_KEY, split_run
-from .wording import DENIED, INPUT_CHARS, cut, live, readable, saved_part, time_words, visible_line
-from .wording import state_words as call_state
+from .saved import INPUT_CHARS, METADATA_KEY, RUN_MIME, cut, saved_part, split_run
+from .wording import DENIED, call_words, head_words, live, run_state_words, state_words, time_words
 
+LOST = "State unknown: the kernel ended before the run did."
 PLAIN_LINES = 60
 """Most lines of the text form."""
 PLAIN_COLUMNS = 160
@@ -119,7 +119,7 @@ def end_text(run: dict[str, Any]) -> str:
 
 
 def _head(run: dict[str, Any]) -> str:
-    mark, word, _ = state_words(run)
+    mark, word, _ = run_state_words(run)
     mode = f", {visible_line(run['mode'])}" if run.get("mode") else ""
     about = ", ".join([word, *head_words(run)])
     return f"{mark} {visible_line(run['agent'])} · {visible_line(run['model'])}{mode} ({about})"
@@ -143,7 +143,7 @@ def _squeezed(lines: list[str]) -> list[str]:
 
 def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
     """A call in a line or two, and those inside it."""
-    mark, word, tone = call_state(part)
+    mark, word, tone = state_words(part)
     time = time_words(part)
     about = "" if tone == "ok" and not time else f" ({', '.join(filter(None, ['' if tone == 'ok' else word, time]))})"
     lines = ["  " * depth + f"{mark} {call_words(part)}{about}"]

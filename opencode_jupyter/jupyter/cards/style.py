@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from .wording import visible_line
+from ...text.visible import visible_line
 
 TONES = {"ok": "#2b9348", "run": "#2f7de1", "ask": "#a67200", "err": "#d6453a", "off": "#808890"}
 """Colours of marks and lines that can be told on white and on black."""

@@ -1,55 +1,22 @@
-"""A card's words and its saved JSON: what every drawing of a card shares.
+"""The words of cards, of calls and of runs: states, durations, sizes, decisions.
 
-The twin of ``labextension/src/card/format.ts``: both say the same things in the same words, so that a card reads
-alike live, in JupyterLab's renderer, as HTML and in a terminal.
+The twin of ``labextension/src/card/format.ts`` and ``run/wording.ts``: both say the same in the same words,
+so that a card reads alike live, in JupyterLab's renderer, as HTML and in a terminal.
 """
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ...core.endings import failure_of
+from ...core.errors import ToolAbortedError, ToolError, full_text
 from ...core.permission.request import SANDBOX
 from ...core.trust import PERMISSION as TRUST
+from ...text.visible import visible_line
 
-CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
-"""MIME type of the saved part; the version in it is the part's ``v``."""
-
-OUTPUT_CHARS = 64_000
-"""Characters of an output that are saved: a little more than the 50 KiB a model sees (docs/opencode/core.md 3)."""
-NESTED_CHARS = 16_000
-"""The same of a call inside another; a batch may hold 25."""
-INPUT_CHARS = 50_000
-"""Most characters kept of one text in the arguments."""
-METADATA_CHARS = 2_000
-"""Most characters kept of one text in a tool's own metadata."""
-DIFF_CHARS = 100_000
-PICTURE_CHARS = 4_000_000
-"""A picture's ``data:`` URL above this (3 MB) is left out of the saved card."""
-DEPTH = 12
-"""Levels of nesting that are kept of JSON; what is deeper becomes its text."""
-ENTRIES = 1_000
-"""Most entries of one list or object that are kept."""
-CHILDREN = 100
-"""Most nested calls that are kept."""
-
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-)
-_MISLEADING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_LONE = re.compile("[\ud800-\udfff]")
-# each way through it ends somewhere: what begins a string always takes it, or its end would be looked for from every
-# such beginning, and 40 KB of them would hold up the kernel for minutes
-_ANSI = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90\x9d])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)?"
-    "|\x1b[ -/]*[0-Z\\\\^-~]|\x1b\\[?[0-?]*[ -/]*$|\x1b"
-)
-_ENDS = re.compile(r"(?<!\r)\r+\n")
 _NUMBER = re.compile(r"(-?[\d.,]+(e[+-]?\d+)?|-?inf|nan|nat|<na>)?", re.IGNORECASE)
-_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+")
 HEADER = re.compile(r"---|\+\+\+|diff |Index: |index |=+$|new |deleted |old |similarity |rename ")
 """Lines of a diff before its first hunk."""
 TASK_MARKS = {
@@ -61,35 +28,19 @@ TASK_MARKS = {
 """Mark and words of a task's states, so that they are told by more than their colour."""
 _PERSON = {"you", "user", "card", "control", "tap", "widget", "prompt", "person", ""}
 """Ways in which the answer of the person at the notebook comes."""
+DENIED = "⊘"
+"""The mark of a call that a person denied or dismissed."""
 
 
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\u{{{code:x}}}"
-
-
-def visible(text: str) -> str:
-    """`text` with every control, bidirectional and unseen character escaped: for what a person judges by."""
-    return _INVISIBLE.sub(_escaped, text)
-
-
-def visible_line(text: str) -> str:
-    """The same in one line."""
-    return visible(text).replace("\n", "⏎").replace("\t", " ")
-
-
-def readable(text: str) -> str:
-    """Output as text: no ANSI escapes, lines as a terminal leaves them, and what misleads the eye escaped."""
-    text = _ANSI.sub("", text)
-    if "\r" in text:
-        # line by line: one expression for it all would take the square of a long line's length
-        text = "\n".join(line[line.rfind("\r", 0, -1) + 1 :] for line in _ENDS.sub("\n", text).split("\n"))
-    return _MISLEADING.sub(_escaped, text)
-
-
-def is_picture(url: object) -> bool:
-    """Whether `url` is an inline picture of a kind that can't carry code."""
-    return isinstance(url, str) and len(url) <= PICTURE_CHARS and _PICTURE.fullmatch(url) is not None
+REJECTED = "The run ended because a call was denied. Continue with another %%agent that says what to do instead."
+INTERRUPTED = "Interrupted by you. The work so far is kept; the next %%agent continues from here."
+ENDS = {
+    "max-steps": "The run reached its step limit. Continue with another %%agent, or set --max-steps N.",
+    "length": "The answer was cut off at the limit of output tokens.",
+    "refused": "The provider's content filter blocked the answer.",
+    "rejected": REJECTED,
+}
+AGAIN = "The request is kept in the session; when the problem is fixed, send it again with another %%agent."
 
 
 def clock(ms: float) -> str:
@@ -122,10 +73,6 @@ def extent(lines: int | None, count: int | None) -> str:
     """``214 lines, 18 KB``; what is not known is left out."""
     words = [f"{lines:,} line{'' if lines == 1 else 's'}"] if lines else []
     return ", ".join([*words, size(count)] if count else words)
-
-
-DENIED = "⊘"
-"""The mark of a call that a person denied or dismissed."""
 
 
 def outcome_word(outcome: str) -> str:
@@ -270,73 +217,77 @@ def output_of(part: dict[str, Any]) -> str:
     return "\n".join(output.split("\n")[shown[0] : shown[1]]) if shown else output
 
 
-def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]:
-    """`part` as a notebook keeps it: JSON that any reader takes, never larger than it has to be, never asking.
+# ---------------------------------------------------------------------- runs
+
+
+def tokens(count: int) -> str:
+    """``950 tokens``, ``12.3k tokens``, ``1.2M tokens``."""
+    if count < 1_000:
+        return f"{count} token{'' if count == 1 else 's'}"
+    if count < 999_500:
+        return f"{count / 1000:.1f}k tokens" if count < 99_950 else f"{count / 1000:.0f}k tokens"
+    return f"{count / 1e6:.1f}M tokens"
+
+
+def dollars(cost: float | None) -> str:
+    """``$0.0012``, ``$1.20``; nothing if not known, or nothing was charged."""
+    if not cost:
+        return ""
+    return f"${cost:.4f}" if cost < 0.1 else f"${cost:.2f}"
+
+
+def run_state_words(run: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Mark, word and tone (``ok``, ``err``, ``ask``, ``run``, ``off``) of a run that is over."""
+    status = run.get("status")
+    if status == "done":
+        return "✓", "done", "ok"
+    if status == "rejected":
+        return DENIED, "denied", "off"
+    if status == "failed":
+        return "✗", "failed", "err"
+    if status == "stopped":
+        return "■", outcome_word(str(run.get("outcome") or "stopped")), "off"
+    return "◐", str(status), "run"
+
+
+def head_words(run: Mapping[str, Any]) -> list[str]:
+    """What stands beside the state: steps, tokens, cost, time."""
+    step = int(run.get("step") or 0)
+    words = [f"{step} step{'' if step == 1 else 's'}"] if step else []
+    if run.get("tokens"):
+        words.append(tokens(int(run["tokens"])))
+    words += filter(None, [dollars(run.get("cost"))])
+    started, over = run.get("started"), run.get("ended")
+    if started and over:
+        words.append(duration(over - started - (run.get("waited") or 0)))
+    if (run.get("waited") or 0) >= 500:
+        words.append(f"waited {duration(run['waited'])}")
+    return words
+
+
+def call_words(part: Mapping[str, Any]) -> str:
+    """A call in a line, without its mark: ``read src/a.py``."""
+    label = visible_line(part["ui"].get("label") or "")
+    return f"{visible_line(part['tool'])} {label}".rstrip()
+
+
+def end_of(status: str, ended: str, error: BaseException | None, reason: str | None) -> dict[str, str] | None:
+    """The last line of a run that is over: its tone, what happened, what to do; None if it just ended well.
 
     Args:
-        part: a card's JSON.
-        most: characters kept of its output.
+        status: the run's.
+        ended: how its answer says it ended; "" without an answer.
+        error: what it failed with.
+        reason: why it was stopped.
     """
-    state, ui = dict(part["state"]), dict(part["ui"])
-    ui.pop("ask", None)
-    ui.pop("question", None)
-    children = ui.pop("children", None)
-    attachments = state.pop("attachments", None)
-    saved: dict[str, Any] = {key: value for key, value in part.items() if key not in {"state", "ui"}}
-    saved = _plain(saved, METADATA_CHARS)
-    saved["state"] = _texts(state, {"output": most, "error": most, "raw": INPUT_CHARS})
-    saved["state"]["input"] = _plain(state.get("input") or {}, INPUT_CHARS)
-    if attachments:
-        saved["state"]["attachments"] = [_attachment(a) for a in attachments[:CHILDREN]]
-    saved["ui"] = _texts(
-        ui,
-        {
-            "diff": DIFF_CHARS,
-            "diffs": DIFF_CHARS,
-            "tail": most,
-            "answered": INPUT_CHARS,
-            "printed": most,
-            "sent": most,
-        },
-    )
-    if children:
-        saved["ui"]["children"] = [saved_part(child, NESTED_CHARS) for child in children[:CHILDREN]]
-    return saved
-
-
-def _texts(given: dict[str, Any], caps: dict[str, int]) -> dict[str, Any]:
-    """The values of `given` as plain JSON, its long texts cut to `caps`."""
-    return {key: _plain(value, caps.get(key, METADATA_CHARS)) for key, value in given.items()}
-
-
-def _attachment(given: dict[str, Any]) -> dict[str, Any]:
-    url = str(given.get("url", ""))
-    kept = _plain({key: value for key, value in given.items() if key != "url"}, METADATA_CHARS)
-    # a file that is no picture is named, not carried along
-    return {**kept, "url": _LONE.sub(_escaped, url) if is_picture(url) or len(url) <= METADATA_CHARS else ""}
-
-
-def cut(text: str, most: int) -> str:
-    """The first `most` characters of `text`, and how many more there were."""
-    return text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters"
-
-
-def _plain(value: Any, most: int, depth: int = 0) -> Any:
-    """`value` as JSON that every reader takes: no NaN, no lone surrogates, not too deep, no text above `most`."""
-    if isinstance(value, str):
-        return _LONE.sub(_escaped, cut(value, most))
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if depth < DEPTH and isinstance(value, dict):
-        kept = {_LONE.sub(_escaped, str(k)): _plain(v, most, depth + 1) for k, v in list(value.items())[:ENTRIES]}
-        return kept if len(value) <= ENTRIES else {**kept, "…": f"{len(value) - ENTRIES:,} more"}
-    if depth < DEPTH and isinstance(value, (list, tuple)):
-        kept_items = [_plain(v, most, depth + 1) for v in value[:ENTRIES]]
-        return kept_items if len(value) <= ENTRIES else [*kept_items, f"… {len(value) - ENTRIES:,} more"]
-    try:
-        text = repr(value)
-    except RecursionError:
-        text = "… (nested too deeply)"
-    return _LONE.sub(_escaped, cut(text, METADATA_CHARS))
+    if status == "rejected":
+        return {"tone": "off", "text": REJECTED}
+    if status == "stopped" or isinstance(error, ToolAbortedError):
+        return {"tone": "off", "text": INTERRUPTED}
+    if error is not None:
+        text = full_text(error, for_person=True) if isinstance(error, ToolError) else str(error)
+        text = text or type(error).__name__
+        return {"tone": "err", "text": text, "advice": AGAIN}
+    if ended in ENDS:
+        return {"tone": "ask", "text": ENDS[ended]}
+    return None

@@ -7,8 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
+from ...text.visible import readable
 from ...tools._ripgrep import find_rg
-from ..cards.wording import readable
 
 MARK_SECONDS = 0.5
 """How long the hits of one page may take; without them its lines are still found."""
