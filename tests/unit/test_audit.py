@@ -41,15 +41,15 @@ async def test_every_decision_is_logged_with_who_decided(tmp_path: Path) -> None
         assert {"time", "session", "call", "request_id", "sandbox"} <= entries[0].keys()
         assert entries[0]["previous"] == FIRST
         assert log.path.parent == ws.data_dir and log.path.stat().st_mode & 0o777 == 0o600
-        table = show_log(ws, ["-n", "2"])
+        table = show_log(ws, 2)
         assert [row["tool"] for row in table.records] == ["glob", "write"]
         assert table.records[0]["rule"] == "glob * deny"
-        assert "4 decisions; the chain is intact" in repr(show_log(ws, ["--verify"]))
+        assert "4 decisions; the chain is intact" in repr(show_log(ws, verify=True))
         lines = log.path.read_text().splitlines(keepends=True)
         log.path.write_text("".join([lines[0], lines[1].replace("b.txt", "z.txt"), *lines[2:]]))
-        assert [row["line"] for row in show_log(ws, ["--verify"])] == [2]
+        assert [row["line"] for row in show_log(ws, verify=True)] == [2]
         log.path.write_text("".join([*lines[:1], *lines[2:]]))
-        assert [row["line"] for row in show_log(ws, ["--verify"])] == [2]
+        assert [row["line"] for row in show_log(ws, verify=True)] == [2]
 
 
 WRITER = """

@@ -12,7 +12,7 @@ import pytest
 
 from opencode_jupyter import Attachment, InvalidArgumentsError, ToolError, ToolResult
 from opencode_jupyter.jupyter.magics import mcp_login
-from opencode_jupyter.jupyter.magics.mcp_offers import Content
+from opencode_jupyter.jupyter.magics.mcp import Content
 from opencode_jupyter.mcp import McpServers
 from tests.support.auth_server import AuthServer, auth_server, browse
 from tests.support.mcp import local
@@ -139,7 +139,7 @@ def test_the_logs_end(ip: Shell) -> None:
         ("%mcp add time https://example.org --timeout soon", "number of seconds"),
         ("%mcp add time https://example.org extra", "extra is not understood"),
         ("%mcp add time https://example.org --header A={env:NOT_SET_AT_ALL}", "NOT_SET_AT_ALL"),
-        ("%mcp logs x -n many", "There is no MCP server x"),
+        ("%mcp logs x -n many", "-n takes a whole number above 0, not many"),
         ("%mcp auth", "Which server?"),
         ("%mcp auth x --code", "--code needs a value"),
         ("%mcp prompt", "Which prompt?"),

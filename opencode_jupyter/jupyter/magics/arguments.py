@@ -36,7 +36,9 @@ OPTIONS = {
 }
 """The magic's own options, for help and completion."""
 _LONG = {"--output": "-o", "--quiet": "-q", "-h": "--help", "--background": "--bg"}
-_VALUED = frozenset({"-o", "--timeout", "--agent", "--from"})
+_VALUED = frozenset(name for name, text in OPTIONS.items() if "  " in text)
+VALUED = _VALUED | {long for long, name in _LONG.items() if name in _VALUED}
+"""Options that take a value."""
 _NO_TEXT = frozenset({"integer", "number", "boolean", "null"})
 """JSON types of which none can hold braces."""
 _META = re.compile(r"[;|&<>()$`]")

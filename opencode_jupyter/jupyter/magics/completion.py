@@ -1,4 +1,4 @@
-"""Completion in ``%tool``, ``%%tool``, ``%tools``, ``%permissions`` and ``%mcp``: names, options, parameters, values.
+"""Completion in the lines of the magics: names, subcommands, options, parameters, values.
 
 One matcher for IPython's completer. It sees the line up to the cursor and answers alone, so that Python names do not
 mix into tool arguments.
@@ -18,7 +18,8 @@ from IPython.core.completer import SimpleCompletion
 
 from ...core.permission import ACTIONS
 from ...core.repair import correct_name
-from .arguments import OPTIONS
+from .arguments import OPTIONS, VALUED
+from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS, MagicCommands
 from .parameters import Field, Spec, spec_of
 from .tool_preparation import in_background
 from .words import BLANK, quote
@@ -28,38 +29,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TOOLS_COMMANDS = ("list", "history", "doctor", "undo", "clean", "trust", "reload")
-PERMISSIONS_COMMANDS = (*ACTIONS, "revoke", "mode", "sandbox", "test", "history", "log")
-PERMISSIONS = (
-    "bash",
-    "edit",
-    "read",
-    "glob",
-    "grep",
-    "list",
-    "webfetch",
-    "external_directory",
-    "doom_loop",
-    "task",
-    "sandbox",
-)
-"""Permission keys that are offered; the tools' own names are added."""
 MAX_PATHS = 500
 """Entries of a folder that are offered."""
-_TOOLS_OPTIONS = {
-    "history": ("--project", "--all"),
-    "undo": ("--force",),
-    "clean": ("--days", "--all"),
-    "trust": ("--project", "--all", "--list", "--revoke"),
-    "": (),
-}
+MAX_SESSIONS = 50
+"""Sessions that are offered: the ones changed last."""
+_MAGICS = {commands.magic[1:]: commands for commands in (TOOLS, PERMISSIONS, MCP, SESSIONS)}
 _LINE = re.compile(
     r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|sessions|agent|tool_awaited|tool)(?=\s)"
 )
 _CELL = re.compile(r"%%(tool|agent)(?=\s)")
 _NAME = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*)?$")
 _KEY = re.compile(r"([A-Za-z_]\w*)(:?=)")
-VALUED = ("-o", "--output", "--timeout", "--agent", "--from", "--days")
 
 Choice = tuple[str, str]
 """A completion and its type, as a front end shows it."""
@@ -90,23 +70,13 @@ def complete(
     *before, word = typed_words(until[match.end() :])
     completer = _Completer(notebook, user_ns, before, word)
     command = match.group(1)
-    if command == "tools":
-        choices, fragment = completer.tools()
-    elif command == "permissions":
-        choices, fragment = completer.permissions()
-    elif command == "mcp":
-        from .completion_mcp import choices_of
-
-        choices, fragment = choices_of(notebook, before, word), word
-    elif command == "sessions":
-        from .completion_sessions import choices_of as sessions_of
-
-        choices, fragment = sessions_of(notebook, before, word, completer._paths), word
+    if command in _MAGICS:
+        choices, fragment = completer.subcommand(_MAGICS[command]), word
     elif command == "agent":
         from ..agent.completion import choices_of as agents_of
 
         cell = until.startswith("%%")
-        choices, fragment = agents_of(notebook, user_ns, before, word, completer._paths, cell=cell)
+        choices, fragment = agents_of(notebook, user_ns, before, word, completer.paths, cell=cell)
     else:
         choices, fragment = completer.tool()
     return _matched(choices, fragment, until)
@@ -132,13 +102,12 @@ class _Completer:
     """Choices for one place: the words before the cursor's, and the word under it."""
 
     def __init__(self, notebook: Notebook, user_ns: Mapping[str, Any], before: list[str], word: str) -> None:
+        self.notebook = notebook
         self.workspace = notebook.workspace
         self.folder = _folder(notebook)
         self.user_ns = user_ns
         self.before = before
         self.word = word
-
-    # ------------------------------------------------------------------ the three commands
 
     def tool(self) -> tuple[list[Choice], str]:
         last = self.before[-1] if self.before else ""
@@ -170,37 +139,69 @@ class _Completer:
         others = [one.id for one in registry.unavailable() if not one.id.endswith("*")]
         return list(dict.fromkeys([*registry.names(), *others]))
 
-    def tools(self) -> tuple[list[Choice], str]:
-        if not self.before:
-            return self._starting(TOOLS_COMMANDS, "keyword"), self.word
-        if self.before[0] == "trust" and not self.word.startswith("-"):
-            waiting = [one.id for one in self.workspace.registry.unavailable() if not one.id.endswith("*")]
-            return self._starting(dict.fromkeys(waiting), "tool"), self.word
-        return self._starting(_TOOLS_OPTIONS.get(self.before[0], ()), "option"), self.word
+    # ------------------------------------------------------------------ subcommands
 
-    def permissions(self) -> tuple[list[Choice], str]:
+    def subcommand(self, magic: MagicCommands) -> list[Choice]:
         if not self.before:
-            return self._starting(PERMISSIONS_COMMANDS, "keyword"), self.word
-        command, position = self.before[0], len(self.before)
-        if command == "mode" and position == 1:
+            return self._starting(magic.by_name, "keyword")
+        name, rest = self.before[0], self.before[1:]
+        command = magic.by_name.get(name)
+        if command is None or (magic is MCP and "--" in rest):
+            return []
+        options = command.options
+        if rest and options.get(rest[-1]):
+            return self._option_values(rest[-1])
+        if self.word.startswith("-"):
+            return self._starting(options, "option")
+        given = [
+            word for i, word in enumerate(rest) if not word.startswith("-") and not (i and options.get(rest[i - 1]))
+        ]
+        values = {TOOLS: self._tools_values, PERMISSIONS: self._permission_values, MCP: self._servers}
+        return values.get(magic, self._session_values)(name, given)
+
+    def _option_values(self, option: str) -> list[Choice]:
+        return _sessions(self.notebook, self.word) if option == "--session" else []
+
+    def _tools_values(self, command: str, given: list[str]) -> list[Choice]:
+        if command != "trust":
+            return []
+        waiting = [tool.id for tool in self.workspace.registry.unavailable() if not tool.id.endswith("*")]
+        return self._starting(dict.fromkeys(waiting), "tool")
+
+    def _permission_values(self, command: str, given: list[str]) -> list[Choice]:
+        if command == "mode" and not given:
             from ...core.permission.modes import MODES
 
-            return self._starting(MODES, "keyword"), self.word
-        if command == "sandbox":
-            from .sandbox import OPTIONS, WORDS
+            return self._starting(MODES, "keyword")
+        if command == "sandbox" and not given:
+            from .permissions import SANDBOX_PROFILES
 
-            return self._starting((*WORDS, *OPTIONS) if position == 1 else OPTIONS, "keyword"), self.word
-        if command in ACTIONS and self.word.startswith("-"):
-            return self._starting(("--project",), "option"), self.word
-        if command in (*ACTIONS, "test", "revoke"):
-            if position == 1:
-                from .help import permission_of
+            return self._starting(SANDBOX_PROFILES, "keyword")
+        if command not in (*ACTIONS, "test", "revoke"):
+            return []
+        if not given:
+            from .rule_changes import permission_names
 
-                names = [*PERMISSIONS, *map(permission_of, self.workspace.registry.names())]
-                return self._starting(dict.fromkeys(names), "keyword"), self.word
-            if self.before[1] in ("edit", "read", "external_directory"):
-                return self._paths(self.word), self.word
-        return [], self.word
+            return self._starting(dict.fromkeys(permission_names(self.workspace)), "keyword")
+        return self.paths(self.word) if given[0] in ("edit", "read", "external_directory") else []
+
+    def _servers(self, command: str, given: list[str]) -> list[Choice]:
+        """Names of MCP servers; asks no server anything."""
+        if command in ("list", "add") or given:
+            return []
+        from ...mcp import McpServers
+
+        mark = "/" if command == "prompt" else ""
+        names = self.workspace.service(McpServers).specs()
+        return [(name + mark, "module") for name in names if name.startswith(self.word)]
+
+    def _session_values(self, command: str, given: list[str]) -> list[Choice]:
+        if command == "import":
+            return [] if given else self.paths(self.word)
+        if command == "list" or (given and command not in ("delete", "export")):
+            return []
+        files = self.paths(self.word) if command == "export" else []
+        return [*files, *(_sessions(self.notebook, self.word) if command == "delete" or not given else [])]
 
     # ------------------------------------------------------------------ a tool's arguments
 
@@ -238,7 +239,7 @@ class _Completer:
         if spec.raw and spec.body is not None and spec.body.name == "code":
             return self._code(names)
         if spec.raw:
-            return [*names, *self._paths(self.word)], self.word
+            return [*names, *self.paths(self.word)], self.word
         found = [*values, *names] if self.word or not values else [*names, *values]
         return found or ([] if self.word else self._options(given)), self.word
 
@@ -270,7 +271,7 @@ class _Completer:
             plain = value.lstrip("'\"").lower()
             shown = quote if operator == "=" else _json
             return [(shown(name), "value") for name in known if name.lower().startswith(plain)]
-        return self._paths(value) if field.is_path and operator == "=" else []
+        return self.paths(value) if field.is_path and operator == "=" else []
 
     def _known(self, spec: Spec, field: Field) -> list[str]:
         """The values that the tool itself names for a parameter, as they are now."""
@@ -298,7 +299,7 @@ class _Completer:
             found = [n for n in found if not callable(self.user_ns[n])]
         return [(name, "variable") for name in sorted(found)]
 
-    def _paths(self, typed: str) -> list[Choice]:
+    def paths(self, typed: str) -> list[Choice]:
         """Entries of a folder of the workspace, in the way the word was begun (with its quote)."""
         mark = typed[:1] if typed[:1] in ("'", '"') else ""
         plain = typed[1:] if mark else re.sub(r"\\(.)", r"\1", typed)
@@ -374,6 +375,29 @@ def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
     except (OSError, ValueError):
         return []
     return sorted(found, key=lambda e: (not e[1], e[0]))
+
+
+def _sessions(notebook: Notebook, word: str) -> list[Choice]:
+    """Titles, and ids where some of one is typed or a title is there twice."""
+    workspace = notebook.workspace
+    if workspace.store is None:
+        return []
+    try:
+        sessions = notebook.on_engine(workspace.store.listed, str(workspace.directory), MAX_SESSIONS)
+    except Exception:
+        log.debug("sessions could not be listed for completion", exc_info=True)
+        return []
+    infos = [session["info"] for session in sessions]
+    titles = [str(info.get("title") or "") for info in infos]
+    typed = word.lstrip("'\"").lower()
+    choices: list[Choice] = []
+    for info, title in zip(infos, titles, strict=True):
+        usable = title.isprintable() and title and titles.count(title) == 1 and not title.isdigit()
+        if usable and title.lower().startswith(typed):
+            choices.append((quote(title), "session"))
+        elif info["id"].startswith(word) and (word or not usable):
+            choices.append((info["id"], "session"))
+    return choices
 
 
 def _holds_arguments(value: Any) -> bool:

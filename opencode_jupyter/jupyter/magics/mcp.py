@@ -1,117 +1,126 @@
-"""``%mcp``: the MCP servers there are and how they are; adding, connecting, logging in, what they offer."""
+"""``%mcp``: the MCP servers and their states; adding, connecting, removing them, their tools, prompts and resources."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.config.files import display
-from ...core.errors import InvalidArgumentsError
+from ...core.config.save import ConfigFiles, Place
+from ...core.errors import InvalidArgumentsError, ToolError
+from ...core.secrets import is_secret_name
+from ...core.suggestions import did_you_mean, near_names, suggestion
 from ...text.visible import visible
-from ..notebook import working_folder
 from ..tables import Message, Table
+from .command_line import CommandLine, as_typed
+from .commands import MCP
 from .help import summary
-from .mcp_request import Request
-from .tools import unknown
-from .usage import pointer
-from .words import words
 
 if TYPE_CHECKING:
+    from ...core.result import Attachment, ToolResult
     from ...mcp import McpServers, ServerSpec
+    from ...mcp.calls import Prompt
     from ...mcp.connection import Status
     from ...workspace import Workspace
     from ..notebook import Notebook
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-LINES = 50
-"""Lines that ``%mcp logs`` shows if it is not told how many."""
+LOG_LINES = 50
+"""Lines that ``%mcp logs`` shows by default."""
 COLUMNS = ("server", "status", "tools", "transport", "target", "source", "trust", "note")
-COMMANDS = (
-    "list",
-    "add",
-    "remove",
-    "connect",
-    "disconnect",
-    "auth",
-    "logs",
-    "tools",
-    "prompts",
-    "prompt",
-    "resources",
-    "read",
-)
+RESOURCE_CHARS = 20_000
+"""Characters of a resource that a cell shows."""
+_NO_SERVER = "No MCP server yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_ENV = re.compile(r"\{env:([^}]+)\}")
 
 
 def run(notebook: Notebook, line: str) -> Any:
-    """What a ``%mcp`` line asks for.
+    """Run a ``%mcp`` line.
 
     Raises:
-        ToolError: there is no such sub-command, or it can't be done.
+        ToolError: there is no such subcommand, or it cannot be done.
     """
-    found = words(line.partition(" -- ")[0])  # behind it stands a command, which is read as a shell reads it
-    here = working_folder()
-    if here != notebook.workspace.directory:
-        notebook.on_engine(notebook.workspace.change_directory, here)
-    command = found[0].text if found else "list"
-    if command not in COMMANDS:
-        raise unknown("%mcp", command, COMMANDS)
-    return _commands()[command](Request(notebook, line, found[1:]))
+    from .mcp_login import log_in
+
+    return McpLine(notebook, line).run({**_HANDLERS, "auth": log_in})
 
 
-def _commands() -> dict[str, Callable[[Request], Any]]:
-    from . import mcp_add, mcp_login, mcp_offers
+class McpLine(CommandLine):
+    """One ``%mcp`` line and the servers."""
 
-    return {
-        "list": listed,
-        "add": mcp_add.add,
-        "remove": mcp_add.remove,
-        "connect": connect,
-        "disconnect": disconnect,
-        "auth": mcp_login.auth,
-        "logs": logs,
-        "tools": tools,
-        "prompts": mcp_offers.prompts,
-        "prompt": mcp_offers.prompt,
-        "resources": mcp_offers.resources,
-        "read": mcp_offers.read,
-    }
+    def __init__(self, notebook: Notebook, line: str) -> None:
+        from ...mcp import McpServers
+
+        dashes = line.find(" -- ")  # a command follows, which is read as a shell reads it
+        super().__init__(notebook, MCP, line, None if dashes < 0 else dashes)
+        self.servers: McpServers = notebook.workspace.service(McpServers)
+
+    def server(self) -> str:
+        """The server that the next word names.
+
+        Raises:
+            InvalidArgumentsError: there is none, or no such server.
+        """
+        return self.known(self.next("Which server?"))
+
+    def only_server(self) -> str:
+        """The server that the one word left names; see `server`."""
+        name = self.server()
+        self.end()
+        return name
+
+    def known(self, name: str) -> str:
+        """A server's name.
+
+        Raises:
+            InvalidArgumentsError: there is no such server.
+        """
+        names = list(self.servers.specs())
+        if name in names:
+            return name
+        hint = did_you_mean(name, names) or (f" There are {', '.join(names)}." if names else f" {_NO_SERVER}")
+        raise InvalidArgumentsError(f"There is no MCP server {name}.{hint}")
+
+    def spec(self, name: str) -> ServerSpec:
+        """A server's configuration."""
+        return self.servers.specs()[name]
+
+    def connected(self, name: str) -> Status:
+        """A server's status, connected if it can be. One that was switched off stays so.
+
+        Raises:
+            ToolError: it is switched off.
+        """
+        off = self.servers.switched_off(self.spec(name))
+        if off:
+            raise ToolError(off)
+        status = self.servers.status()[name]
+        return status if status.state == "connected" else self.wait(self.servers.connect(name))
 
 
-def listed(request: Request) -> Table:
-    """``%mcp [list]``."""
-    request.end("%mcp list shows the servers.")
-    rows = [row(request, name, status) for name, status in request.servers.status().items()]
-    empty = "No MCP server yet. %mcp add NAME URL, or %mcp add NAME -- COMMAND"
-    return Table(rows, COLUMNS, notes=[pointer("%mcp")], empty=empty)
+def _list(line: McpLine) -> Table:
+    line.end()
+    rows = [_row(line, name, status) for name, status in line.servers.status().items()]
+    return Table(rows, COLUMNS, notes=[MCP.pointer], empty=_NO_SERVER)
 
 
-def connect(request: Request) -> Table:
-    """``%mcp connect NAME``."""
-    usage = "%mcp connect NAME starts a server."
-    name = request.name(usage)
-    request.end(usage)
-    return one(request, name, request.wait(request.servers.connect(name)))
+def _connect(line: McpLine) -> Table:
+    name = line.only_server()
+    return server_table(line, name, line.wait(line.servers.connect(name)))
 
 
-def disconnect(request: Request) -> Table:
-    """``%mcp disconnect NAME``."""
-    usage = "%mcp disconnect NAME stops a server."
-    name = request.name(usage)
-    request.end(usage)
-    return one(request, name, request.wait(request.servers.disconnect(name)))
+def _disconnect(line: McpLine) -> Table:
+    name = line.only_server()
+    return server_table(line, name, line.wait(line.servers.disconnect(name)))
 
 
-def logs(request: Request) -> Message:
-    """``%mcp logs NAME [-n 50]``."""
-    usage = "%mcp logs NAME [-n 50] shows a server's log."
-    count = request.option("-n")
-    name = request.name(usage)
-    request.end(usage)
-    limit = _number(count) if count is not None else LINES
-    lines = [visible(COLOURS.sub("", line)) for line in request.servers.logs(name)]
+def _logs(line: McpLine) -> Message:
+    limit, name = line.count(LOG_LINES), line.only_server()
+    lines = [visible(COLOURS.sub("", text)) for text in line.servers.logs(name)]
     if not lines:
         return Message(f"The log of {name} is empty.")
     left = len(lines) - limit
@@ -119,22 +128,20 @@ def logs(request: Request) -> Message:
     return Message("\n".join([*head, *lines[-limit:]]))
 
 
-def tools(request: Request) -> Table:
-    """``%mcp tools NAME``; connects the server if it is not yet."""
-    usage = "%mcp tools NAME shows a server's tools."
-    name = request.name(usage)
-    request.end(usage)
-    status = request.up(name)
+def _tools(line: McpLine) -> Table:
+    name = line.only_server()
+    status = line.connected(name)
     rows = [
         {"tool": tool.id, "description": summary(tool)}
-        for tool in request.servers.tools()
+        for tool in line.servers.tools()
         if tool.source == f"mcp: {name}"
     ]
     notes = [f"%tool {rows[0]['tool']}? shows its arguments."] if rows else []
-    return Table(rows, ("tool", "description"), notes=notes, empty=f"{name}: {words_of(status) or 'it has no tools'}")
+    empty = f"{name}: {_problem(status) or 'it has no tools'}"
+    return Table(rows, ("tool", "description"), notes=notes, empty=empty)
 
 
-def one(request: Request, name: str, status: Status, notes: tuple[str, ...] = ()) -> Table:
+def server_table(line: McpLine, name: str, status: Status, notes: tuple[str, ...] = ()) -> Table:
     """The row of one server, and what to do about it."""
     more = list(notes)
     if status.state == "connected" and status.tools:
@@ -143,16 +150,15 @@ def one(request: Request, name: str, status: Status, notes: tuple[str, ...] = ()
         more.append(f"Log in: %mcp auth {name}")
     elif status.state == "failed":
         more.append(f"Log: %mcp logs {name}")
-    return Table([row(request, name, status)], COLUMNS, notes=more)
+    return Table([_row(line, name, status)], COLUMNS, notes=more)
 
 
-def row(request: Request, name: str, status: Status) -> dict[str, Any]:
-    """What a table says of one server."""
-    return described(request.workspace, request.servers, request.spec(name), status)
+def _row(line: McpLine, name: str, status: Status) -> dict[str, Any]:
+    return describe_server(line.workspace, line.servers, line.spec(name), status)
 
 
-def described(workspace: Workspace, servers: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
-    """What people are told of one server."""
+def describe_server(workspace: Workspace, servers: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
+    """One server as a row for people."""
     trusted = "yours" if spec.own else "trusted" if servers.trusted(spec) else "not trusted"
     return {
         "server": spec.name,
@@ -160,19 +166,19 @@ def described(workspace: Workspace, servers: McpServers, spec: ServerSpec, statu
         "tools": status.tools if status.state == "connected" else None,
         "transport": ("stdio" if spec.local else spec.transport or "http or sse") if spec.local or spec.url else None,
         "target": status.target,
-        "source": shown_file(workspace, status.source or spec.source),
+        "source": _file_name(workspace, status.source or spec.source),
         "trust": trusted,
-        "note": words_of(status),
+        "note": _problem(status),
     }
 
 
-def words_of(status: Status) -> str:
-    """One line on a server that is not connected."""
+def _problem(status: Status) -> str:
+    """Why a server is not connected, in one line."""
     return "" if status.state == "connected" else " ".join(status.error.split())
 
 
-def shown_file(workspace: Workspace, name: str) -> str:
-    """A config file's name as short as it can be said from here."""
+def _file_name(workspace: Workspace, name: str) -> str:
+    """A config file's name, relative where that is shorter."""
     path = Path(name)
     if not path.is_absolute():
         return name
@@ -180,7 +186,325 @@ def shown_file(workspace: Workspace, name: str) -> str:
     return display(path, workspace.worktree if versioned else workspace.directory, workspace.config.home)
 
 
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
-        raise InvalidArgumentsError(f"-n takes a whole number above 0, not {text}.")
-    return int(text)
+# ---------------------------------------------------------------------- adding and removing
+
+
+def _add(line: McpLine) -> Table:
+    place = _place(line)
+    name, entry = _entry(line)
+    before = line.servers.specs().get(name)
+    notes = [f"Replaces the one from {_file_name(line.workspace, before.source)}."] if before is not None else []
+    if place is None:
+        # the session's entry is used as it is; a file's is filled in when it is read
+        status = line.wait(line.servers.add(name, _filled(entry)))
+        notes.append("Until the kernel ends; --save keeps it in this project, --global for you everywhere.")
+        return server_table(line, name, status, tuple(notes))
+    entry["type"] = "local" if "command" in entry else "remote"  # the file's reader tries both ways to reach one
+    path = line.notebook.on_engine(_save, line, name, entry, place)
+    notes.append(f"Saved in {_file_name(line.workspace, str(path))}.")
+    notes += [f"It holds {what} as text; {hint}" for what, hint in _secrets(entry)]
+    status = line.wait(line.servers.connect(name))
+    return server_table(line, name, status, tuple(notes))
+
+
+def _remove(line: McpLine) -> Message:
+    keep = not (line.flag("--save") | line.flag("--global"))
+    name = line.only_server()
+    spec = line.spec(name)
+    line.wait(_end_login(line, name))
+    if line.wait(line.servers.remove(name)):
+        left = line.servers.specs().get(name)
+        if left is None:
+            return Message(f"Removed {name}.")
+        if keep:
+            return Message(
+                f"Removed {name} as it was added here; {_file_name(line.workspace, left.source)} still defines it."
+            )
+        spec = left
+    source = _file_name(line.workspace, spec.source)
+    if keep:
+        raise ToolError(
+            f"{name} comes from {source}. To remove it there: %mcp remove {name} --save; to stop it until the kernel "
+            f"ends: %mcp disconnect {name}"
+        )
+    path = Path(spec.source)
+    if not path.is_absolute() or path.suffix not in (".json", ".jsonc") or path.parent.name == ".vscode":
+        raise ToolError(f"{name} comes from {source}, which is not rewritten; remove it there by hand.")
+    if not line.notebook.on_engine(_take_out, line, name, path):
+        raise ToolError(f"{source} has no {name} under mcp; remove it by hand where it is set.")
+    left = line.servers.specs().get(name)
+    more = f" {_file_name(line.workspace, left.source)} still defines it." if left is not None else ""
+    return Message(f"Removed {name}, also from {source}.{more}")
+
+
+async def _end_login(line: McpLine, name: str) -> None:
+    if line.spec(name).url:
+        from ...mcp.logins import Logins
+
+        await line.workspace.service(Logins).give_up(name)
+
+
+def _place(line: McpLine) -> Place | None:
+    save, everywhere = line.flag("--save"), line.flag("--global")
+    return "user" if everywhere else "project" if save else None
+
+
+def _entry(line: McpLine) -> tuple[str, dict[str, Any]]:
+    """The name, and what would stand under it in a config file."""
+    sse = line.flag("--sse")
+    headers = _pairs(line, "--header")
+    variables = _pairs(line, "--env")
+    timeout = line.option("--timeout")
+    argv = _command(line)
+    name = line.next("Which server?")
+    if not _NAME.fullmatch(name):
+        raise InvalidArgumentsError(
+            f"{name} is no name for a server: letters, digits, _, - and . are. "
+            f"Its tools will be NAME_tool. {line.usage}"
+        )
+    entry: dict[str, Any]
+    if argv is not None:
+        line.end()
+        _none(line, "--header and --sse are for a server with a URL", headers or sse)
+        entry = {"type": "local", "command": argv, **({"environment": variables} if variables else {})}
+    else:
+        url = line.next("") if line.rest else ""
+        if not url.startswith(("http://", "https://")):
+            given = " ".join([url, *map(as_typed, line.rest)]).strip()
+            near = f" Did you mean: %mcp add {name} -- {given}" if given else f" {line.usage}"
+            raise InvalidArgumentsError(f"{given or 'Nothing'} is not a URL.{near}")
+        line.end()
+        _none(line, "--env is for a server that is a command; a URL takes --header", variables)
+        entry = {"type": "sse" if sse else "remote", "url": url, **({"headers": headers} if headers else {})}
+    if timeout is not None:
+        entry["timeout"] = _milliseconds(timeout)
+    return name, entry
+
+
+def _command(line: McpLine) -> list[str] | None:
+    """The words behind ``--``; None if there is no ``--``."""
+    _, dashes, tail = line.line.partition(" -- ")
+    if not dashes and not any(word.text == "--" and not word.quoted for word in line.rest):
+        return None
+    try:
+        argv = shlex.split(tail)
+    except ValueError as error:
+        raise InvalidArgumentsError(f"The command can't be read: {str(error).lower()}.") from None
+    if not argv:
+        raise InvalidArgumentsError(f"Give a command after --. {line.usage}")
+    line.rest = [word for word in line.rest if word.text != "--"]
+    return argv
+
+
+def _pairs(line: McpLine, option: str) -> dict[str, str]:
+    """The values of an option that may come several times: ``K=V``, or for headers ``'K: V'``."""
+    found: dict[str, str] = {}
+    while (value := line.option(option)) is not None:
+        mark = ":" if option == "--header" and ":" in value.partition("=")[0] else "="
+        key, given, text = value.partition(mark)
+        if not given or not key.strip():
+            raise InvalidArgumentsError(f"{option} needs KEY=VALUE, not {key.strip() or 'nothing'}.")
+        if any(c in value for c in "\r\n\0"):
+            raise InvalidArgumentsError(f"{option} {key.strip()}: its value goes over several lines.")
+        found[key.strip()] = text.strip()
+    return found
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise InvalidArgumentsError(f"--timeout needs a number of seconds above 0, not {text}.")
+    return max(1, round(seconds * 1000))
+
+
+def _none(line: McpLine, why: str, given: Any) -> None:
+    if given:
+        raise InvalidArgumentsError(f"{why}. {line.usage}")
+
+
+def _filled(value: Any) -> Any:
+    """What a file's reader does: ``{env:NAME}`` filled in."""
+    if isinstance(value, str):
+        return _ENV.sub(_variable, value)
+    if isinstance(value, list):
+        return [_filled(item) for item in value]
+    return {key: _filled(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _variable(found: re.Match[str]) -> str:
+    if found[1] not in os.environ:
+        raise InvalidArgumentsError(f"The variable {found[1]} of {found[0]} is not set in this kernel.")
+    return os.environ[found[1]]
+
+
+def _files(line: McpLine) -> ConfigFiles:
+    workspace = line.workspace
+    return ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
+
+
+def _save(line: McpLine, name: str, entry: dict[str, Any], place: Place) -> Path:
+    """Write it down and read it again. Whoever typed it need not be asked whether to trust it."""
+    path = _files(line).save_server(name, entry, place)
+    line.workspace.reload_config()
+    spec = line.servers.specs().get(name)
+    if spec is not None and not spec.own and Path(spec.source) == path:
+        line.workspace.trust.grant(spec.subject())
+    return path
+
+
+def _take_out(line: McpLine, name: str, path: Path) -> bool:
+    done = _files(line).remove_server(name, path)
+    if done:
+        line.workspace.reload_config()
+    return done
+
+
+def _secrets(entry: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names of values that look like secrets and stand in the file as they are, with what to do."""
+    pairs = [*entry.get("headers", {}).items(), *entry.get("environment", {}).items()]
+    names = [key for key, value in pairs if is_secret_name(key) and "{env:" not in value and "{file:" not in value]
+    return [(name, f"{{env:{re.sub(r'[^A-Z0-9]+', '_', name.upper())}}} in its place keeps it out.") for name in names]
+
+
+# ---------------------------------------------------------------------- prompts and resources
+
+
+class Content:
+    """What a resource holds: ``.text``, and ``.attachments`` for what is no text."""
+
+    def __init__(self, uri: str, result: ToolResult) -> None:
+        self.uri = uri
+        self.text = result.output
+        self.attachments: list[Attachment] = result.attachments
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        text = self.text
+        if len(text) > RESOURCE_CHARS:
+            text = f"{text[:RESOURCE_CHARS]}…\n[{len(self.text):,} characters; .text has all of them]"
+        others = [f"[{one.mime}: .attachments[{place}].data]" for place, one in enumerate(self.attachments)]
+        return "\n".join([*([visible(text)] if text else []), *others]) or f"{self.uri} is empty."
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        if len(self.attachments) == 1 and self.attachments[0].mime in ("image/png", "image/jpeg"):
+            bundle[self.attachments[0].mime] = self.attachments[0].url.partition(",")[2]
+        return bundle
+
+
+def _prompts(line: McpLine) -> Table:
+    server = _optional_server(line)
+    found = list(line.wait(line.servers.prompts(server)).values())
+    rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in found]
+    notes = [f"%mcp prompt {rows[0]['prompt']} {_example(found[0])}".rstrip()] if rows else []
+    return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
+
+
+def _prompt(line: McpLine) -> Message:
+    server, key = _split(line, line.next("Which prompt?"))
+    if not key and line.rest and line.rest[0].key is None:
+        key = line.next("")
+    if not key:
+        raise InvalidArgumentsError(f"Which prompt of {server}? {line.usage}")
+    arguments: dict[str, str] = {}
+    for word in line.rest:
+        if word.key is None:
+            raise InvalidArgumentsError(f"{word.text} has no name: {line.usage}")
+        arguments[word.key] = word.text
+    try:
+        messages = line.wait(line.servers.prompt(server, key, arguments))
+    except ToolError as error:  # what servers say themselves is often no more than that there was an error
+        _explain(line, server, key, arguments)
+        raise error from None
+    if len(messages) == 1:
+        return Message(messages[0]["text"])
+    return Message("\n\n".join(f"{message['role']}: {message['text']}" for message in messages))
+
+
+def _resources(line: McpLine) -> Table:
+    server = _optional_server(line)
+    found = list(line.wait(line.servers.resources(server)).values())
+    rows = [
+        {"server": r.server, "uri": r.uri, "name": r.name, "type": r.mime, "description": r.description} for r in found
+    ]
+    notes = [f"%mcp read {rows[0]['server']} {rows[0]['uri']}"] if rows else []
+    return Table(rows, ("server", "uri", "name", "type", "description"), notes=notes, empty="No resources.")
+
+
+def _read(line: McpLine) -> Content:
+    server = line.server()
+    uri = line.next(f"Which resource of {server}? %mcp resources {server} shows them:")
+    line.end()
+    return Content(uri, line.wait(line.servers.read_resource(server, uri)))
+
+
+def _optional_server(line: McpLine) -> str | None:
+    """The server that the line names, if it names one.
+
+    Raises:
+        ToolError: it can't be connected.
+    """
+    server = line.server() if line.rest else None
+    line.end()
+    if server is not None:
+        status = line.connected(server)
+        if status.state != "connected":
+            raise ToolError(_problem(status) or f"{server} is not connected.")
+    return server
+
+
+def _split(line: McpLine, text: str) -> tuple[str, str]:
+    """A server and the name of a prompt; either may have a ``/`` in it."""
+    for name in sorted(line.servers.specs(), key=len, reverse=True):
+        if text == name or text.startswith((f"{name}/", f"{name}:")):
+            return name, text[len(name) + 1 :]
+    head = text.partition("/")[0]
+    return line.known(head), text.partition("/")[2]
+
+
+def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) -> None:
+    """Raise what is wrong with a prompt's name or arguments, if that is it."""
+    there = {p.name: p for p in line.wait(line.servers.prompts(server)).values()}
+    if there and key not in there:
+        near = [f"{server}/{name}" for name in near_names(key, there)]
+        hint = suggestion(near) or f" It has {', '.join(there)}."
+        raise InvalidArgumentsError(f"{server} has no prompt {key}.{hint}")
+    if key in there:
+        known = [one["name"] for one in there[key].arguments]
+        missing = [one["name"] for one in there[key].arguments if one.get("required") and one["name"] not in arguments]
+        other = [name for name in arguments if name not in known]
+        if missing or other:
+            said = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(other)}" if other else ""]
+            raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, said))}.")
+
+
+def _key(prompt: Prompt) -> str:
+    return f"{prompt.server}/{prompt.name}"
+
+
+def _arguments(prompt: Prompt) -> list[str]:
+    return [one["name"] if one.get("required") else f"[{one['name']}]" for one in prompt.arguments]
+
+
+def _example(prompt: Prompt) -> str:
+    return " ".join(f"{one['name']}=..." for one in prompt.arguments if one.get("required"))
+
+
+_HANDLERS = {
+    "list": _list,
+    "add": _add,
+    "remove": _remove,
+    "connect": _connect,
+    "disconnect": _disconnect,
+    "logs": _logs,
+    "tools": _tools,
+    "prompts": _prompts,
+    "prompt": _prompt,
+    "resources": _resources,
+    "read": _read,
+}

@@ -16,15 +16,13 @@ from urllib.parse import urlsplit
 
 from ...core.errors import InvalidArgumentsError, ToolError
 from ..tables import Message
-from .mcp import one
-from .mcp_request import Request
+from .mcp import McpLine, server_table
 
 if TYPE_CHECKING:
     from ...mcp.connection import Status
     from ...mcp.logins import Login, Logins
     from ..notebook import Notebook
 
-_USAGE = "%mcp auth NAME [--code ADDRESS | --forget | --no-wait]"
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
 """Variables that say that the person is at another machine."""
 _TEXT = ("lynx", "w3m", "links", "elinks", "www-browser")
@@ -52,54 +50,53 @@ class LoginLink:
         return "".join(f"<div>{line}</div>" for line in lines)
 
 
-def auth(request: Request) -> Any:
-    """``%mcp auth NAME``."""
+def log_in(line: McpLine) -> Any:
+    """``%mcp auth``."""
     from ...mcp.logins import Logins
 
-    forget, no_wait = request.flag("--forget"), request.flag("--no-wait")
-    code = request.option("--code")
-    name = request.name(_USAGE)
-    request.end(_USAGE)
+    forget, no_wait = line.flag("--forget"), line.flag("--no-wait")
+    code = line.option("--code")
+    name = line.only_server()
     if forget and code is not None:
-        raise InvalidArgumentsError(f"--forget and --code cannot be combined. {_USAGE}")
-    logins = request.workspace.service(Logins)
+        raise InvalidArgumentsError(f"--forget and --code cannot be combined. {line.usage}")
+    logins = line.workspace.service(Logins)
     if forget:
-        return _forget(request, logins, name)
+        return _forget(line, logins, name)
     if code is not None:
-        return _finish(request, logins, name, code)
-    if not request.servers.trusted(request.spec(name)):
+        return _finish(line, logins, name, code)
+    if not line.servers.trusted(line.spec(name)):
         raise ToolError(f"The MCP server {name} is not trusted yet; run %tools trust")
-    login = request.wait(_begun(request, logins, name))
+    login = line.wait(_begun(line, logins, name))
     if not login.url:
-        return Message(request.wait(login.done()))
-    waits = not no_wait and login.redirect.listening and attended(request.notebook) and can_browse()
+        return Message(line.wait(login.done()))
+    waits = not no_wait and login.redirect.listening and attended(line.notebook) and can_browse()
     link = LoginLink(name, login.url, waits, login.redirect.listening)
-    return _waited(request, login, link) if waits else link
+    return _waited(line, login, link) if waits else link
 
 
-async def _begun(request: Request, logins: Logins, name: str) -> Login:
+async def _begun(line: McpLine, logins: Logins, name: str) -> Login:
     async def connect() -> Status:
-        return await request.servers.connect(name)
+        return await line.servers.connect(name)
 
-    login = await logins.begin(request.spec(name), connect)
+    login = await logins.begin(line.spec(name), connect)
     await login.known()
     return login
 
 
-def _forget(request: Request, logins: Logins, name: str) -> Message:
+def _forget(line: McpLine, logins: Logins, name: str) -> Message:
     async def work() -> bool:
         gone = await logins.forget(name)
-        if gone and request.servers.status()[name].state == "connected":
-            await request.servers.disconnect(name)
+        if gone and line.servers.status()[name].state == "connected":
+            await line.servers.disconnect(name)
         return gone
 
-    gone = request.wait(work())
+    gone = line.wait(work())
     if not gone:
         return Message(f"No login at {name} is stored.")
     return Message(f"The login at {name} was removed here. If the service still lists it, revoke it there.")
 
 
-def _finish(request: Request, logins: Logins, name: str, code: str) -> Any:
+def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
     login = logins.get(name)
     if login is None:
         raise ToolError(f"No login at {name} is under way in this kernel; start one: %mcp auth {name}")
@@ -108,18 +105,18 @@ def _finish(request: Request, logins: Logins, name: str, code: str) -> Any:
         login.redirect.give(code)
         return await login.done()
 
-    text = request.wait(work())
-    return one(request, name, request.servers.status()[name], (text,))
+    text = line.wait(work())
+    return server_table(line, name, line.servers.status()[name], (text,))
 
 
-def _waited(request: Request, login: Login, link: LoginLink) -> Any:
+def _waited(line: McpLine, login: Login, link: LoginLink) -> Any:
     """Open the browser and wait. An interrupt ends the waiting; the login itself goes on until its time is over."""
     from IPython.display import display
 
     handle: Any = display(link, display_id=True)  # type: ignore[no-untyped-call]
     threading.Thread(target=_open, args=(link.url,), daemon=True).start()
     try:
-        text = request.wait(login.done())
+        text = line.wait(login.done())
     except ToolError as error:
         _settle(handle, f"{error}")
         raise
@@ -128,7 +125,7 @@ def _waited(request: Request, login: Login, link: LoginLink) -> Any:
             handle.update(LoginLink(login.server, login.url, waits=False, listening=login.redirect.listening))
         raise
     _settle(handle, text)
-    return one(request, login.server, request.servers.status()[login.server], (text,))
+    return server_table(line, login.server, line.servers.status()[login.server], (text,))
 
 
 def _settle(handle: Any, text: str) -> None:

@@ -1,4 +1,4 @@
-"""``%permissions``: the rules in force with where each comes from, adding and revoking some, modes, trying one out."""
+"""``%permissions``: the rules in force; adding, revoking and testing rules; modes, the sandbox, past decisions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule, expand
 from ...core.permission.modes import BYPASS, MODES, mode_of, set_mode
 from ...core.project_rules import file_of
+from ...runtime.sandbox import PROFILES, Profile, describe
+from ...runtime.sandbox.service import Sandbox
 from ..cards.call_json import decision_json
 from ..cards.wording import decision_sentence
 from ..tables import Confirmation, Message, Table, Warned
-from .completion import PERMISSIONS_COMMANDS
+from .command_line import as_typed
+from .commands import PERMISSIONS
 from .help import rule_now
 from .history import local_time
 from .rule_changes import (
@@ -27,63 +30,59 @@ from .rule_changes import (
     said,
     save_rules,
 )
-from .sessions_request import SessionRequest
-from .tools import HISTORY, count_of, unknown
-from .usage import pointer
-from .words import Word, words
+from .sessions import SessionLine
+from .tools import HISTORY
 
 if TYPE_CHECKING:
     from ...core.permission.rules import Action
     from ...core.sessions import Session
     from ...workspace import Workspace
     from ..notebook import Notebook
+    from .words import Word
 
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
 _HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "decision")
 _LOG_COLUMNS = ("time", "tool", "permission", "patterns", "action", "by", "rule", "origin")
 PROJECT = "--project"
-VERIFY = "--verify"
-SESSION = "--session"
+DEFAULT = "default"
+SANDBOX_PROFILES = (*PROFILES, DEFAULT)
+_MEANING = {
+    "off": "everything is possible",
+    "workspace-write": "changes the project and a private temporary folder; reads no secrets",
+    "read-only": "changes only a private temporary folder; reads no secrets",
+}
+_PROGRAMS = {
+    "formatter": "formatters",
+    "lsp": "language servers",
+    "tools": "JavaScript tool files",
+    "mcp": "local MCP servers",
+}
 
 
-def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
-    """What a ``%permissions`` line asks for.
+class PermissionLine(SessionLine):
+    """One line, and the agent whose rules it is about."""
+
+    agent: str | None = None
+
+
+def run(notebook: Notebook, text: str, agent: str | None = None) -> Any:
+    """Run a ``%permissions`` line.
 
     Raises:
-        ToolError: it can't be read, or is not allowed.
+        ToolError: it cannot be read, or is not allowed.
     """
-    workspace = notebook.workspace
-    found = words(line)
-    if not found:
-        return listed(workspace, agent)
-    command, rest = found[0].text, found[1:]
-    if command in ACTIONS or command in ("revoke", "mode", "sandbox"):
-        try:
-            if command == "mode":
-                session, rest = _session_option(notebook, rest, line)
-                return notebook.on_engine(mode, workspace, [w.text for w in rest], session)
-            if command == "sandbox":
-                from .sandbox import sandbox
-
-                return notebook.on_engine(sandbox, workspace, [w.text for w in rest])
-            if command == "revoke":
-                table: Confirmation = notebook.on_engine(revoke, workspace, rest, line, agent)
-            else:
-                table = notebook.on_engine(add, workspace, cast("Action", command), rest, line, agent)
-            return table.show()
-        finally:
+    line = PermissionLine(notebook, PERMISSIONS, text)
+    line.agent = agent
+    try:
+        return line.run(_HANDLERS)
+    finally:
+        if line.command in CHANGING:
             notebook.panel.changed("rules")
-    if command == "test":
-        return try_out(workspace, rest, line, agent)
-    if command == "history":
-        return history(workspace, [w.text for w in rest])
-    if command == "log":
-        return show_log(workspace, [w.text for w in rest])
-    raise unknown("%permissions", command, PERMISSIONS_COMMANDS)
 
 
-def listed(workspace: Workspace, agent: str | None = None) -> Table:
-    """``%permissions``: the rules in order; the last matching rule decides."""
+def _list(line: PermissionLine) -> Table:
+    line.end()
+    workspace, agent = line.workspace, line.agent
     rules = in_order(workspace, agent)
     rows = [{"n": n, **rule.to_wire(), "origin": rule.origin} for n, rule in enumerate(rules, 1)]
     name = workspace.agent(agent).name
@@ -92,19 +91,24 @@ def listed(workspace: Workspace, agent: str | None = None) -> Table:
         first = len(rules) - len(workspace.permissions.approved) + 1
         notes.append(f"Approvals (from {first} on) never override a deny above them.")
     notes += [warning.message for warning in workspace.config.warnings if warning.key == UNTRUSTED]
-    notes.append(pointer("%permissions"))
+    notes.append(PERMISSIONS.pointer)
     return Table(rows, _COLUMNS, title=f"Rules for calls from cells (agent {name})", notes=notes)
 
 
-def add(workspace: Workspace, action: Action, rest: list[Word], line: str, agent: str | None = None) -> Confirmation:
-    """``%permissions allow|ask|deny PERMISSION [PATTERN ...] [--project]``."""
-    rest, line, project = _project_option(rest, line)
+def _add(line: PermissionLine) -> Confirmation:
+    table: Confirmation = line.notebook.on_engine(_added, line)
+    return table.show()
+
+
+def _added(line: PermissionLine) -> Confirmation:
+    workspace, agent, action = line.workspace, line.agent, cast("Action", line.command)
+    rest, text, project = _project_option(line.rest, line.line)
     if not rest:
         usage = f"%permissions {action} needs a permission: %permissions {action} bash 'git *'"
         raise InvalidArgumentsError(f"{usage}; permissions are {', '.join(known_permissions(workspace))}.")
     permission, note = permission_named(workspace, rest[0].text)
     notes = [note] if note else []
-    patterns = _patterns(permission, rest[1:], line)
+    patterns = _patterns(permission, rest[1:], text)
     if project:
         return _save(workspace, permission, patterns, action, notes, agent)
     rules, more = add_rules(workspace, action, permission, patterns, agent)
@@ -132,8 +136,13 @@ def _save(
     return Confirmation(rows, _COLUMNS, title=title, notes=[*notes, *more])
 
 
-def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Confirmation:
-    """``%permissions revoke N|PERMISSION [PATTERN ...]``: typed rules, approvals, and by number the project's rules."""
+def _revoke(line: PermissionLine) -> Confirmation:
+    table: Confirmation = line.notebook.on_engine(_revoked, line)
+    return table.show()
+
+
+def _revoked(line: PermissionLine) -> Confirmation:
+    workspace, agent, rest = line.workspace, line.agent, line.rest
     if not rest:
         raise InvalidArgumentsError("%permissions revoke needs a rule's number (see %permissions) or a permission.")
     own = own_rules(workspace)
@@ -144,7 +153,7 @@ def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None 
     else:
         numbers = []
         permission, _ = permission_named(workspace, first)
-        patterns = [expand(p) for p in _patterns(permission, rest[1:], line)] if len(rest) > 1 else None
+        patterns = [expand(p) for p in _patterns(permission, rest[1:], line.line)] if len(rest) > 1 else None
         chosen = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
         if not chosen:
             what = " ".join(w.text for w in rest)
@@ -166,10 +175,9 @@ def revoke(workspace: Workspace, rest: list[Word], line: str, agent: str | None 
     return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=notes)
 
 
-def history(workspace: Workspace, rest: list[str]) -> Table:
-    """``%permissions history [N]``: the last decisions of this kernel, the newest last."""
-    limit = count_of("%permissions history", rest, HISTORY)
-    decisions = list(workspace.permissions.history)[-limit:]
+def _history(line: PermissionLine) -> Table:
+    limit = line.last_count(HISTORY)
+    decisions = list(line.workspace.permissions.history)[-limit:]
     rows = [
         {
             "time": datetime.fromtimestamp(decision.time / 1000).replace(microsecond=0),  # noqa: DTZ006
@@ -194,12 +202,14 @@ def history(workspace: Workspace, rest: list[str]) -> Table:
     return Table(rows, _HISTORY_COLUMNS, empty="No decisions yet.", display=display)
 
 
-def show_log(workspace: Workspace, rest: list[str]) -> Table:
-    """``%permissions log [-n N] [--verify]``: the audit log of all kernels, the newest decision first."""
+def _log(line: PermissionLine) -> Table:
+    verify = line.flag("--verify")
+    return show_log(line.workspace, line.last_count(HISTORY), verify=verify)
+
+
+def show_log(workspace: Workspace, limit: int = HISTORY, *, verify: bool = False) -> Table:
+    """The audit log of all kernels, the newest decision first; or the places where its chain is broken."""
     log = audit_log(workspace)
-    verify = VERIFY in rest
-    words = [word for word in rest if word not in (VERIFY, "-n")]
-    limit = count_of("%permissions log", words, HISTORY)
     if verify:
         count, problems = log.verify()
         rows = [{"line": line, "problem": problem} for line, problem in problems]
@@ -219,42 +229,45 @@ def show_log(workspace: Workspace, rest: list[str]) -> Table:
     return Table(rows, _LOG_COLUMNS, empty="No decisions yet.", notes=[note] if rows else [])
 
 
-def mode(workspace: Workspace, rest: list[str], session: Session | None = None) -> Message:
-    """``%permissions mode [NAME] [--session NAME]``."""
+def _mode(line: PermissionLine) -> Message:
+    session = _session_option(line)
+    name = " ".join(map(as_typed, line.rest))
+    message: Message = line.notebook.on_engine(show_mode, line.workspace, name, session)
+    return message
+
+
+def show_mode(workspace: Workspace, name: str = "", session: Session | None = None) -> Message:
+    """Show the mode, or set it."""
     where = f" of session {session.id}" if session is not None else ""
-    if not rest:
+    if not name:
         name = mode_of(workspace, session)
         others = "\n".join(f"  {n:<13} {one.said}" for n, one in MODES.items())
         return Message(f"Mode{where} {name}: {MODES[name].said}.\n{others}")
-    name = " ".join(rest)
     before = set_mode(workspace, session, name)
     text = f"Mode{where} {name}: {MODES[name].said}." + (f" (It was {before}.)" if before != name else "")
     return Warned(text) if name == BYPASS else Message(text)
 
 
-def _session_option(notebook: Notebook, rest: list[Word], line: str) -> tuple[Session | None, list[Word]]:
-    """The session that ``--session NAME`` names, as `%sessions` takes names, and the other words."""
-    places = [place for place, word in enumerate(rest) if word.text == SESSION and not word.quoted]
-    if not places:
-        return None, rest
-    place = places[0]
-    named, others = rest[place + 1 : place + 2], [*rest[:place], *rest[place + 2 :]]
-    usage = f"{SESSION} needs a session: its number or title in %sessions, or its id."
-    known = [one for one in notebook.workspace.sessions.list() if named and one.id == named[0].text]
-    if known:
-        return known[0], others
-    if not named:
-        raise InvalidArgumentsError(usage)
-    return SessionRequest(notebook, line, named).session(usage, required=True), others
+def _session_option(line: PermissionLine) -> Session | None:
+    """The session that ``--session NAME`` names, as `%sessions` takes names."""
+    usage = "--session needs a session: its number or title in %sessions, or its id."
+    try:
+        name = line.option("--session")
+    except InvalidArgumentsError:
+        raise InvalidArgumentsError(usage) from None
+    if name is None:
+        return None
+    known = next((session for session in line.workspace.sessions.list() if session.id == name), None)
+    return known or line.named_session(name)
 
 
-def try_out(workspace: Workspace, rest: list[Word], line: str, agent: str | None = None) -> Table:
-    """``%permissions test PERMISSION PATTERN``: which rule decides."""
+def _test(line: PermissionLine) -> Table:
+    workspace, rest = line.workspace, line.rest
     if len(rest) < 2:
         raise InvalidArgumentsError("%permissions test needs a permission and a pattern: %permissions test bash 'rm x'")
     permission, note = permission_named(workspace, rest[0].text)
-    pattern = rest[1].text if len(rest) == 2 else line[rest[1].start :].strip()
-    rule = rule_now(workspace, permission, pattern, agent)
+    pattern = rest[1].text if len(rest) == 2 else line.line[rest[1].start :].strip()
+    rule = rule_now(workspace, permission, pattern, line.agent)
     notes = [note] if note else []
     if permission == "bash":
         notes.append("A line of several commands is judged command by command; %tool --dry-run bash ... shows each.")
@@ -313,3 +326,66 @@ def _revocable(own: list[Rule]) -> str:
     if not own:
         return "No rule was added here, and nothing was allowed for the session."
     return "Added here: " + "; ".join(dict.fromkeys(f"{r.permission} {r.pattern} {r.action}" for r in own)) + "."
+
+
+def _sandbox(line: PermissionLine) -> Table:
+    table: Table = line.notebook.on_engine(_set_sandbox, line)
+    return table
+
+
+def _set_sandbox(line: PermissionLine) -> Table:
+    service = line.workspace.service(Sandbox)
+    options = [name for name in line.options if line.flag(name)]
+    name = line.next("") if line.rest else None
+    if name is not None and (name not in SANDBOX_PROFILES or line.rest):
+        profiles, wrong = ", ".join(SANDBOX_PROFILES), line.rest[0].text if line.rest else name
+        raise InvalidArgumentsError(f"A profile is one of {profiles}, not {wrong}. Usage: {line.usage}")
+    if "--network" in options or "--no-network" in options:
+        service.network = "--no-network" not in options
+    if name is not None:
+        profile = None if name == DEFAULT else cast("Profile", name)
+        if "--user" in options:
+            service.user = profile
+        else:
+            service.chosen = profile
+        if name == DEFAULT and not options:
+            service.user = service.network = None
+    return sandbox_table(line.workspace)
+
+
+def sandbox_table(workspace: Workspace) -> Table:
+    """Who runs in which profile."""
+    service = workspace.service(Sandbox)
+    agent = workspace.agent()
+    rows = [
+        ("a model's commands", service.profile("model", agent.name, agent.model_permission)),
+        ("your commands", service.profile("user", agent.name)),
+        *((f"{kind}: {what}", service.settings.program(kind)) for kind, what in _PROGRAMS.items()),
+    ]
+    network = service.settings.network if service.network is None else service.network
+    notes = [
+        f"Enforced by {service.backend}." if service.backend else "This machine has no sandbox: nothing is enforced.",
+        f"Commands in the sandbox {'may use' if network else 'have no access to'} the network.",
+        f"Sandboxes of this machine: {describe()}.",
+        PERMISSIONS.usage("sandbox").replace("PROFILE|default", "|".join(SANDBOX_PROFILES)),
+    ]
+    columns = ("for", "profile", "what")
+    return Table(
+        [{"for": who, "profile": profile, "what": _MEANING[profile]} for who, profile in rows],
+        columns,
+        title=f"Sandbox (agent {agent.name})",
+        notes=notes,
+    )
+
+
+CHANGING = (*ACTIONS, "revoke", "mode", "sandbox")
+_HANDLERS = {
+    **dict.fromkeys(ACTIONS, _add),
+    "list": _list,
+    "revoke": _revoke,
+    "mode": _mode,
+    "sandbox": _sandbox,
+    "test": _test,
+    "history": _history,
+    "log": _log,
+}

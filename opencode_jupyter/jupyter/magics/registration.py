@@ -23,7 +23,7 @@ from ..agent.magics import AgentMagics
 from ..error_display import for_cell, plain_errors
 from ..questions import ToolQuestion
 from ..settings import NotebookSettings
-from .usage import MCP, PERMISSIONS, SESSIONS, TOOLS, documented
+from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS
 
 if TYPE_CHECKING:
     from ..loaded import Loaded
@@ -91,9 +91,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
-    @documented(TOOLS)
+    @TOOLS.documented
     def tools(self, line: str) -> Any:
-        """List the tools; %tools history | doctor | undo | clean | reload | trust."""
+        """List the tools, the calls made, and what is wrong here."""
         from . import tools
 
         with plain_errors():
@@ -101,9 +101,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
-    @documented(PERMISSIONS)
+    @PERMISSIONS.documented
     def permissions(self, line: str) -> Any:
-        """Show the rules; %permissions allow | ask | deny | revoke | mode | sandbox | test | history."""
+        """Show and change the rules, the mode and the sandbox."""
         from . import permissions
 
         with plain_errors():
@@ -111,9 +111,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
-    @documented(MCP)
+    @MCP.documented
     def mcp(self, line: str) -> Any:
-        """List the MCP servers; %mcp add | remove | connect | disconnect | auth | logs | tools | prompts."""
+        """List, add and connect MCP servers."""
         from . import mcp
 
         with plain_errors():
@@ -121,9 +121,9 @@ class ToolMagics(NotebookSettings, Magics):
 
     @no_var_expand
     @line_magic
-    @documented(SESSIONS)
+    @SESSIONS.documented
     def sessions(self, line: str) -> Any:
-        """List the sessions; %sessions open | show | fork | undo | export | import | rename | delete."""
+        """List, open and change the sessions of models."""
         from . import sessions
 
         with plain_errors():

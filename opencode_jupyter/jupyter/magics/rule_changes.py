@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import EDIT_TOOLS, Decision, Rule, expand, never_matches
 from ...core.suggestions import did_you_mean
-from .completion import PERMISSIONS
 from .help import permission_of, rule_now, rules_in_force
 
 if TYPE_CHECKING:
@@ -23,6 +22,20 @@ if TYPE_CHECKING:
     from ...core.project_rules import SavedRules
     from ...workspace import Workspace
 
+PERMISSIONS = (
+    "bash",
+    "edit",
+    "read",
+    "glob",
+    "grep",
+    "list",
+    "webfetch",
+    "external_directory",
+    "doom_loop",
+    "task",
+    "sandbox",
+)
+"""Permissions that are suggested first."""
 TYPED = "this session"
 """Origin of the rules that are typed in a cell, and of what is allowed by a click on an ask."""
 PANEL = "this session, from the panel"
@@ -145,11 +158,16 @@ def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
     return name, f"No tool here is known to need {name}."
 
 
+def permission_names(workspace: Workspace) -> list[str]:
+    """The permissions that are suggested, and those that the tools request."""
+    return [*PERMISSIONS, *map(permission_of, workspace.registry.names())]
+
+
 def known_permissions(workspace: Workspace) -> list[str]:
     """The permissions that tools here ask for, rules speak of, or that were asked for."""
     asked = [d.permission for d in list(workspace.permissions.history)]
     spoken = [rule.permission for rule in in_order(workspace)]
-    names = [*PERMISSIONS, *map(permission_of, workspace.registry.names()), *asked, *spoken]
+    names = [*permission_names(workspace), *asked, *spoken]
     return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
 
 

@@ -1,20 +1,21 @@
-"""``%sessions``: the conversations that are kept; opening, forking, exporting, importing, deleting them."""
+"""``%sessions``: the conversations that are kept; opening, showing, forking, exporting, importing, deleting them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...agent.sessions import AgentSession
+from ...core._store_sessions import DIRECT
 from ...core.errors import InvalidArgumentsError, ToolError
-from ..notebook import working_folder
+from ...core.store import Store
 from ..tables import Message, Table, cell
-from .sessions_request import SessionRequest
-from .tools import unknown
-from .usage import pointer
-from .words import words
+from .command_line import CommandLine, as_typed
+from .commands import SESSIONS
 
 if TYPE_CHECKING:
+    from ...core.sessions import Session
     from ..notebook import Notebook
 
 LISTED = 20
@@ -25,7 +26,116 @@ DROPPED_FIRST = ("folder", "cost", "model", "calls")
 TEXT_COLUMNS = 80
 TITLE_CHARS = 24
 """What the text form keeps of a title at least."""
-COMMANDS = ("list", "open", "show", "fork", "undo", "export", "import", "rename", "delete")
+_NUMBERED = "_sessions_listed"
+"""Attribute of a notebook: the ids of the list that was shown last."""
+_HEAD = 4096
+"""Bytes of a file that are looked at before it is replaced."""
+
+
+def run(notebook: Notebook, line: str) -> Any:
+    """Run a ``%sessions`` line.
+
+    Raises:
+        ToolError: there is no such subcommand, or it cannot be done.
+    """
+    return SessionLine(notebook, SESSIONS, line).run(_HANDLERS)
+
+
+class SessionLine(CommandLine):
+    """One line, and the sessions it names."""
+
+    @property
+    def store(self) -> Store:
+        """Where sessions are kept.
+
+        Raises:
+            ToolError: nothing is kept in this workspace.
+        """
+        if self.workspace.store is None:
+            raise ToolError("This workspace keeps no sessions (it was opened without a store).")
+        return self.workspace.store
+
+    def rows(self, *, everywhere: bool, limit: int) -> list[dict[str, Any]]:
+        """The sessions of this folder, or of all; rows as `Store.listed` gives them."""
+        directory = None if everywhere else str(self.workspace.directory)
+        return self.wait(self.store.listed(directory, limit))
+
+    def last(self, question: str) -> str:
+        """The last word; see `next`."""
+        if not self.rest:
+            raise InvalidArgumentsError(f"{question} {self.usage}")
+        return as_typed(self.rest.pop())
+
+    def current_id(self) -> str | None:
+        """The id of the session that the next ``%%agent`` goes on in."""
+        here = self.notebook.agent_session
+        return here if here is None or isinstance(here, str) else here.id
+
+    def note(self, info: dict[str, Any]) -> str:
+        """What a person should know of a session in a list."""
+        notes = []
+        if info["id"] == self.current_id():
+            notes.append("next %%agent")
+        known = next((one for one in self.workspace.sessions.list() if one.id == info["id"]), None)
+        if known is not None and known.run is not None:
+            notes.append("running")
+        if info.get("title") == DIRECT and not info.get("model"):
+            notes.append("calls by hand")
+        if info.get("revert"):
+            notes.append("partly undone")
+        return ", ".join(notes)
+
+    def session(self, *, required: bool = False) -> AgentSession:
+        """The session that the first word names, which is taken out; without a word, the one ``%%agent`` goes on in.
+
+        Raises:
+            InvalidArgumentsError: there is none, or the word means several.
+        """
+        if self.rest and not (as_typed(self.rest[0]).startswith("-") and not self.rest[0].quoted):
+            return self.named_session(as_typed(self.rest.pop(0)))
+        if required:
+            raise InvalidArgumentsError(f"Which session? {self.usage}")
+        here = self.current_id()
+        if here is None:
+            raise InvalidArgumentsError(f"No session was started in this notebook; name one. {self.usage}")
+        return self._open(here)
+
+    def named_session(self, name: str) -> AgentSession:
+        """The session of a number, title or id.
+
+        Raises:
+            InvalidArgumentsError: there is none, or the name means several.
+        """
+        return self._open(self._id(name))
+
+    def _open(self, id: str) -> AgentSession:
+        try:
+            return self.wait(self.workspace.sessions.open(id))
+        except KeyError:
+            raise InvalidArgumentsError(f"The session {id} was deleted; %sessions lists the sessions.") from None
+
+    def _id(self, name: str) -> str:
+        number = name.removeprefix("#")
+        if number.isascii() and number.isdigit() and len(number) < 6:
+            listed = self._listed()
+            if 0 < int(number) <= len(listed):
+                return listed[int(number) - 1]
+        matches = self.wait(self.store.found(name))
+        if len(matches) > 1:  # of several with this title, those of this folder are meant
+            matches = [info for info in matches if info.get("directory") == str(self.workspace.directory)] or matches
+        if len(matches) == 1:
+            return str(matches[0]["id"])
+        if not matches:
+            raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists them. {self.usage}")
+        several = ", ".join(f"{info['id']} ({info.get('title')})" for info in matches[:5])
+        raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Use more of the id.")
+
+    def _listed(self) -> list[str]:
+        """The ids of the list that was shown last; of the one that would be shown now if there was none."""
+        seen = getattr(self.notebook, _NUMBERED, None)
+        if seen is None:
+            seen = [one["info"]["id"] for one in self.rows(everywhere=False, limit=100)]
+        return list(seen)
 
 
 class SessionTable(Table):
@@ -70,182 +180,129 @@ def short_time(moment: datetime | None, now: datetime | None = None) -> str:
     return day if moment.year == now.year else f"{day} {moment.year}"
 
 
-def run(notebook: Notebook, line: str) -> Any:
-    """What a ``%sessions`` line asks for.
-
-    Raises:
-        ToolError: there is no such sub-command, or it can't be done.
-    """
-    found = words(line)
-    here = working_folder()
-    if here != notebook.workspace.directory:
-        notebook.on_engine(notebook.workspace.change_directory, here)
-    command = found[0].text if found else "list"
-    if command.startswith("-"):
-        command, found = "list", [found[0], *found]
-    if command not in COMMANDS:
-        raise unknown("%sessions", command, COMMANDS)
-    return _commands()[command](SessionRequest(notebook, line, found[1:]))
-
-
-def _commands() -> dict[str, Callable[[SessionRequest], Any]]:
-    from . import sessions_files
-
-    return {
-        "list": listed,
-        "open": open_,
-        "show": show,
-        "fork": fork,
-        "undo": undo,
-        "export": sessions_files.export,
-        "import": sessions_files.import_,
-        "rename": rename,
-        "delete": delete,
-    }
-
-
-def listed(request: SessionRequest) -> Table:
-    """``%sessions [list] [-n N] [--all]``."""
-    usage = "%sessions list [-n 20] [--all]"
-    everywhere, limit = request.flag("--all"), request.count("-n", LISTED)
-    request.end(usage)
-    found = request.rows(everywhere=everywhere, limit=limit + 1)
-    rows = [_row(request, number, one) for number, one in enumerate(found[:limit], 1)]
-    request.numbered([row["id"] for row in rows])
+def _list(line: SessionLine) -> Table:
+    everywhere, limit = line.flag("--all"), line.count(LISTED)
+    line.end()
+    sessions = line.rows(everywhere=everywhere, limit=limit + 1)
+    rows = [_row(line, number, session) for number, session in enumerate(sessions[:limit], 1)]
+    setattr(line.notebook, _NUMBERED, [row["id"] for row in rows])
     columns = (*COLUMNS, "folder") if everywhere else COLUMNS
-    more = [f"There are more: %sessions list -n {limit * 5}"] if len(found) > limit else []
-    problem = request.store.problem
+    more = [f"There are more: %sessions list -n {limit * 5}"] if len(sessions) > limit else []
+    problem = line.store.problem
     kept = [f"The history is kept in memory only: {problem}"] if problem else []
     empty = "No session in this folder yet. %%agent starts one; %sessions list --all shows those of other folders."
-    return SessionTable(rows, columns, notes=[*more, *kept, pointer("%sessions")], empty=empty)
+    return SessionTable(rows, columns, notes=[*more, *kept, SESSIONS.pointer], empty=empty)
 
 
-def _row(request: SessionRequest, number: int, one: dict[str, Any]) -> dict[str, Any]:
-    info = one["info"]
+def _row(line: SessionLine, number: int, session: dict[str, Any]) -> dict[str, Any]:
+    info = session["info"]
     model = info.get("model") or {}
     return {
         "#": number,
         "title": info.get("title") or "",
         "changed": _moment((info.get("time") or {}).get("updated")),
-        "messages": one["messages"],
-        "calls": one["calls"],
+        "messages": session["messages"],
+        "calls": session["calls"],
         "model": f"{model.get('providerID')}:{model.get('id')}" if model else "",
-        "cost": max(one["cost"], info.get("cost") or 0) or None,
+        "cost": max(session["cost"], info.get("cost") or 0) or None,
         "child of": info.get("parentID") or "",
-        "note": request.note(info),
+        "note": line.note(info),
         "folder": info.get("directory") or "",
         "id": info["id"],
     }
 
 
-def open_(request: SessionRequest) -> Message:
-    """``%sessions open NAME``."""
-    usage = "%sessions open NAME makes it the session that the next %%agent continues."
-    session = request.session(usage, required=True)
-    request.end(usage)
-    request.notebook.agent_session = session
+def _open(line: SessionLine) -> Message:
+    session = line.session(required=True)
+    line.end()
+    line.notebook.agent_session = session
     count = len(session.messages)
     return Message(f"{session.title} ({session.id}): {count} messages. The next %%agent continues it.")
 
 
-def show(request: SessionRequest) -> Table:
-    """``%sessions show [NAME] [-n N]``."""
-    from .session_rows import COLUMNS as SHOWN
+def _show(line: SessionLine) -> Table:
+    from .session_rows import COLUMNS as PART_COLUMNS
     from .session_rows import display_rows, rows_of
 
-    usage = "%sessions show [NAME] [-n 100]"
-    limit = request.count("-n", 100)
-    session = request.session(usage)
-    request.end(usage)
-    rows = request.wait(rows_of(request.workspace, session))
+    limit, session = line.count(100), line.session()
+    line.end()
+    rows = line.wait(rows_of(line.workspace, session))
     notes = []
     if len(rows) > limit:
         notes = [f"The last {limit} of {len(rows)} parts: %sessions show {session.id} -n {len(rows)}"]
     rows = rows[-limit:]
     display = display_rows(rows)
-    return Table(rows, SHOWN, title=session.title, notes=notes, empty="It has no messages.", display=display)
+    return Table(rows, PART_COLUMNS, title=session.title, notes=notes, empty="It has no messages.", display=display)
 
 
-def fork(request: SessionRequest) -> Message:
-    """``%sessions fork [NAME] [--at N]``."""
-    from ...agent.forking import fork as forked
+def _fork(line: SessionLine) -> Message:
+    from ...agent.forking import fork
 
-    usage = "%sessions fork [NAME] [--at N] makes a new session with the messages before message N."
-    at = request.option("--at")
-    session = request.session(usage)
-    request.end(usage)
+    at, session = line.option("--at"), line.session()
+    line.end()
     place: str | int | None = at
     if at is not None and at.isascii() and at.isdigit():
         place = int(at) - 1
         if place < 0:
             raise InvalidArgumentsError("--at counts from 1, as %sessions show does.")
-    made = request.wait(forked(request.workspace, session, place))
-    request.notebook.agent_session = made
+    made = line.wait(fork(line.workspace, session, place))
+    line.notebook.agent_session = made
     count = len(made.messages)
     return Message(f"{made.title} ({made.id}): {count} messages. The next %%agent continues it; no file was changed.")
 
 
-def undo(request: SessionRequest) -> Message:
-    """``%sessions undo [NAME] [--redo] [--force]``."""
+def _undo(line: SessionLine) -> Message:
     from ...agent.revert import revert, unrevert
 
-    usage = "%sessions undo [NAME] [--redo] [--force]"
-    redo, force = request.flag("--redo"), request.flag("--force")
-    session = request.session(usage)
-    request.end(usage)
-    workspace = request.workspace
+    redo, force, session = line.flag("--redo"), line.flag("--force"), line.session()
+    line.end()
+    workspace = line.workspace
     work = unrevert(workspace, session, force=force) if redo else revert(workspace, session, force=force)
-    done = request.wait(work)
+    done = line.wait(work)
     again = "" if redo else "\n%sessions undo --redo restores it, until the next %%agent."
     return Message(f"{session.title}: {done}{again}")
 
 
-def rename(request: SessionRequest) -> Message:
-    """``%sessions rename [NAME] TITLE``."""
-    usage = "%sessions rename [NAME] TITLE; put a title of several words in quotes."
-    if not request.rest:
-        raise InvalidArgumentsError(f"What title? {usage}")
-    title = request.last().strip()
-    session = request.session(usage)
-    request.end(usage)
+def _rename(line: SessionLine) -> Message:
+    title = line.last("What title?").strip()
+    session = line.session()
+    line.end()
     if not title:
-        raise InvalidArgumentsError(f"A title needs a letter. {usage}")
+        raise InvalidArgumentsError(f"A title needs a letter. {line.usage}")
     before, session.title = session.title, title
-    request.notebook.on_engine(request.workspace.sessions.save, session)
+    line.notebook.on_engine(line.workspace.sessions.save, session)
     return Message(f"{before} is now called {title} ({session.id}).")
 
 
-def delete(request: SessionRequest) -> Message:
-    """``%sessions delete NAME... [--yes]``."""
-    usage = "%sessions delete NAME... [--yes]"
-    sure = request.flag("--yes")
+def _delete(line: SessionLine) -> Message:
+    sure = line.flag("--yes")
     chosen = []
-    while request.rest:
-        chosen.append(request.session(usage, required=True))
+    while line.rest:
+        chosen.append(line.session(required=True))
     unique = list({session.id: session for session in chosen}.values())
     if not unique:
-        raise InvalidArgumentsError(f"Which sessions? {usage}")
+        raise InvalidArgumentsError(f"Which sessions? {line.usage}")
     if len(unique) > 1 and not sure:
         names = ", ".join(session.title for session in unique)
         raise ToolError(f"That deletes {len(unique)} sessions ({names}) for good. Add --yes to do it.")
     children = 0
     for session in unique:
-        children += request.wait(_gone(request, session.id))
-        if request.current_id() == session.id:
-            request.notebook.agent_session = None
+        children += line.wait(_delete_with_children(line, session.id))
+        if line.current_id() == session.id:
+            line.notebook.agent_session = None
     also = f", and {children} that {'it' if len(unique) == 1 else 'they'} started" if children else ""
     return Message(f"Deleted: {', '.join(session.title.rstrip('.') for session in unique)}{also}. No file was changed.")
 
 
-async def _gone(request: SessionRequest, id: str) -> int:
+async def _delete_with_children(line: SessionLine, id: str) -> int:
     """Delete a session; says how many of its children went along."""
     left, children = [id], 0
     while left:
-        below = [info["id"] for info in await request.store.children(left.pop())]
+        below = [info["id"] for info in await line.store.children(left.pop())]
         children += len(below)
         left += below
     try:
-        await request.workspace.sessions.delete(id)
+        await line.workspace.sessions.delete(id)
     except KeyError:
         return 0  # it went along with another one
     return children
@@ -258,3 +315,81 @@ def _moment(milliseconds: Any) -> datetime | None:
         return datetime.fromtimestamp(milliseconds / 1000).replace(microsecond=0)  # noqa: DTZ006 - the user's own
     except (ValueError, OverflowError, OSError):
         return None  # a time of another program's, after the year 9999
+
+
+def _export(line: SessionLine) -> Message:
+    from ...agent import exchange
+
+    jsonl, otel = line.flag("--jsonl"), line.flag("--otel")
+    content, force = line.flag("--content"), line.flag("--force")
+    if jsonl and otel:
+        raise InvalidArgumentsError(f"--jsonl or --otel, not both. {line.usage}")
+    if content and not otel:
+        raise InvalidArgumentsError("--content goes with --otel: texts and calls, not only times.")
+    path = _path(line, line.last("Name the file to export to:"))
+    session = line.session()
+    line.end()
+    _check_replaceable(path, session, force=force)
+    workspace = line.workspace
+    if jsonl:
+        line.wait(exchange.export_jsonl(workspace, session, path))
+        return Message(f"Exported the events of {session.title} to {path}, one JSON object per line.")
+    if otel:
+        line.wait(exchange.export_otlp(workspace, session, path, content=content))
+        return Message(f"Exported the spans of {session.title} to {path} as OTLP JSON, for OpenTelemetry collectors.")
+    line.wait(exchange.export_file(workspace, session, path))
+    return Message(f"Exported {session.title} to {path}. In OpenCode: opencode import {path.name}")
+
+
+def _import(line: SessionLine) -> Message:
+    from ...agent import exchange
+
+    replace = line.flag("--replace")
+    path = _path(line, line.last("Name the file to import:"))
+    line.end()
+    taken = line.wait(exchange.take_in(line.workspace, path, replace=replace))
+    session = taken.session
+    if taken.how == "replaced" and line.current_id() == session.id:
+        line.notebook.agent_session = session
+    how = {
+        "new": "was imported",
+        "same": "was already imported, and is unchanged",
+        "copy": "was imported as a copy with new ids, since a session with its ids exists",
+        "replaced": "was imported in place of the one with its id",
+    }[taken.how]
+    count = len(session.messages)
+    return Message(f"{session.title} ({session.id}) {how}: {count} messages. %sessions open {session.id}")
+
+
+def _path(line: SessionLine, text: str) -> Path:
+    if not text.strip():
+        raise InvalidArgumentsError("Give the name of a file.")
+    return line.workspace.directory / Path(text).expanduser()
+
+
+def _check_replaceable(path: Path, session: Session, *, force: bool) -> None:
+    """A file that is there is only replaced if it is an earlier export of the same session, or if told."""
+    if force or not path.exists():
+        return
+    if path.is_dir():
+        raise ToolError(f"{path} is a folder; give the name of a file.")
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError as error:
+        raise ToolError(f"{path} exists and cannot be read: {error.strerror or error}.") from None
+    if session.id.encode() not in head:
+        raise ToolError(f"{path} already exists and is not an export of this session. Add --force to replace it.")
+
+
+_HANDLERS = {
+    "list": _list,
+    "open": _open,
+    "show": _show,
+    "fork": _fork,
+    "undo": _undo,
+    "export": _export,
+    "import": _import,
+    "rename": _rename,
+    "delete": _delete,
+}

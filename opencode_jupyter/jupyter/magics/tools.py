@@ -1,25 +1,22 @@
-"""``%tools``: the tools there are, what was called, what is wrong here, taking changes back, clearing up."""
+"""``%tools``: the tools, the calls made, what is wrong here, undoing changes, deleting old outputs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError, ToolError
-from ...core.suggestions import near_names, suggestion
 from ..cards.labels import project_folder
 from ..tables import Confirmation, Table
+from .command_line import CommandLine
+from .commands import TOOLS
 from .help import tool_list
 from .history import display_row, read_history
 from .tool_preparation import ready_all
-from .usage import pointer
-from .words import words
 
 if TYPE_CHECKING:
     from ...core.permission import Decision
@@ -27,55 +24,39 @@ if TYPE_CHECKING:
     from .arguments import CallRequest
 
 HISTORY = 20
-"""Calls that ``%tools history`` shows if it is not told how many."""
+"""Entries that a history shows by default."""
 DAYS = 7.0
 """Days that a spill file is kept."""
+MAX_KEYS = 6
+"""Keys of one config file that are named."""
 _COLUMNS = ("time", "tool", "title", "state", "took", "by")
 
 
 def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
-    """What a ``%tools`` line asks for.
+    """Run a ``%tools`` line.
 
     Raises:
-        ToolError: there is no such subcommand, or it can't be done.
+        ToolError: there is no such subcommand, or it cannot be done.
     """
-    command, *rest = [w.text if w.key is None else line[w.start : w.end] for w in words(line)] or [""]
-    if command == "list":
-        _none_left("%tools list", rest)
-        command = ""
-    if not command:
-        ready_all(notebook)
-        table = tool_list(notebook.workspace, agent)
-        table.notes.append(pointer("%tools"))
-        return table
-    commands: dict[str, Callable[[Notebook, list[str]], Any]] = {
-        "history": history,
-        "doctor": doctor,
-        "undo": undo,
-        "clean": clean,
-        "trust": trust,
-        "reload": reload,
-    }
-    if command not in commands:
-        raise unknown("%tools", command, ["list", *commands])
-    return commands[command](notebook, rest)
+    from .trust import trust
+
+    return CommandLine(notebook, TOOLS, line).run({**_HANDLERS, "list": partial(_list, agent), "trust": trust})
 
 
-def unknown(magic: str, command: str, known: Any) -> InvalidArgumentsError:
-    """The error for a subcommand that is not there."""
-    near = [f"{magic} {name}" for name in near_names(command, known)]
-    hint = suggestion(near) or f" There are {', '.join(known)}."
-    return InvalidArgumentsError(f"{magic} has no subcommand {command}.{hint}")
+def _list(agent: str | None, line: CommandLine) -> Table:
+    line.end()
+    ready_all(line.notebook)
+    table = tool_list(line.workspace, agent)
+    table.notes.append(TOOLS.pointer)
+    return table
 
 
-def history(notebook: Notebook, rest: list[str]) -> Table:
-    """``%tools history [N] [--project | --all]``: the last calls, the newest last."""
-    scopes = [word for word in rest if word in ("--project", "--all")]
-    numbers = [word for word in rest if word not in scopes]
-    if len(set(scopes)) > 1 or any(word.startswith("-") for word in numbers):
-        raise InvalidArgumentsError(f"%tools history takes a number, and --project or --all, not {' '.join(rest)}.")
-    limit = count_of("%tools history", numbers, HISTORY)
-    workspace, scope = notebook.workspace, scopes[0] if scopes else ""
+def _history(line: CommandLine) -> Table:
+    scopes = [name for name in ("--project", "--all") if line.flag(name)]
+    if len(scopes) > 1:
+        raise InvalidArgumentsError(f"--project or --all, not both. {line.usage}")
+    limit = line.last_count(HISTORY)
+    notebook, workspace, scope = line.notebook, line.workspace, scopes[0] if scopes else ""
     store = workspace.store
     if store is None:
         raise ToolError("This workspace keeps no history (it was opened without a store).")
@@ -95,34 +76,52 @@ def history(notebook: Notebook, rest: list[str]) -> Table:
     return Table(records, columns, title=title, notes=notes, empty=empty, display=[display_row(r) for r in records])
 
 
-def doctor(notebook: Notebook, rest: list[str]) -> Table:
-    """``%tools doctor``."""
-    _none_left("%tools doctor", rest)
-    ready_all(notebook)
-    return Table(notebook.doctor(), ("check", "result", "advice"), whole=True)
+def _doctor(line: CommandLine) -> Table:
+    line.end()
+    ready_all(line.notebook)
+    return Table(line.notebook.doctor(), ("check", "result", "advice"), whole=True)
 
 
-def reload(notebook: Notebook, rest: list[str]) -> Table:
-    """``%tools reload``."""
-    from .reload import reload as read_again
+def _reload(line: CommandLine) -> Table:
+    """Read the config files again. Running calls keep the rules they began with.
 
-    _none_left("%tools reload", rest)
-    return read_again(notebook)
+    Raises:
+        ConfigError: one cannot be read; what was read before stays in force.
+    """
+    line.end()
+    workspace = line.workspace
+    old = dict(workspace.config.sources)
+    line.notebook.on_engine(workspace.reload_config)
+    config = workspace.config
+    rows = []
+    for name, data in config.sources:
+        keys = [key for key in data if key != "$schema"]
+        shown = ", ".join(keys[:MAX_KEYS]) + (f" and {len(keys) - MAX_KEYS} more" if len(keys) > MAX_KEYS else "")
+        state = "new" if name not in old else "as before" if old[name] == data else "changed"
+        rows.append({"file": name, "sets": shown or "nothing", "now": state})
+    gone = [name for name in old if name not in dict(config.sources)]
+    rows += [{"file": name, "sets": "", "now": "gone"} for name in gone]
+    rules, agents = len(config.permission_rules), len(workspace.agents)
+    return Table(
+        rows,
+        ("file", "sets", "now"),
+        title=f"{rules} rules for everyone, {agents} agents.",
+        notes=[str(warning) for warning in config.warnings],
+        empty="There is no config file.",
+    )
 
 
-def undo(notebook: Notebook, rest: list[str]) -> Confirmation:
-    """``%tools undo [N] [--force]``."""
-    force = "--force" in rest
-    count = count_of("%tools undo", [r for r in rest if r != "--force"], 1)
-    changes = notebook.workspace.changes
+def _undo(line: CommandLine) -> Confirmation:
+    force, count = line.flag("--force"), line.last_count(1)
+    changes = line.workspace.changes
     try:
-        done = notebook.on_engine(changes.undo, count, force)
+        done = line.notebook.on_engine(changes.undo, count, force)
     except ToolError as error:
         advice = "\n%tools undo --force does it anyway." if "force" in str(error) else ""
         raise ToolError(f"{error}{advice}") from None
     rows = [
         {
-            "file": shown_path(notebook, change.path),
+            "file": _relative(line.workspace.directory, change.path),
             "now": "removed" if change.created else "restored",
             "tool": change.tool,
             "called": datetime.fromtimestamp(change.time_ms / 1000).replace(microsecond=0),  # noqa: DTZ006
@@ -136,22 +135,15 @@ def undo(notebook: Notebook, rest: list[str]) -> Confirmation:
     return Confirmation(rows, title=title).show()
 
 
-def clean(notebook: Notebook, rest: list[str]) -> Table:
-    """``%tools clean [--days N] [--all]``."""
-    days = DAYS
-    words_left = list(rest)
-    while words_left:
-        word = words_left.pop(0)
-        if word == "--all":
-            days = -1.0  # also what was written this moment
-        elif word == "--days" or word.startswith("--days="):
-            text = word.partition("=")[2] or (words_left.pop(0) if words_left else "")
-            days = _days(text)
-        else:
-            raise InvalidArgumentsError(f"%tools clean takes --days N or --all, not {word}.")
-    truncation = notebook.workspace.truncation
+def _clean(line: CommandLine) -> Table:
+    text = line.option("--days")
+    days = DAYS if text is None else _days(text)
+    if line.flag("--all"):
+        days = -1.0  # also what was written this moment
+    line.end()
+    truncation = line.workspace.truncation
     before = _spilled(truncation.directory)
-    notebook.on_engine(truncation.cleanup, days)
+    line.notebook.on_engine(truncation.cleanup, days)
     after = _spilled(truncation.directory)
     gone = [size for path, size in before.items() if path not in after]
     rows = [
@@ -162,13 +154,6 @@ def clean(notebook: Notebook, rest: list[str]) -> Table:
     return Table(rows, ("files", "count", "size"), title=f"Full outputs in {truncation.directory}.{kept}")
 
 
-def trust(notebook: Notebook, rest: list[str]) -> Table:
-    """``%tools trust``."""
-    from . import trust as trust_code
-
-    return trust_code.trust(notebook, rest)
-
-
 def dry_run(notebook: Notebook, request: CallRequest) -> Table:
     """What a call would be asked, and which rule decides each; runs nothing.
 
@@ -176,8 +161,7 @@ def dry_run(notebook: Notebook, request: CallRequest) -> Table:
         ToolError: the call could not even begin.
     """
     workspace = notebook.workspace
-    if workspace.directory != Path.cwd():
-        notebook.on_engine(workspace.change_directory, Path.cwd())
+    notebook.follow_folder()
 
     async def judge() -> list[Decision]:
         options = {"agent": request.agent, "by": "user"}
@@ -205,20 +189,11 @@ def dry_run(notebook: Notebook, request: CallRequest) -> Table:
     )
 
 
-def shown_path(notebook: Notebook, path: Path) -> str:
-    """A path as short as it can be said from here."""
+def _relative(directory: Path, path: Path) -> str:
+    """A path, relative to the directory where it is below that."""
     with contextlib.suppress(ValueError):
-        return str(path.relative_to(os.path.realpath(notebook.workspace.directory)))
+        return str(path.relative_to(os.path.realpath(directory)))
     return str(path)
-
-
-def count_of(magic: str, rest: list[str], default: int) -> int:
-    """The number behind a subcommand, `default` if there is none."""
-    if not rest:
-        return default
-    if len(rest) > 1 or not re.fullmatch(r"[0-9]{1,9}", rest[0]) or int(rest[0]) == 0:
-        raise InvalidArgumentsError(f"{magic} takes a whole number above 0, not {' '.join(rest)}.")
-    return int(rest[0])
 
 
 def _days(text: str) -> float:
@@ -229,11 +204,6 @@ def _days(text: str) -> float:
     if not 0 <= days < 1e6:
         raise InvalidArgumentsError(f"--days takes a number of days, not {text or 'nothing'}.")
     return days
-
-
-def _none_left(magic: str, rest: list[str]) -> None:
-    if rest:
-        raise InvalidArgumentsError(f"{magic} takes no arguments, not {' '.join(rest)}.")
 
 
 def _spilled(folder: Path) -> dict[str, int]:
@@ -248,12 +218,15 @@ def _spilled(folder: Path) -> dict[str, int]:
 
 
 def _size(count: float) -> str:
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if count < 1024 or unit == "GB":
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1024:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
         count /= 1024
-    raise AssertionError
+    return f"{count:.1f} GB"
 
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+_HANDLERS = {"history": _history, "doctor": _doctor, "undo": _undo, "clean": _clean, "reload": _reload}

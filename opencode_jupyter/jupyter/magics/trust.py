@@ -14,12 +14,13 @@ from ...core.trust import Subject, take_up, untrusted
 from ...sources.tool_files import label_of
 from ...text.visible import visible
 from ..tables import Table, without_math
-from . import tool_preparation
+from .command_line import CommandLine, as_typed
+from .tool_preparation import ready_all
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
 
-USAGE = (
+HOW = (
     "%tools trust NAME|PATH ...   trust their content; a change needs your trust again",
     "%tools trust --project       trust the whole project as it is now (also: --all)",
     "%tools trust --list          what is trusted; --revoke NAME|PATH revokes it",
@@ -45,40 +46,36 @@ class CodeTable(Table):
         return super()._repr_html_() + without_math("".join(blocks))
 
 
-def trust(notebook: Notebook, rest: Sequence[str]) -> Table:
-    """``%tools trust [NAME|PATH ...|--project|--list|--revoke NAME|PATH]``.
+def trust(line: CommandLine) -> Table:
+    """``%tools trust``.
 
     Raises:
-        InvalidArgumentsError: a name fits nothing that waits, or several.
+        InvalidArgumentsError: a name matches nothing that needs trust, or several things.
     """
-    words = [word for word in rest if not word.startswith("-")]
-    options = [word for word in rest if word.startswith("-")]
-    if len(options) > 1 or (
-        options and options[0].partition("=")[0] not in ("--all", "--project", "--list", "--revoke")
-    ):
-        raise InvalidArgumentsError(
-            f"%tools trust takes names, --project, --list, or --revoke NAME, not {' '.join(options)}."
-        )
-    option, _, value = options[0].partition("=") if options else ("", "", "")
-    if option == "--revoke":
-        return _revoke(notebook, [*([value] if value else []), *words])
-    if option == "--list":
-        _none(words, "--list")
+    notebook = line.notebook
+    options = [name for name in line.options if line.flag(name)]
+    words = list(map(as_typed, line.rest))
+    if len(options) > 1 or any(word.startswith("-") for word in words):
+        raise InvalidArgumentsError(f"%tools trust takes names, or one of its options: {line.usage}")
+    if options == ["--revoke"]:
+        return _revoke(notebook, words)
+    if options:
+        line.end()
+    if options == ["--list"]:
         return _listed(notebook)
-    tool_preparation.ready_all(notebook)
+    ready_all(notebook)
     waiting = untrusted(notebook.workspace)
-    if option in ("--all", "--project"):
-        _none(words, option)
+    if options:
         chosen = waiting
     elif not words:
         rows = [_row(notebook, subject) for subject in waiting]
         title = f"{_counted(len(rows))} your trust." if rows else ""
-        return CodeTable(rows, _COLUMNS, title=title, notes=USAGE, empty="Nothing here needs your trust.")
+        return CodeTable(rows, _COLUMNS, title=title, notes=HOW, empty="Nothing here needs your trust.")
     else:
         chosen = [_one(word, waiting, notebook) for word in words]
     notebook.workspace.trust.grant(*chosen)
     notebook.on_engine(partial(take_up, notebook.workspace))
-    tool_preparation.ready_all(notebook)
+    ready_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
     places = {
         place for one in chosen for place in (one.name, one.shown.get("label"), f"mcp: {one.shown.get('server')}")
@@ -157,14 +154,9 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
     for subject in gone:
         workspace.trust.revoke(subject)
     notebook.on_engine(partial(take_up, workspace))
-    tool_preparation.ready_all(notebook)
+    ready_all(notebook)
     rows = [{"trust": subject.name, "kind": subject.kind} for subject in gone]
     return Table(rows, ("trust", "kind"), title="Not trusted any more:")
-
-
-def _none(words: Sequence[str], option: str) -> None:
-    if words:
-        raise InvalidArgumentsError(f"%tools trust {option} takes no names, not {' '.join(words)}.")
 
 
 def _counted(count: int) -> str:

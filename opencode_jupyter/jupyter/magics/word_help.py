@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.repair import correct_name
 from ..agent.options import OPTIONS as AGENT_OPTIONS
-from .arguments import OPTIONS
-from .completion import VALUED, spans
+from .arguments import OPTIONS, VALUED
+from .completion import spans
 from .help import source_of, summary
 from .parameters import Field, Spec, spec_of
 

@@ -62,10 +62,10 @@ def servers(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one(panel: Panel, there: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
-    from ..magics.mcp import COLOURS, described  # here: it needs the notebook, which needs this package
+    from ..magics.mcp import COLOURS, describe_server  # here: it needs the notebook, which needs this package
 
     begun = _begun_of(panel)
-    told = described(panel.notebook.workspace, there, spec, status)
+    told = describe_server(panel.notebook.workspace, there, spec, status)
     told["note"] = _clean(spec, told["note"])
     lines = there.logs(spec.name)[-LINES:]
     told["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]

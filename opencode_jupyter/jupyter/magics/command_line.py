@@ -1,0 +1,148 @@
+"""One line of a magic with subcommands: its command, its options, its other words; and how its work is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ...core.errors import InvalidArgumentsError
+from ..error_display import for_cell
+from ..waiting import Waiter
+from .commands import LIST, MagicCommands
+from .words import Word, words
+
+if TYPE_CHECKING:
+    from ...workspace import Workspace
+    from ..notebook import Notebook
+
+T = TypeVar("T")
+Line = TypeVar("Line", bound="CommandLine")
+
+
+class CommandLine:
+    """A line, of which each method takes the words it reads.
+
+    Args:
+        notebook: where it was typed.
+        commands: those of the magic.
+        line: the line.
+        end: where the words end that are read as the magics read them; the end of the line if left out.
+
+    Attributes:
+        command: the subcommand; ``list`` if the line names none.
+        usage: how that is typed.
+        options: its options, and whether each takes a value.
+        rest: the words after it.
+    """
+
+    def __init__(self, notebook: Notebook, commands: MagicCommands, line: str, end: int | None = None) -> None:
+        self.notebook = notebook
+        self.line = line
+        self.rest = words(line[:end])
+        named = bool(self.rest) and not self.rest[0].text.startswith("-")
+        self.command = self.rest.pop(0).text if named else LIST
+        if self.command not in commands.by_name:
+            raise commands.unknown(self.command)
+        self.usage = commands.usage(self.command)
+        self.options = commands.by_name[self.command].options
+
+    @property
+    def workspace(self) -> Workspace:
+        """The notebook's workspace."""
+        return self.notebook.workspace
+
+    def run(self, handlers: Mapping[str, Callable[[Self], Any]]) -> Any:
+        """What the handler of the command returns, in the folder where the next call runs."""
+        self.notebook.follow_folder()
+        return handlers[self.command](self)
+
+    def flag(self, name: str) -> bool:
+        """Return whether an option without a value is given."""
+        found = [word for word in self.rest if word.text == name and not word.quoted]
+        self.rest = [word for word in self.rest if word not in found]
+        return bool(found)
+
+    def option(self, name: str) -> str | None:
+        """An option's value, ``--name VALUE`` or ``--name=VALUE``.
+
+        Raises:
+            InvalidArgumentsError: it has no value.
+        """
+        for place, word in enumerate(self.rest):
+            if word.quoted or word.key is not None:
+                continue
+            head, equals, value = word.text.partition("=")
+            if head != name:
+                continue
+            if equals:
+                del self.rest[place]
+                return value
+            if place + 1 >= len(self.rest):
+                raise InvalidArgumentsError(f"{name} needs a value after it: {self.usage}")
+            value = as_typed(self.rest[place + 1])
+            del self.rest[place : place + 2]
+            return value
+        return None
+
+    def next(self, question: str) -> str:
+        """The next word.
+
+        Raises:
+            InvalidArgumentsError: there is none; the message asks the question.
+        """
+        if not self.rest:
+            raise InvalidArgumentsError(f"{question} {self.usage}")
+        return as_typed(self.rest.pop(0))
+
+    def count(self, default: int) -> int:
+        """The number after ``-n``.
+
+        Raises:
+            InvalidArgumentsError: it is no whole number above 0.
+        """
+        text = self.option("-n")
+        return default if text is None else _whole_number("-n", text)
+
+    def last_count(self, default: int) -> int:
+        """The number that is all that is left of the line, with or without ``-n``.
+
+        Raises:
+            InvalidArgumentsError: it is no whole number above 0, or more is left.
+        """
+        default = self.count(default)
+        if self.rest:
+            default = _whole_number(self.usage.partition(" [")[0], " ".join(map(as_typed, self.rest)))
+        return default
+
+    def end(self) -> None:
+        """Refuse what is left of the line.
+
+        Raises:
+            InvalidArgumentsError: there is something.
+        """
+        if self.rest:
+            left = " ".join(map(as_typed, self.rest))
+            raise InvalidArgumentsError(f"{left} is not understood here. Usage: {self.usage}")
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work on the engine and wait for it; an interrupt ends both."""
+        future = self.notebook.engine.submit(work)
+        try:
+            return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
+        except KeyboardInterrupt as error:
+            raise for_cell(error) from None
+
+
+def as_typed(word: Word) -> str:
+    """A word as it was meant; ``key=value`` whole."""
+    return word.text if word.key is None else f"{word.key}={word.text}"
+
+
+def _whole_number(what: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
+        raise InvalidArgumentsError(f"{what} takes a whole number above 0, not {text}.")
+    return int(text)
+
+
+def _cancel(future: Any) -> None:
+    future.cancel()

@@ -1,0 +1,166 @@
+"""The subcommands of ``%tools``, ``%permissions``, ``%sessions`` and ``%mcp``: for help, errors and completion.
+
+A command's options are written in its arguments only, as in ``[NAME] [-n 20] [--all]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from textwrap import indent
+from typing import NamedTuple, TypeVar
+
+from ...core.errors import InvalidArgumentsError
+from ...core.suggestions import near_names, suggestion
+
+Magic = TypeVar("Magic", bound=Callable[..., object])
+
+LIST = "list"
+"""The command of a line that names none."""
+_OPTION = re.compile(r"(?<![\w-])(?P<name>--?[a-z][\w-]*)(?: (?P<value>[A-Z\d]\S*))?(?=[\]\s|]|$)")
+_HELP_COLUMN = 44
+
+
+class Command(NamedTuple):
+    """One subcommand.
+
+    Attributes:
+        name: as it is typed; several that take the same arguments stand together, as in ``allow|ask``.
+        arguments: what may follow it; in capitals what a person fills in.
+        help: what it does.
+    """
+
+    name: str
+    arguments: str
+    help: str
+
+    @property
+    def options(self) -> dict[str, bool]:
+        """Its options in order, and whether each takes a value."""
+        return {match["name"]: match["value"] is not None for match in _OPTION.finditer(self.arguments)}
+
+
+class MagicCommands:
+    """The subcommands of one magic.
+
+    Args:
+        magic: its name with the ``%``.
+        commands: in the order in which help shows them.
+        note: lines below them.
+    """
+
+    def __init__(self, magic: str, *commands: Command, note: str = "") -> None:
+        self.magic = magic
+        self._commands = commands
+        self._note = note
+
+    @cached_property
+    def by_name(self) -> dict[str, Command]:
+        """Each command by each of its names."""
+        return {name: command for command in self._commands for name in command.name.split("|")}
+
+    def usage(self, name: str) -> str:
+        """How a command is typed."""
+        return f"{self.magic} {name} {self.by_name[name].arguments}".rstrip()
+
+    def unknown(self, name: str) -> InvalidArgumentsError:
+        """The error for a subcommand that does not exist."""
+        near = [f"{self.magic} {known}" for known in near_names(name, self.by_name)]
+        hint = suggestion(near) or f" There are {', '.join(self.by_name)}."
+        return InvalidArgumentsError(f"{self.magic} has no subcommand {name}.{hint}")
+
+    def help(self) -> str:
+        """All commands, one below the other."""
+        lines = []
+        for command in self._commands:
+            name = f"[{LIST}]" if command.name == LIST else command.name
+            usage = f"{self.magic} {name} {command.arguments}".rstrip()
+            if len(usage) < _HELP_COLUMN:
+                lines.append(f"{usage:<{_HELP_COLUMN}}{command.help}")
+            else:
+                lines += [usage, indent(command.help, " " * _HELP_COLUMN)]
+        return "\n".join([*lines, *([self._note] if self._note else [])])
+
+    def documented(self, function: Magic) -> Magic:
+        """Add the commands to a magic's docstring, which IPython shows for a ``?`` after its name."""
+        function.__doc__ = f"{function.__doc__ or ''}\n\n{self.help()}"
+        return function
+
+    @property
+    def pointer(self) -> str:
+        """The line below a list that says where the commands are."""
+        return f"{self.magic}? shows the commands."
+
+
+SESSIONS = MagicCommands(
+    "%sessions",
+    Command(LIST, "[-n 20] [--all]", "the sessions of this folder; --all: of all folders"),
+    Command("open", "NAME", "continue it with the next %%agent"),
+    Command("show", "[NAME] [-n 100]", "its messages and calls"),
+    Command("fork", "[NAME] [--at N]", "a copy of it, or of the messages before message N"),
+    Command("undo", "[NAME] [--redo] [--force]", "undo the last message that changed files"),
+    Command(
+        "export",
+        "[NAME] FILE [--jsonl | --otel] [--content] [--force]",
+        "for OpenCode; --jsonl: events, --otel: spans (with --content: texts)",
+    ),
+    Command("import", "FILE [--replace]", "a file that OpenCode or this program exported"),
+    Command("rename", "[NAME] TITLE", "put a title of several words in quotes"),
+    Command("delete", "NAME... [--yes]", "--yes: several at once"),
+    note="NAME is a number of the list, a title, an id or the start of an id. Without NAME: the session that the next\n"
+    "%%agent continues.",
+)
+TOOLS = MagicCommands(
+    "%tools",
+    Command(LIST, "", "the tools, and what the rules do with a call of each"),
+    Command("history", "[N] [--project | --all]", "the last calls of this notebook, the project, or all"),
+    Command("doctor", "", "what works here and what does not"),
+    Command("undo", "[N] [--force]", "undo the last file changes"),
+    Command("clean", "[--days N] [--all]", "delete old files of cut outputs"),
+    Command("reload", "", "read the config files again"),
+    Command(
+        "trust",
+        "[NAME|PATH ...] [--project | --all | --list | --revoke]",
+        "project code that needs your trust; trusts it (--project: all of it)",
+    ),
+)
+MCP = MagicCommands(
+    "%mcp",
+    Command(LIST, "", "the servers and their states"),
+    Command(
+        "add",
+        "NAME URL | NAME -- COMMAND ARGS... [--header K=V] [--env K=V] [--sse] [--timeout SECONDS] [--save] [--global]",
+        "a remote server, or a program on this machine; --save and --global also keep it: in\n"
+        "the project's configuration, in your own",
+    ),
+    Command("remove", "NAME [--save]", "remove it; --save: from the file as well"),
+    Command("connect", "NAME", "start or restart it"),
+    Command("disconnect", "NAME", "stop it"),
+    Command("auth", "NAME [--code ADDRESS | --forget | --no-wait]", "log in"),
+    Command("logs", "NAME [-n 50]", "its log"),
+    Command("tools", "NAME", "its tools"),
+    Command("prompts", "[NAME]", "the prompts that servers offer"),
+    Command("prompt", "NAME/KEY k=v ...", "the text of a prompt"),
+    Command("resources", "[NAME]", "what servers have to read"),
+    Command("read", "NAME URI", "a resource"),
+)
+PERMISSIONS = MagicCommands(
+    "%permissions",
+    Command(LIST, "", "the rules in force, in order"),
+    Command(
+        "allow|ask|deny",
+        "PERMISSION [PATTERN ...] [--project]",
+        "add rules until the kernel ends; --project: in the project's configuration",
+    ),
+    Command("revoke", "N|PERMISSION [PATTERN ...]", "remove rules that were added"),
+    Command("mode", "[NAME] [--session NAME]", "show or set the mode"),
+    Command(
+        "sandbox",
+        "[PROFILE|default] [--user] [--network | --no-network]",
+        "show or set the sandbox of a model's commands; --user: of yours too",
+    ),
+    Command("test", "PERMISSION PATTERN", "which rule decides"),
+    Command("history", "[N]", "the last decisions"),
+    Command("log", "[N] [--verify]", "the audit log; check its chain"),
+)
