@@ -7,11 +7,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.kernels import WIDGET_MIME, Execution, Kernel
+import pytest
+
+from tests.support.kernels import NEWEST, OLDEST, PINS, WIDGET_MIME, Execution, Kernel
 
 LOAD = "%load_ext opencode_jupyter"
 SECRET = "%tool read .env"
 """A call that asks under the default rules."""
+EVERY_RELEASE = pytest.mark.releases(*PINS)
+"""For tests of how messages and signals travel, which differs between releases of ipykernel."""
+OLDEST_AND_NEWEST = pytest.mark.releases(OLDEST, NEWEST)
+"""For tests that meet the kernel's main thread or its handlers."""
 ROUTES = ("shell", "subshell", "control", "own")
 """How a front end's message travels: as VS Code sends it, as JupyterLab does, and the control channel's two types."""
 

@@ -11,29 +11,11 @@ import pytest
 from tests.support import kernels
 
 
-@pytest.fixture(scope="module", params=list(kernels.PINS))
-def version(request: pytest.FixtureRequest) -> str:
-    """Every ipykernel version that is tested."""
-    return str(request.param)
-
-
-ROUTES = {"test_delivery", "test_interrupt", "test_panel", "test_protocol", "test_question", "test_stdin_and_policy"}
-"""Tests of what differs between releases of ipykernel; the others run on the oldest and the newest only."""
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the releases between out where they make no difference: each costs minutes."""
-    between = list(kernels.PINS)[1:-1]
-
-    def spared(item: pytest.Item) -> bool:
-        given = getattr(item, "callspec", None)
-        in_folder = item.path.parent == Path(__file__).parent
-        return in_folder and item.path.stem not in ROUTES and bool(given) and given.params.get("version") in between
-
-    left_out = [item for item in items if spared(item)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not spared(item)]
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on the newest ipykernel, or on those that its mark `releases` names."""
+    if "version" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("releases")
+        metafunc.parametrize("version", mark.args if mark else [kernels.NEWEST], scope="module")
 
 
 @contextmanager

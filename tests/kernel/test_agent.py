@@ -30,12 +30,6 @@ POINTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["7.4"])
-def version(request: pytest.FixtureRequest) -> str:
-    """The newest ipykernel: what differs between releases is tested with calls."""
-    return str(request.param)
-
-
 class Talk:
     """A kernel with the extension, whose model is a script that each test sets."""
 

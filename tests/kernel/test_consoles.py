@@ -12,6 +12,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import WIDGET_MIME, Execution, Kernel, start
 
+pytestmark = acts.OLDEST_AND_NEWEST
+
 SLOW = "%tool bash sleep 0.6; echo $((40 + 2))x"
 RECORD_WARNINGS = """
 import logging

@@ -10,6 +10,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import Execution, Kernel
 
+pytestmark = acts.EVERY_RELEASE
+
 BOUND = 2.0
 """Seconds; generous, for a loaded machine. What is aimed at is 0.5."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kernels import start
+from tests.support.kernels import NEWEST, start
 
 SHOW = "print([row['title'] for row in get_ipython().run_line_magic('tools', 'history')])"
 
@@ -18,7 +18,7 @@ def test_a_restarted_kernel_shows_the_calls_before(tmp_path: Path, named: bool) 
         env = {"XDG_DATA_HOME": str(tmp_path / "data"), "IPYTHONDIR": str(tmp_path / "ipython")}
         if named:
             env["JPY_SESSION_NAME"] = str(tmp_path / name)
-        with start("7.4", cwd=tmp_path, env=env) as kernel:
+        with start(NEWEST, cwd=tmp_path, env=env) as kernel:
             kernel.run("%load_ext opencode_jupyter")
             kernel.run(f"%tool bash true {number}")
             seen.append(kernel.run(SHOW).stdout.strip())

@@ -13,6 +13,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import Execution, Kernel
 
+pytestmark = acts.EVERY_RELEASE
+
 BOUND = 2.0
 """Seconds until the cell is over; generous, for a loaded machine. What is aimed at is 1."""
 MARKS = itertools.count(os.getpid() * 1000)

@@ -43,6 +43,7 @@ SOON = "import opencode_jupyter.jupyter.extension as extension\nextension.KEEP_S
 """An unloaded notebook ends sooner than it does for people."""
 
 
+@acts.OLDEST_AND_NEWEST
 def test_unload_takes_everything_back(kernel: Kernel) -> None:
     # Magics and handlers of others by our names come back too.
     kernel.run(
@@ -127,6 +128,7 @@ NESTED = {
 }
 
 
+@acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize("form", NESTED)
 def test_magics_in_odd_places(shared_kernel: Kernel, form: str) -> None:
     if not hasattr(shared_kernel, "test_ready"):
@@ -153,6 +155,7 @@ def test_magics_in_odd_places(shared_kernel: Kernel, form: str) -> None:
     acts.settled(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_a_captured_card_is_not_seen_so_the_box_comes(shared_kernel: Kernel) -> None:
     cell = shared_kernel.submit("%%capture caught\nr = %tool read .env")
     shared_kernel.answer("1")

@@ -10,6 +10,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import CARD_MIME, WIDGET_MIME, Kernel
 
+pytestmark = acts.EVERY_RELEASE
+
 BLOCKING = "def f():\n    r = %tool read .env\n    return r\nf()\nprint('first', time.monotonic_ns())"
 AWAITING = "r = %tool read .env\nprint('first', time.monotonic_ns())"
 

@@ -10,6 +10,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import Execution, Kernel
 
+pytestmark = acts.EVERY_RELEASE
+
 TYPE = "opencode_jupyter"
 IN_DEF = """
 def blocked():

@@ -87,6 +87,7 @@ def test_like_a_cell(shared_kernel: Kernel) -> None:
     assert kernel.run("12345 in Out.values(), any('12345' in i for i in In[:-1])").result == "(False, False)"
 
 
+@acts.OLDEST_AND_NEWEST
 def test_all_ways_of_writing_end_in_the_card(shared_kernel: Kernel) -> None:
     code = (
         "import ctypes, logging\nfrom IPython.display import display, Markdown\n"
@@ -167,6 +168,7 @@ def test_exceptions_that_are_hard_to_show(shared_kernel: Kernel) -> None:
     check_goes_on(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_what_is_meant_for_the_page_and_what_threads_raise_end_in_the_card(shared_kernel: Kernel) -> None:
     asked = shared_kernel.execute("%%tool -o r python\nlen?")
     assert (asked.reply or {}).get("payload") == []
@@ -188,6 +190,7 @@ def test_tracebacks_that_ipython_shows_while_code_runs_are_the_calls_too(shared_
     check_goes_on(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_it_can_t_end_the_kernel_or_ask_for_input(shared_kernel: Kernel) -> None:
     pid = shared_kernel.pid
     for code in ("exit()", "quit()", "sys.exit()", "exit"):
@@ -231,6 +234,7 @@ def test_what_children_print_waits_its_turn(shared_kernel: Kernel) -> None:
     assert shared_kernel.run("os.path.getsize(r.metadata['outputPath'])").result == str(size)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_others_keep_their_output(kernel: Kernel) -> None:
     # A kernel of its own: ipykernel finds a thread's cell by the thread's id, which an earlier one may have had.
     acts.prepare(kernel)
@@ -257,6 +261,7 @@ def test_others_keep_their_output(kernel: Kernel) -> None:
         "leftover = subprocess.Popen('sleep 1.0; echo LATE', shell=True)",
     ],
 )
+@acts.OLDEST_AND_NEWEST
 def test_what_comes_late_is_the_calling_cells(shared_kernel: Kernel, late: str) -> None:
     caller = shared_kernel.run(f"%%tool python\nprint('now')\n{late}")
     other = shared_kernel.run("time.sleep(1.3)\nprint('other')")
@@ -266,6 +271,7 @@ def test_what_comes_late_is_the_calling_cells(shared_kernel: Kernel, late: str) 
     assert "now" in last_card(shared_kernel)["state"]["output"]
 
 
+@acts.OLDEST_AND_NEWEST
 def test_a_background_call_prints_into_its_card(shared_kernel: Kernel) -> None:
     kernel = shared_kernel
     kernel.run("h = %tool --bg python await asyncio.sleep(0.3); print('mine'); os.write(1, b'raw\\n'); 'end'")
@@ -282,6 +288,7 @@ def test_a_background_call_prints_into_its_card(shared_kernel: Kernel) -> None:
 # ---- ended from outside
 
 
+@acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("code", ENDLESS)
 def test_stopped(shared_kernel: Kernel, version: str, code: str, place: str) -> None:
@@ -311,6 +318,7 @@ def test_its_time_is_over(shared_kernel: Kernel, code: str, place: str) -> None:
     check_goes_on(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize(("code", "place"), SOME)
 def test_interrupted(shared_kernel: Kernel, code: str, place: str) -> None:
     running = shared_kernel.submit(cell(place, ENDLESS[code]))
@@ -338,6 +346,7 @@ def test_what_the_code_started_is_interrupted_too(shared_kernel: Kernel, wait: s
     check_goes_on(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_an_interrupt_in_a_step_of_a_task(shared_kernel: Kernel) -> None:
     for _ in range(5):
         running = shared_kernel.submit(cell("top", "while True: await asyncio.sleep(0)"))
@@ -348,6 +357,7 @@ def test_an_interrupt_in_a_step_of_a_task(shared_kernel: Kernel) -> None:
     assert output(shared_kernel, "import gc; gc.collect(); 1") == "1"
 
 
+@acts.OLDEST_AND_NEWEST
 def test_code_that_saves_on_an_interrupt_may(shared_kernel: Kernel) -> None:
     code = "try:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    time.sleep(0.7); saved = True\n    raise"
     running = shared_kernel.submit(cell("top", code))
@@ -385,6 +395,7 @@ def test_a_background_call_is_stopped(shared_kernel: Kernel) -> None:
 # ---- calls inside calls
 
 
+@acts.OLDEST_AND_NEWEST
 def test_code_calls_tools(shared_kernel: Kernel) -> None:
     inner = "r = %tool python print('inner'); 1 + 1\nprint('outer', repr(r.output))"
     assert output(shared_kernel, inner) == "outer 'inner\\n2'"
@@ -397,6 +408,7 @@ def test_code_calls_tools(shared_kernel: Kernel) -> None:
     assert shared_kernel.run("r.output").result == "'got .env'"
 
 
+@acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize("how", ["interrupt", "stop", "timeout"])
 def test_code_that_calls_code_is_ended(shared_kernel: Kernel, how: str) -> None:
     options = " timeout=0.5" if how == "timeout" else ""

@@ -64,6 +64,7 @@ def final(kernel: Kernel) -> dict[str, Any]:
     return dict([d[CARD_MIME] for d in kernel.displays.values() if CARD_MIME in d][-1])
 
 
+@acts.EVERY_RELEASE
 @pytest.mark.parametrize("code", [ONE, IN_DEF], ids=["await", "def"])
 def test_answered_by_every_route(shared_kernel: Kernel, version: str, code: str) -> None:
     for route in acts.routes(version):
@@ -90,6 +91,7 @@ def test_dismissed_and_stopped(shared_kernel: Kernel, code: str) -> None:
         assert shared_kernel.run("len(current().workspace.questions.pending())").result == "0"
 
 
+@acts.EVERY_RELEASE
 def test_an_interrupt_withdraws_the_question(shared_kernel: Kernel) -> None:
     for code in (ONE, IN_DEF):
         cell = shared_kernel.submit(code)
@@ -124,6 +126,7 @@ def test_stale_and_unfit_answers_are_none(shared_kernel: Kernel) -> None:
     assert shared_kernel.finish(cell, 5).check().stdout == "[[], ['CSV', 'Parquet']]\n"
 
 
+@acts.EVERY_RELEASE
 @pytest.mark.parametrize("code", [BATCH, BATCH_IN_DEF], ids=["await", "def"])
 @pytest.mark.parametrize("order", [("ask", "question"), ("question", "ask")], ids="-".join)
 def test_a_question_and_an_ask_of_one_batch_in_either_order(
@@ -186,6 +189,7 @@ def test_stop_the_batch_ends_what_waits_inside(shared_kernel: Kernel) -> None:
     assert shared_kernel.run(left).result == "0"
 
 
+@acts.EVERY_RELEASE
 def test_the_input_box_where_no_card_is_seen(shared_kernel: Kernel) -> None:
     shared_kernel.run("current().broker.unheard = 1")
     cell = shared_kernel.submit(TWO, allow_stdin=True)
@@ -206,6 +210,7 @@ def test_the_input_box_where_no_card_is_seen(shared_kernel: Kernel) -> None:
     assert "3/3 successful" in shared_kernel.finish(cell).check().stdout
 
 
+@acts.EVERY_RELEASE
 @pytest.mark.parametrize("code", [BATCH, BATCH_IN_DEF], ids=["await", "def"])
 def test_what_is_typed_into_an_old_box_answers_nothing_else(shared_kernel: Kernel, code: str) -> None:
     """The ask in the box is answered on its card; the next box is the question's, and the first one is still there."""

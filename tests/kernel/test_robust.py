@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernel import acts
-from tests.support.kernels import Kernel, start
+from tests.support.kernels import NEWEST, Kernel, start
 
 TOOLS = """
 import asyncio, os, sys, threading, time
@@ -114,12 +114,6 @@ async def odd_metadata(ctx):
 """
 
 
-@pytest.fixture(scope="module", params=["6.31", "7.4"])
-def version(request: pytest.FixtureRequest) -> str:
-    """The oldest and the newest: what a tool does hardly meets the kernel."""
-    return str(request.param)
-
-
 FORMS = {"await": "%tool {name}", "def": "def f():\n    r = %tool {name}\n    return r\nf()"}
 
 
@@ -181,6 +175,7 @@ def test_a_tool_that_stops_its_loop_goes_on(shared_kernel: Kernel, name: str) ->
     check_fine(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize("name", ["hangs", "blocks", "blocks_sync", "deaf", "on_main_sleeps"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_tool_that_hangs_is_interrupted(shared_kernel: Kernel, version: str, name: str, form: str) -> None:
@@ -200,6 +195,7 @@ def test_a_tool_that_hangs_is_interrupted(shared_kernel: Kernel, version: str, n
     check_fine(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize("name", ["hangs", "blocks", "blocks_sync"])
 def test_a_tool_that_hangs_is_stopped(shared_kernel: Kernel, name: str) -> None:
     cell = shared_kernel.submit(FORMS["await"].format(name=name))
@@ -214,6 +210,7 @@ def test_a_tool_that_hangs_is_stopped(shared_kernel: Kernel, name: str) -> None:
     check_fine(shared_kernel)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_output_of_a_tool_goes_to_its_cell(shared_kernel: Kernel) -> None:
     assert "printed in the tool" in shared_kernel.run("%tool prints").stdout
     assert "printed in the sync tool" in shared_kernel.run("def f():\n    %tool prints_sync\nf()").stdout
@@ -221,6 +218,7 @@ def test_output_of_a_tool_goes_to_its_cell(shared_kernel: Kernel) -> None:
     assert any("<b>shown</b>" in d["data"].get("text/html", "") for d in shown)
 
 
+@acts.OLDEST_AND_NEWEST
 def test_a_tool_on_the_main_thread(shared_kernel: Kernel) -> None:
     for code in (
         "%tool on_main",
@@ -282,7 +280,7 @@ MARKS = itertools.count(os.getpid() * 1000)
 @pytest.mark.parametrize("end", ["shutdown", "restart", "kill", "kill unheard", "exit", "unload"])
 def test_no_process_outlives_the_kernel(end: str, tmp_path: Path) -> None:
     sleeper = str(next(MARKS))
-    with start("7.4", cwd=tmp_path, env={"XDG_DATA_HOME": str(tmp_path)}) as kernel:
+    with start(NEWEST, cwd=tmp_path, env={"XDG_DATA_HOME": str(tmp_path)}) as kernel:
         acts.prepare(kernel)
         busy = end in ("restart", "kill", "kill unheard")
         cell = kernel.submit(f"%tool {'' if busy else '--bg '}bash sleep {sleeper} & sleep {sleeper}")

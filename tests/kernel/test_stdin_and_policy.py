@@ -9,6 +9,8 @@ import pytest
 from tests.kernel import acts
 from tests.support.kernels import Kernel
 
+pytestmark = acts.EVERY_RELEASE
+
 CELL = "r = %tool read .env\nprint('went on', r.output.count('A=1'))"
 FRESH = """
 from opencode_jupyter.jupyter.loaded import current

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.kernel import acts
 from tests.support.kernels import CHECKOUT, Kernel
+
+pytestmark = acts.OLDEST_AND_NEWEST
 
 
 def test_kernel_is_the_version_asked_for(shared_kernel: Kernel, version: str) -> None:
@@ -78,6 +81,7 @@ def test_comm_messages_reach_an_idle_kernel(shared_kernel: Kernel) -> None:
     assert comm not in shared_kernel.comms
 
 
+@acts.EVERY_RELEASE
 def test_which_comm_messages_reach_a_blocked_cell(shared_kernel: Kernel, version: str) -> None:
     """The reason for the channels of approvals: on the shell channel, none do."""
     comm = shared_kernel.run(COMM).result.strip("'")

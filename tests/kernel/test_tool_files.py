@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.kernel import acts
 from tests.support import kernels
 from tests.support.kernels import Kernel
@@ -13,12 +11,6 @@ from tests.support.kernels import Kernel
 TOOL = "def weather(city: str) -> str:\n    'Says the weather.'\n    return f'{city} sunny'\n"
 AWAITED = "r = %tool weather Bonn\nprint(r.output)"
 BLOCKED = "def f():\n    r = %tool weather Bonn\n    return r\nprint(f().output)"
-
-
-@pytest.fixture
-def version() -> str:
-    """The newest: releases differ in how answers come in, which other tests look at."""
-    return list(kernels.PINS)[-1]
 
 
 def answered(kernel: Kernel, code: str, reply: str) -> tuple[kernels.Execution, str]:

@@ -32,6 +32,7 @@ CHECKOUT = Path(__file__).parents[2]
 ENVIRONMENTS = CHECKOUT / ".venvs"
 PINS = {"6.31": "ipykernel==6.31.*", "7.3": "ipykernel==7.3.*", "7.4": "ipykernel==7.4.*"}
 """The versions tested: the last of 6.x, the last with subshell delivery, and what pip gives today."""
+OLDEST, *_, NEWEST = PINS
 CARD_MIME = "application/vnd.opencode.toolpart.v1+json"
 WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 START_TIMEOUT = 60.0
