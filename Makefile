@@ -19,10 +19,10 @@ ASROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 NODE    = PATH="$(CURDIR)/$(BIN):$$PATH"
 # uv, from PyPI too, sets up an environment in seconds where pip takes minutes.
 PIP     = $(BIN)/uv pip install --quiet --python $(BIN)/python
-# More than half of what the tests' environment holds is never started as a program of its own: no bytecode beforehand.
-UNCOMPILED = /(tests?|anthropic|fontTools|genai_prices|google|langchain_core|langsmith|mypy|mypyc|openai|pip|pydantic_ai|setuptools)/
+# Without bytecode each of hundreds of kernels and servers would compile all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help lab test fuzz check lint types front kernels compiled bench format clean
+.PHONY: help lab test fuzz check lint types front kernels bench format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -31,7 +31,7 @@ lab: $(VENV)/lab.stamp
 	$(BIN)/jupyter lab $(ASROOT) $(ARGS) notebooks/01-quickstart.ipynb
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory -j3 check compiled
+	@$(MAKE) --no-print-directory -j3 check
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
 
 fuzz: $(VENV)/dev.stamp
@@ -55,10 +55,6 @@ front: $(FRONT)/node_modules/.package-lock.json
 kernels: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.support.kernels
 
-# Where Python is told to write no bytecode, each of hundreds of kernels and servers would compile anew.
-compiled: $(VENV)/compiled.stamp
-	$(BIN)/python -m compileall -q opencode_jupyter tests/support
-
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
 
@@ -81,11 +77,6 @@ $(VENV)/lab.stamp: pyproject.toml | $(BIN)/uv
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/uv
 	$(PIP) -e ".[dev]"
-	@touch $@
-
-# packages may carry files that no Python compiles
-$(VENV)/compiled.stamp: $(VENV)/dev.stamp
-	$(BIN)/python -m compileall -qq -x '$(UNCOMPILED)' $(VENV)/lib || true
 	@touch $@
 
 $(BIN)/uv: | $(BIN)/python

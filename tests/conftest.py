@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.kernels import PINS
 
+# Where it is installed, jsonschema (and nbformat with it) takes a second to import: it compiles 38 grammars of URIs.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
 
 @pytest.fixture
 def anyio_backend() -> str:
