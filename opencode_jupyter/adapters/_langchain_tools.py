@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import PrivateAttr
 
-from ..core.endings import error_text
+from ..core.outcome import error_text
 from ._model_calls import Caller
 from ._openai import parameters
 

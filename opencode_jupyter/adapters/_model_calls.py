@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.endings import error_text
+from ..core.outcome import error_text
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
 from ..core.threads import run_at_home
@@ -117,7 +117,7 @@ class Caller:
         """Names on the wire to ids."""
         registry = self.workspace.registry
         names = wire_names(registry.names())
-        if any(one.name not in names.values() for one in asked) and not registry.settled():
+        if any(one.name not in names.values() for one in asked) and not registry.is_fresh():
             await registry.prepare()
             names = wire_names(registry.names())
         return {name: id for id, name in names.items()}

@@ -8,7 +8,7 @@ from pydantic_ai import BinaryContent, ImageUrl, RunContext, ToolReturn
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.exceptions import ToolFailed
 
-from ..core.endings import error_text
+from ..core.outcome import error_text
 from ._foreign import plain
 from ._openai import parameters
 

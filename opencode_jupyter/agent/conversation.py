@@ -67,7 +67,7 @@ class Conversation:
     def grown(self, part: dict[str, Any], field: str, delta: str) -> None:
         """A part has grown by `delta`; the part itself is written when it is whole."""
         bus = self.workspace.bus
-        if bus.wanted(DELTA):
+        if bus.has_subscribers(DELTA):
             where = {"sessionID": part["sessionID"], "messageID": part["messageID"], "partID": part["id"]}
             bus.publish(DELTA, {**where, "field": field, "delta": delta})
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 from ..core.messages import Message, assistant_message, new_part, user_message
 from ..core.state import now_ms
 from .answer import Answer, Ended
-from .begin import begin
 from .compaction import compact, overflows, prune
-from .counting import count
 from .errors import ModelError
 from .events import Finish, Usage
 from .model import Request
-from .offered import Offers
+from .prepare_run import prepare_run
 from .prompt import Instructions, system_prompt
 from .prompt.reminders import LAST_STEP
 from .retry import wait_before
 from .step import Step
 from .step_files import StepFiles
 from .structured import NUDGE, NUDGES
+from .tool_selection import ToolSelector
 from .turns import TextPiece, Turn
+from .usage import count
 
 if TYPE_CHECKING:
     from .run import Run
@@ -35,7 +35,7 @@ async def work(run: Run) -> Answer:
         ModelError: see `agent.errors`.
         ToolError: it could not begin.
     """
-    await begin(run)
+    await prepare_run(run)
     loop = _Loop(run)
     try:
         return await loop.go()
@@ -49,7 +49,7 @@ class _Loop:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.offers = Offers(run.workspace)
+        self.offers = ToolSelector(run.workspace)
         self.files = StepFiles(run.workspace)
         self.limit = run.max_steps or run.agent.steps
         self.nudged = 0

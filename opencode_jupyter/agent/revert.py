@@ -17,7 +17,7 @@ from ..core.sessions import Session
 from ..core.state import Completed, ToolPart
 from ..text.diff import shorten
 from .conversation import Conversation
-from .reverting import Change, Moved, move
+from .restore_plan import Change, Moved, move
 from .snapshots import Snapshots
 
 if TYPE_CHECKING:

@@ -12,21 +12,21 @@ import anyio
 
 from ..core.agents import Agent
 from ..core.call import Call
-from ..core.endings import why_cancelled
 from ..core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ..core.messages import Message
+from ..core.outcome import why_cancelled
 from ..core.permission import Rule
 from ..core.permission.modes import rules_of
 from ..core.threads import call_on_loop, is_current, run_at_home
 from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
-from .given import check, listed, switched
 from .model import Model
+from .prompt_options import listed, switched, validate_options
+from .run_events import watch
 from .sessions import AgentSession
 from .structured import Structured
 from .transcript import Transcript
-from .watch import watch
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
@@ -85,7 +85,7 @@ class Run:
             raise InvalidArgumentsError(f"the prompt must be a text, not {type(text).__name__}")
         if max_steps is not None and (type(max_steps) is not int or max_steps < 1):
             raise InvalidArgumentsError("max_steps must be a whole number above 0")
-        check(model, agent, session, system, title, record)
+        validate_options(model, agent, session, system, title, record)
         self.workspace = workspace
         self.text = text
         self.wanted_model = model

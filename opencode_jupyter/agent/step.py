@@ -22,7 +22,7 @@ from ..core.state import now_ms
 from . import events
 from .errors import ModelError
 from .masking import stream_masked
-from .offered import Offered
+from .tool_selection import Offered
 
 if TYPE_CHECKING:
     from .model import Request

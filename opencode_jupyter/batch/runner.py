@@ -194,7 +194,7 @@ class Runner:
 
     async def _call(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
         agent = job.options.get("agent")
-        if agent is not None and agent not in workspace.agents and not workspace.registry.settled():
+        if agent is not None and agent not in workspace.agents and not workspace.registry.is_fresh():
             await workspace.registry.prepare()  # it may be a plugin's
         outcome.calls = 1
         call = workspace.start(job.tool, job.arguments, agent=agent, session=session, timeout=job.timeout)

@@ -7,7 +7,7 @@ import sqlite3
 from typing import Any
 
 from ._store_process import Writer
-from .endings import FAILURE_KEYS, failure_of
+from .outcome import FAILURE_KEYS, failure_of
 from .repair import requested_tool
 
 _OWN = "tool IS NOT NULL AND pid = ? AND host = ? AND process_started = ?"

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ._store_process import Writer
-from .endings import failure_of
+from .outcome import failure_of
 from .repair import requested_tool
 from .state import ToolPart
 

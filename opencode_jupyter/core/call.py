@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from . import doom_loop, ids
-from .arriving import Arriving
-from .asking import REVISED_NOTE, Asking
+from .call_approval import REVISED_NOTE, CallApproval
+from .cancel_scope import cancel_scope
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
 from .descriptions import renew_description
-from .endings import error_of_call
 from .errors import (
     ArgumentsRevisedError,
     InvalidArgumentsError,
@@ -32,14 +31,15 @@ from .errors import (
 )
 from .hooks import AFTER, BEFORE
 from .issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
+from .outcome import error_of_call
 from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
 from .reporting import Reporting
 from .result import ToolResult
 from .schema import wire_names
-from .scope import cancel_scope
 from .sessions import Session
 from .state import FOR_PERSON, Completed, Pending, Running, ToolPart, now_ms
+from .streamed_arguments import StreamedArguments
 from .threads import call_on_loop
 from .tool import Bound, Tool
 from .trust import ask_for_project
@@ -57,7 +57,7 @@ By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
 
 
-class Call(Asking, Arriving, Reporting):
+class Call(CallApproval, StreamedArguments, Reporting):
     """One call in progress; make it with `Workspace.start`, then await `run` once.
 
     Attributes:
@@ -145,8 +145,8 @@ class Call(Asking, Arriving, Reporting):
         if self._too_deep:
             arguments = {}
         if by == "user":
-            workspace.registry.person_asks()
-        if tool is None and not arriving and workspace.registry.settled(name):
+            workspace.registry.invalidate()
+        if tool is None and not arriving and workspace.registry.is_fresh(name):
             self._settled_at = time.monotonic()
             name, arguments = self._corrected(name, arguments)
         self.tool = tool if tool is not None else workspace.registry.get(name)
@@ -245,7 +245,7 @@ class Call(Asking, Arriving, Reporting):
         registry, name = self._workspace.registry, self.part.tool
         if self._given:
             return True
-        if time.monotonic() - self._settled_at > JUST_SETTLED and not registry.settled(name):
+        if time.monotonic() - self._settled_at > JUST_SETTLED and not registry.is_fresh(name):
             return False
         return self.tool is not None and self.tool is registry.get(name)
 
@@ -257,7 +257,7 @@ class Call(Asking, Arriving, Reporting):
         """
         registry, part = self._workspace.registry, self.part
         before, agents = (part.tool, self.arguments, self.tool), self._workspace.agents
-        if not registry.settled(part.tool):  # else another call had it loaded since this one was made
+        if not registry.is_fresh(part.tool):  # else another call had it loaded since this one was made
             await registry.prepare(part.tool, self)
         self._take_agent(agents)
         part.tool, self.arguments = self._corrected(part.tool, self.arguments)
@@ -312,7 +312,7 @@ class Call(Asking, Arriving, Reporting):
         for attachment in result.attachments:
             attachment.id = ids.create("part")
             attachment.session_id, attachment.message_id = part.session_id, part.message_id
-        if workspace.hooks.wanted(AFTER):
+        if workspace.hooks.has_hooks(AFTER):
             await self._after(hook_input, arguments, result)
             if (masker := workspace.masker()) is not None:
                 masker.mask_result(result)
@@ -344,7 +344,7 @@ class Call(Asking, Arriving, Reporting):
                 "deeply nested data as text or in a file.",
                 tool=part.tool,
             )
-        if workspace.hooks.wanted(BEFORE):
+        if workspace.hooks.has_hooks(BEFORE):
             arguments = copy.deepcopy(arguments)
             arguments = (await workspace.hooks.trigger(BEFORE, hook_input, {"args": arguments}))["args"]
             arguments = renew_description(self.arguments, arguments)

@@ -79,7 +79,7 @@ class Bus:
 
         return unsubscribe
 
-    def wanted(self, event: str) -> bool:
+    def has_subscribers(self, event: str) -> bool:
         """Return whether anyone listens to `event`."""
         return bool(self._subscribers) and bool(self._subscribers.get(event) or self._subscribers.get("*"))
 
@@ -96,7 +96,7 @@ class Bus:
             await self._guard(awaitable)
 
     def _call(self, event: str, properties: dict[str, Any]) -> list[Awaitable[Any]]:
-        if not self.wanted(event):
+        if not self.has_subscribers(event):
             return []
         payload = {"type": event, "properties": properties}
         waiting: list[Awaitable[Any]] = []

@@ -68,7 +68,7 @@ class Hooks:
 
         return remove
 
-    def wanted(self, name: str) -> bool:
+    def has_hooks(self, name: str) -> bool:
         """Return whether there is a hook of this name."""
         return bool(self._hooks) and bool(self._hooks.get(name))
 
@@ -82,7 +82,7 @@ class Hooks:
             await _run(name, fn, owner, input, output)
         return output
 
-    async def settled_by(self, name: str, input: dict[str, Any], output: dict[str, Any], key: str) -> str:
+    async def trigger_decision(self, name: str, input: dict[str, Any], output: dict[str, Any], key: str) -> str:
         """`trigger`, for a hook that decides something.
 
         Args:

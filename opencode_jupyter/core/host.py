@@ -144,7 +144,7 @@ class ToolHost:
             skill_directories=self._skill_folders,
         )
 
-    def let_skills_be_read(self, folders: Sequence[Path]) -> None:
+    def allow_skill_dirs(self, folders: Sequence[Path]) -> None:
         """Let every agent read in these folders, as in OpenCode; running calls keep the rules they began with.
 
         A folder whose name would be taken as a pattern is left out.
@@ -273,7 +273,7 @@ class ToolHost:
         Raises:
             ToolError: see `core.errors`. What the tool itself raises passes through.
         """
-        if agent is not None and agent not in self.agents and not self.registry.settled():
+        if agent is not None and agent not in self.agents and not self.registry.is_fresh():
             await run_at_home(self, self.registry.prepare())  # it may be a plugin's
         make = partial(self.start, name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options)
         if self._shows_elsewhere and self.present is not None:
@@ -372,7 +372,7 @@ class ToolHost:
 
     def publish(self, event: str, payload: Callable[[], dict[str, Any]]) -> None:
         """Publish an event whose payload is only built if anyone listens."""
-        if self.bus.wanted(event):
+        if self.bus.has_subscribers(event):
             self.bus.publish(event, payload())
 
     # ------------------------------------------------------------------ life

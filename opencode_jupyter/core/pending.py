@@ -1,4 +1,4 @@
-"""Waiting for a person's answer: what permission asks and questions have in common.
+"""PendingRequest for a person's answer: what permission asks and questions have in common.
 
 A request waits on the loop of the call that asked. An answer may come on any thread; it is told, and the call goes on,
 on that loop.
@@ -29,7 +29,7 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-class Waiting(Generic[R, T]):
+class PendingRequest(Generic[R, T]):
     """A pending request and the task that waits for its answer. Made on the loop that waits.
 
     Attributes:

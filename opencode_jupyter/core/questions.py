@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from . import ids
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
-from .pending import UNHEARD, Waiting, as_it_is
+from .pending import UNHEARD, PendingRequest, as_it_is
 
 if TYPE_CHECKING:
     from .question_request import Answered, Answers, Question, QuestionRequest
 
 log = logging.getLogger(__name__)
 Answer = Callable[["QuestionRequest"], Any]
-_Waiting = Waiting["QuestionRequest", "Answered"]
+_Waiting = PendingRequest["QuestionRequest", "Answered"]
 
 
 class QuestionService:
@@ -83,7 +83,7 @@ class QuestionService:
             self._pending[request.id] = entry
 
         def announce() -> None:
-            if self.bus.wanted("question.asked"):
+            if self.bus.has_subscribers("question.asked"):
                 self.bus.publish("question.asked", request.to_wire())
             elif self.answer is None:
                 log.warning(UNHEARD, "question", request.id, "questions", request.id)
@@ -179,7 +179,7 @@ class QuestionService:
 
         request = entry.request
         event = "question.rejected" if answers is None else "question.replied"
-        if self.bus.wanted(event):
+        if self.bus.has_subscribers(event):
             payload: dict[str, Any] = {"sessionID": request.session_id, "requestID": request.id}
             if answers is not None:
                 payload["answers"] = self._mask(answers)

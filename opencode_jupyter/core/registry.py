@@ -87,7 +87,7 @@ class Registry:
         self._held_until = 0.0
         self._held_config: Config | None = None
         self.asked = 0.0
-        """When a person last asked for anything (`person_asks`)."""
+        """When a person last asked for anything (`invalidate`)."""
 
     @overload
     def register(self, given: Tool | Callable[..., Any]) -> Tool: ...
@@ -187,7 +187,7 @@ class Registry:
         if self._custom_by_id != before:
             self._workspace.publish(CHANGED, dict)
 
-    def settled(self, wanted: str | None = None) -> bool:
+    def is_fresh(self, wanted: str | None = None) -> bool:
         """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up.
 
         Where there are no tools but this package's and registered ones, one answer holds for all of them for `HOLD`,
@@ -196,12 +196,12 @@ class Registry:
         now, config = time.monotonic(), self._workspace.config
         if now < self._held_until and config is self._held_config and self._knows(wanted):
             return True
-        found = all([source.settled(wanted) for source in self._sources])  # noqa: C419 - quicker
+        found = all([source.is_fresh(wanted) for source in self._sources])  # noqa: C419 - quicker
         if found and all([source.quiet for source in self._sources]):  # noqa: C419
             self._held_until, self._held_config = now + HOLD, config
         return found
 
-    def person_asks(self) -> None:
+    def invalidate(self) -> None:
         """A person makes a call: sources must not go by what they saw a moment ago.
 
         For other calls a source may, where looking costs (`sources.plugins`): code calls thousands of times a second.
@@ -215,7 +215,7 @@ class Registry:
         Raises:
             ToolError: a person refused what `call` needed.
         """
-        behind = [source for source in self._sources if not source.settled(wanted)]
+        behind = [source for source in self._sources if not source.is_fresh(wanted)]
         if len(behind) == 1:
             await behind[0].prepare(wanted, call)
         elif behind:
@@ -318,7 +318,7 @@ class Registry:
 
     async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
         who = agent if isinstance(agent, Agent | None) else self._workspace.agent(agent)
-        hooked = self._workspace.hooks.wanted(DEFINITION)
+        hooked = self._workspace.hooks.has_hooks(DEFINITION)
         # Most tools say the same to everyone. Of hundreds of them no task is made, nor a schema anew (`core.schema`).
         bound: list[Bound | None] = [None if hooked else one.static for one in chosen]
         context = InitContext(who, self._workspace)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .endings import error_text, outcome_of, why_cancelled
+from .cancel_scope import cancel_scope
 from .errors import QuestionRejectedError, ToolError
-from .scope import cancel_scope
+from .outcome import error_text, outcome_of, why_cancelled
 from .state import FOR_PERSON, Failed, Running, now_ms
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Reporting:
 
     def _announce(self) -> None:
         workspace, part = self._workspace, self.part
-        if workspace.bus.wanted("message.part.updated"):
+        if workspace.bus.has_subscribers("message.part.updated"):
             workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
         if self.on_update is not None or self.parent is not None:
             self._tell()

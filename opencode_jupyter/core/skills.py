@@ -79,7 +79,7 @@ class Skills:
     async def found(self) -> list[Skill]:
         """`all`, on a worker thread. Their folders become readable for every agent; problems are published once."""
         skills = await anyio.to_thread.run_sync(self.all)
-        self._workspace.let_skills_be_read(self.folders())
+        self._workspace.allow_skill_dirs(self.folders())
         for problem in self.problems:
             if problem not in self._told:
                 self._told.add(problem)

@@ -56,7 +56,7 @@ class ToolSource(Protocol):
         While all sources are quiet, calls by code do not ask them each time (`Registry.settled`).
         """
 
-    def settled(self, wanted: str | None) -> bool:
+    def is_fresh(self, wanted: str | None) -> bool:
         """Return whether `prepare` has nothing to do for a tool of that id (None: for all)."""
 
     async def prepare(self, wanted: str | None, call: Call | None) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from pydantic import BaseModel, ValidationError
 
 from .context import InitContext, ToolContext
-from .defining import listeners
+from .defined_tools import on_tool_defined
 from .errors import InvalidArgumentsError, InvalidDefinitionError, InvalidResultError, ToolError
 from .issues import as_json, list_issues, sentences
 from .option_checks import check_option_names
@@ -256,7 +256,7 @@ class Tool:
             made.static.check_definition()
         else:
             made.__doc__ = inspect.getdoc(init)
-        for listener in listeners:
+        for listener in on_tool_defined:
             listener(made)
         return made
 
@@ -375,7 +375,7 @@ def tool(
         if made.static is not None:
             made.static.check_definition()
         made.__doc__ = text
-        for listener in listeners:
+        for listener in on_tool_defined:
             listener(made)
         return made
 

@@ -197,7 +197,7 @@ def take_up(workspace: ToolHost) -> None:
     wants, removed = workspace.config.wants, workspace.config.removed
     if wants is not None and workspace.trust.known(wants) == bool(removed):
         workspace.reload_config()
-    workspace.registry.person_asks()
+    workspace.registry.invalidate()
 
 
 async def ask_for_project(workspace: ToolHost, call: Call) -> None:

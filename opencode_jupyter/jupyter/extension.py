@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..core import defining
+from ..core import defined_tools
 from . import _kernel_compat, terminal
 from .loaded import Loaded, hold, loaded, release
 from .magics import matcher, registration
@@ -35,7 +35,7 @@ def load(shell: Any) -> None:
         shell.input_transformers_post.append(await_magics)
     if kernel is None:
         terminal.install_display_hook(shell)
-    defining.listeners.append(state.on_define)
+    defined_tools.on_tool_defined.append(state.on_define)
     if state.built is not None:
         _ = state.notebook  # lays the routes again
     else:
@@ -50,8 +50,8 @@ def unload(shell: Any) -> None:
     state.active = False
     while await_magics in shell.input_transformers_post:
         shell.input_transformers_post.remove(await_magics)
-    if state.on_define in defining.listeners:
-        defining.listeners.remove(state.on_define)
+    if state.on_define in defined_tools.on_tool_defined:
+        defined_tools.on_tool_defined.remove(state.on_define)
     terminal.remove_display_hook(shell)
     matcher.uninstall(shell)
     registration.unregister(shell)

@@ -61,7 +61,7 @@ class McpTools:
         """See `ToolSource.quiet`."""
         return self.servers.none
 
-    def settled(self, wanted: str | None) -> bool:
+    def is_fresh(self, wanted: str | None) -> bool:
         """Return whether every server that a tool of this id may come from is connected, or can't be."""
         servers = self.servers
         return servers.none or not (servers.needed(wanted) or servers.stale(wanted))

@@ -45,7 +45,7 @@ class Options:
         directory: where calls run.
         agent: whose rules hold; None for the project's default one.
         model: ``provider/model`` the tools are chosen for; None for no model in particular.
-        tools: names and patterns of the tools to list, in the order of the command line; see `ToolSelector`. Empty:
+        tools: names and patterns of the tools to list, in the order of the command line; see `ClientToolFilter`. Empty:
             the tools that a model gets.
         ask: ``elicit`` asks the person through the client, where it can; ``deny`` refuses whatever no rule allows.
         allow: rules to add, as ``(permission, pattern)``; what a rule of the configuration denies stays denied.

@@ -37,7 +37,7 @@ HINTS = {
 """What our built-in tools do, as the protocol hints at it. Of others nothing is known, so nothing is said."""
 
 
-class ToolSelector:
+class ClientToolFilter:
     """Selects the tools of a workspace for one client.
 
     Args:

@@ -28,7 +28,7 @@ from ..core.repair import INVALID
 from . import forms
 from .calls import CantAskError, RunningCall, SavedOutputs, error_result, result_of
 from .command import Options
-from .selection import ToolSelector
+from .selection import ClientToolFilter
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -68,7 +68,7 @@ class ToolServer:
         self._options = options or Options()
         agent = workspace.agent(self._options.agent)
         self._agent_key = next(key for key, one in workspace.agents.items() if one is agent)
-        self._selector = ToolSelector(workspace, agent, self._options.model, self._options.tools)
+        self._selector = ClientToolFilter(workspace, agent, self._options.model, self._options.tools)
         self._session = workspace.sessions.create("MCP client")
         self._running: dict[str, RunningCall] = {}
         self._unanswered: dict[str, RunningCall] = {}
@@ -119,7 +119,7 @@ class ToolServer:
         workspace, registry = self._workspace, self._workspace.registry
         files, tools = _config_state(workspace), self._selector.fingerprint()
         while True:
-            if not registry.settled():
+            if not registry.is_fresh():
                 await registry.prepare()
             for _ in range(max(1, round(CONFIG_INTERVAL / TOOLS_INTERVAL))):
                 if (now := self._selector.fingerprint()) != tools:
@@ -179,7 +179,7 @@ class ToolServer:
             ToolError: the configured agent is gone.
         """
         registry = self._workspace.registry
-        if not registry.settled(name):
+        if not registry.is_fresh(name):
             await registry.prepare(name)
         if not self._selector.includes(name, questions=self._can_ask(context)):
             # One whose code nobody trusts yet is not listed, but may be called: the call asks for trust.

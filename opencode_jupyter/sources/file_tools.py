@@ -92,7 +92,7 @@ class FileTools:
         """See `ToolSource.quiet`."""
         return not (self._files or self._gone)
 
-    def settled(self, wanted: str | None) -> bool:
+    def is_fresh(self, wanted: str | None) -> bool:
         """See `ToolSource.settled`."""
         self._refresh(MAX_AGE if wanted is not None and self._is_current(wanted) else 0.0)
         if not self._not_loaded and not self._gone:

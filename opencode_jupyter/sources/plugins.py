@@ -85,7 +85,7 @@ class PluginTools:
         """See `ToolSource.quiet`."""
         return self._is_fresh and not len(self._scan.files) and not self._plugins and self._round is None
 
-    def settled(self, wanted: str | None = None) -> bool:
+    def is_fresh(self, wanted: str | None = None) -> bool:
         """Return whether all plugins there are now were started; hooks concern any call, whichever tool it requests.
 
         A listing of all tools and a person's call check every folder; another call checks all files, and the folders
@@ -101,7 +101,7 @@ class PluginTools:
     async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
         """Start new plugins, end those that were deleted or changed. Nobody is asked."""
         for _ in range(3):  # files that change all the time must not keep a call from running
-            if self.settled():
+            if self.is_fresh():
                 return
             with self._lock:
                 future = self._round

@@ -10,7 +10,7 @@ from typing import Any
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import printable, to_newline
 from ..text.patch import FileChange
-from ._replacing import WHOLE
+from ._edit_file import WHOLE
 
 DIFFS = 2_000_000
 """Characters of all files' diffs together; what goes beyond is cut."""

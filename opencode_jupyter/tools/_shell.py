@@ -35,7 +35,7 @@ async def environment(ctx: ToolContext, cwd: Path) -> dict[str, str]:
     """
     config: Mapping[str, Any] = ctx.workspace.config.data.get("experimental") or {}
     added: dict[str, str] = {}
-    if ctx.workspace.hooks.wanted("shell.env"):
+    if ctx.workspace.hooks.has_hooks("shell.env"):
         given = {"cwd": str(cwd), "sessionID": ctx.session_id, "callID": ctx.call_id}
         added = (await ctx.workspace.hooks.trigger("shell.env", given, {"env": {}}))["env"]
     keep = config.get("shell_env_keep", ()) if ctx._its._by == "model" else True

@@ -61,7 +61,7 @@ async def put_all(
     for change in changes:
         for path, event in _events(change):
             await bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
-    if not bus.wanted("file.edited"):
+    if not bus.has_subscribers("file.edited"):
         return {}
     return await anyio.to_thread.run_sync(_formatted, ctx, kept, results, made)
 

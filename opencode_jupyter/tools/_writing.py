@@ -139,7 +139,7 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
     await publish_edited(ctx, path)
     event = "add" if before is None else "change"
     await workspace.bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
-    if workspace.bus.wanted("file.edited"):  # a formatter may have been at work
+    if workspace.bus.has_subscribers("file.edited"):  # a formatter may have been at work
         formatted = await anyio.to_thread.run_sync(load, path)
         if formatted is not None and formatted != after:
             workspace.changes.amend(change, formatted)

@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 
 from ..core.call import Call
 from ..core.context import ToolContext
-from ..core.endings import UNSUCCESSFUL, failure_of
 from ..core.errors import ToolError, UnknownToolError
 from ..core.issues import received
+from ..core.outcome import UNSUCCESSFUL, failure_of
 from ..core.registry import Registry
 from ..core.repair import INVALID
 from ..core.result import ToolResult
@@ -71,7 +71,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run several calls at once."""
     registry = ctx.workspace.registry
     for wanted in dict.fromkeys(one.tool for one in args.tool_calls):
-        if not registry.settled(wanted):  # a tool of a file, say, that was not called before
+        if not registry.is_fresh(wanted):  # a tool of a file, say, that was not called before
             await registry.prepare(wanted)
     names = [one.id for one in registry.offered() if not one.external]
     calls: list[Call] = []

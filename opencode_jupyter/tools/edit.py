@@ -12,7 +12,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.replace import SameTextError
 from . import _paths
-from ._replacing import Made, changed, in_file
+from ._edit_file import Made, changed, edit_file
 from .builtin import builtin
 
 
@@ -38,4 +38,4 @@ async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     def make(path: Path, before: bytes | None) -> Made:
         return *changed(path, before, args), {}
 
-    return await in_file(ctx, args.file_path, "edit", args, make)
+    return await edit_file(ctx, args.file_path, "edit", args, make)

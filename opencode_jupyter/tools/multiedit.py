@@ -14,7 +14,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import Text, decode, encode
 from . import _paths
-from ._replacing import WHOLE, Made, changed, filediff, in_file
+from ._edit_file import WHOLE, Made, changed, edit_file, filediff
 from .builtin import builtin
 
 
@@ -59,7 +59,7 @@ async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
         old, new, results = _all(ctx, path, before, args.edits)
         return old, new, {"results": results}
 
-    return await in_file(ctx, args.file_path, "multiedit", args.edits[0], make)
+    return await edit_file(ctx, args.file_path, "multiedit", args.edits[0], make)
 
 
 def _all(

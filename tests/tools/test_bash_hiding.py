@@ -10,7 +10,7 @@ import pytest
 
 from opencode_jupyter import ToolError, Workspace
 from opencode_jupyter.core.permission import Rule, evaluate
-from opencode_jupyter.core.permission.rules import NOT_ANALYSED, doubted
+from opencode_jupyter.core.permission.rules import NOT_ANALYSED, resolve_unanalysed
 from opencode_jupyter.tools.shell import analyse
 
 DATA = Path(__file__).parents[1] / "data"
@@ -156,7 +156,7 @@ def test_what_cannot_be_read_is_allowed_only_where_everything_is() -> None:
         ([everything, Rule("bash", "git push *", "ask")], "ask"),
         ([everything, Rule("bash", "rm *", "deny"), exact], "allow"),
     ):
-        assert doubted("bash", pattern, evaluate("bash", pattern, rules), rules).action == action
+        assert resolve_unanalysed("bash", pattern, evaluate("bash", pattern, rules), rules).action == action
 
 
 @pytest.mark.anyio

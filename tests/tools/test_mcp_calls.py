@@ -118,7 +118,7 @@ async def test_nothing_is_started_for_a_built_in_tool(project: Path, approver: A
     config = {"mcp": {"odd": local("odd.py")}}
     async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
         servers = ws.service(McpServers)
-        assert not ws.registry.settled("odd_echo")
+        assert not ws.registry.is_fresh("odd_echo")
         assert servers.needed("read") == []
         await ws.call("read", {"filePath": str(project / "a.txt")})
         assert servers.status()["odd"].state == "disabled"

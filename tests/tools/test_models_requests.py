@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
 from opencode_jupyter.agent.models import entries
-from opencode_jupyter.agent.models.resolving import WIRES
-from opencode_jupyter.agent.models.wire import ATTACHED, Wire
+from opencode_jupyter.agent.models.provider_adapter import ATTACHED, ProviderAdapter
+from opencode_jupyter.agent.models.resolving import ADAPTERS
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from tests.support import models
 from tests.support.models import FORMATS, GREP, READ
@@ -26,16 +26,16 @@ OWN = ("fake", "m")
 
 def wire(
     format: str, *, id: str = "fake", name: str = "m", options: dict[str, Any] | None = None, **model: Any
-) -> Wire:
+) -> ProviderAdapter:
     """A wire for a model that takes pictures and PDF, unless `model` says otherwise."""
     said = {"modalities": {"input": ["text", "image", "pdf"]}, **model}
     entry = models.entry(format, "http://127.0.0.1:1/v1", models={name: said}, options=options or {})
     provider = entries.provider(id, entry)
     assert provider is not None
-    return WIRES[format](provider, *entries.model(provider, name))
+    return ADAPTERS[format](provider, *entries.model(provider, name))
 
 
-def sent(of: Wire, *turns: Turn, **more: Any) -> dict[str, Any]:
+def sent(of: ProviderAdapter, *turns: Turn, **more: Any) -> dict[str, Any]:
     """A request's JSON."""
     body = json.loads(
         of.body(Request(turns=turns, **{"system": ["Be short.", "Here."], "tools": (READ, GREP), **more}))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.compaction.limits import estimate, estimate_turns
-from opencode_jupyter.agent.compaction.retelling import LEVELS, retold, shortened
+from opencode_jupyter.agent.compaction.transcript import LEVELS, render_transcript, shortened
 from opencode_jupyter.agent.history import SUMMARY_QUESTION
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 
@@ -36,7 +36,7 @@ def test_everything_becomes_words() -> None:
         Turn("tool", (ResultPiece("1", "read", "inside", (document,)), ResultPiece("2", "bash", "no", failed=True))),
         Turn("user", (TextPiece("and?"),)),
     ]
-    told = retold(turns, LEVELS[0])
+    told = render_transcript(turns, LEVELS[0])
     assert [turn.role for turn in told] == ["user", "assistant", "user"]
     assert text(told[0]) == "look\n\n[picture plot.png]"
     assert text(told[1]) == 'I look.\n\n[called read with {"n": "é"}]'
@@ -47,15 +47,15 @@ def test_the_first_prompt_and_the_last_summary_are_always_told() -> None:
     turns = conversation(40)
     summarised = [Turn("user", (TextPiece(SUMMARY_QUESTION),)), Turn("assistant", (TextPiece("what was"),)), *turns]
     for level in LEVELS:
-        assert text(retold(turns, level)[0]).startswith("the request")
-        assert [text(turn) for turn in retold(summarised, level)[:2]] == [SUMMARY_QUESTION, "what was"]
-        assert "r" * 50 in text(retold(turns, level)[-1])
-    assert "turns were omitted here" in text(retold(turns, LEVELS[4])[0])
-    assert retold([], LEVELS[0]) == []
+        assert text(render_transcript(turns, level)[0]).startswith("the request")
+        assert [text(turn) for turn in render_transcript(summarised, level)[:2]] == [SUMMARY_QUESTION, "what was"]
+        assert "r" * 50 in text(render_transcript(turns, level)[-1])
+    assert "turns were omitted here" in text(render_transcript(turns, LEVELS[4])[0])
+    assert render_transcript([], LEVELS[0]) == []
 
 
 def test_each_level_tells_less() -> None:
-    sizes = [estimate_turns(retold(conversation(200, 20_000), level)) for level in LEVELS]
+    sizes = [estimate_turns(render_transcript(conversation(200, 20_000), level)) for level in LEVELS]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > 400_000
     assert sizes[-1] < 200
@@ -85,7 +85,7 @@ TURNS = st.lists(
 
 @given(TURNS, st.sampled_from(LEVELS))
 def test_roles_take_turns(turns: list[Any], level: Any) -> None:
-    told = retold(turns, level)
+    told = render_transcript(turns, level)
     assert all(a.role != b.role for a, b in itertools.pairwise(told))
     assert all(turn.role in ("user", "assistant") and text(turn) for turn in told)
 

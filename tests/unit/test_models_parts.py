@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.agent.events import Event, Finish, ReasoningEnd
 from opencode_jupyter.agent.models.encoding import encode
-from opencode_jupyter.agent.models.openai_stream import OpenAIReader
+from opencode_jupyter.agent.models.openai_stream import OpenAIParser
 from opencode_jupyter.agent.models.parts import Parts
 from opencode_jupyter.agent.models.retry_after import retry_after
 from opencode_jupyter.tools.web import sse
@@ -24,7 +24,7 @@ TOOLS = ("read", "grep", "todo", "todowrite")
 def read(*deltas: dict[str, Any], finish: str | None = "stop", taken: tuple[str, ...] = ()) -> list[Event]:
     """The events of these deltas."""
     parts = Parts(TOOLS, {}, lambda: taken)
-    reader = OpenAIReader(parts)
+    reader = OpenAIParser(parts)
     out: list[Event] = []
     for delta in deltas:
         reader.feed({"choices": [{"index": 0, "delta": delta}]})
@@ -141,7 +141,7 @@ def test_content_in_pieces_and_refusals() -> None:
 
 def test_other_choices_are_left_out() -> None:
     parts = Parts(TOOLS, {}, tuple)
-    OpenAIReader(parts).feed({"choices": [{"index": 1, "delta": {"content": "x"}}]})
+    OpenAIParser(parts).feed({"choices": [{"index": 1, "delta": {"content": "x"}}]})
     assert parts.take() == []
 
 

@@ -370,11 +370,11 @@ async def test_all_or_the_annotation_says_which_functions_are_plugins(plugin_pla
 
 async def test_without_plugins_a_workspace_is_settled_after_one_look(plugin_place: PluginPlace) -> None:
     async with plugin_place.open() as ws:
-        assert not plugins_of(ws).settled()
+        assert not plugins_of(ws).is_fresh()
         await ws.registry.prepare()
-        assert plugins_of(ws).settled()
+        assert plugins_of(ws).is_fresh()
         assert not plugins_of(ws).describe()
-        assert not ws.bus.wanted("file.edited")
+        assert not ws.bus.has_subscribers("file.edited")
 
 
 async def test_packages_are_looked_up_once_per_process(
@@ -418,7 +418,7 @@ async def test_a_plugin_that_is_late_joins_when_it_is_ready(plugin_place: Plugin
         module = next(m for name, m in sys.modules.items() if name.endswith(".late") and hasattr(m, "ready"))
         module.ready.set()
         async with asyncio.timeout(20):
-            while plugins_of(ws).settled():
+            while plugins_of(ws).is_fresh():
                 await asyncio.sleep(0.01)
         assert (await ws.call("echo", {})).output == "joined"
         assert running(ws) == ["echo", "late"]

@@ -132,7 +132,7 @@ def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, mo
     monkeypatch.setattr(os, "stat", noted(os.stat))
     monkeypatch.setattr(os, "lstat", noted(os.lstat))
     files = next(source for source in workspace.registry.sources if isinstance(source, FileTools))
-    assert not files.settled(None)
+    assert not files.is_fresh(None)
     assert len([path for path in asked if "many_" in path]) == COUNT
     assert len(asked) < COUNT + 150, "folders are looked at once, however many files stand in them"
     labels = {entry.label for entry in files._files}

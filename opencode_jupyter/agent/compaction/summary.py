@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
 from ...core.state import ToolPart, now_ms
-from ..counting import count
 from ..errors import ModelError
 from ..events import Finish
 from ..history import after_summary
 from ..model import Model, ModelInfo
-from .asking import Summariser
+from ..usage import count
 from .limits import estimate, usable
+from .summary_request import Summariser
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
@@ -161,7 +161,7 @@ async def _model(run: Run, agent: Agent | None) -> Model:
 
 async def _words(run: Run) -> str:
     hooks = run.workspace.hooks
-    if not hooks.wanted(COMPACTING):
+    if not hooks.has_hooks(COMPACTING):
         return REQUEST
     output: dict[str, Any] = {"context": [], "prompt": None}
     try:

@@ -1,8 +1,8 @@
 """Models by name: everything between ``provider:model`` and the events of `agent.events`.
 
-`ProviderModel` (`provider_model`) asks a model; a `Wire` writes its requests and a `Reader` reads its answers, one pair
-for each format: `openai_body`/`openai_stream`, `anthropic_*`, `google_*`. Nothing here uses a provider's own library:
-their work on each request grows with the conversation.
+`ProviderModel` (`provider_model`) asks a model; a `ProviderAdapter` writes its requests and a `ResponseParser` reads
+its answers, one pair for each format: `openai_body`/`openai_stream`, `anthropic_*`, `google_*`. Nothing here uses a
+provider's own library: their work on each request grows with the conversation.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def known(workspace: ToolHost) -> list[ModelInfo]:
 
 def untrusted(workspace: ToolHost) -> list[Subject]:
     """Model providers of the project's files that wait for a person's trust (`trusting`)."""
-    from .trusting import untrusted
+    from .trust import untrusted
 
     return untrusted(workspace)

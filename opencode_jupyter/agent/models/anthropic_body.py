@@ -11,13 +11,13 @@ from typing import Any
 from ..errors import ModelError
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
-from .anthropic_stream import AnthropicReader
+from .anthropic_stream import AnthropicParser
 from .encoding import PerTools, PerTurn, array, encode, joined
 from .keys import Key
 from .parts import Parts
+from .provider_adapter import ATTACHED, ProviderAdapter, snaked
 from .settings import ModelSettings, Provider
 from .tool_names import wire_name
-from .wire import ATTACHED, Wire, snaked
 
 VERSION = "2023-06-01"
 BETA = "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14"
@@ -46,7 +46,7 @@ class Blocks:
     marked: bytes
 
 
-class AnthropicWire(Wire):
+class AnthropicAdapter(ProviderAdapter):
     """Messages."""
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
@@ -67,9 +67,9 @@ class AnthropicWire(Wire):
             headers["x-api-key"] = key.value
         return headers
 
-    def reader(self, parts: Parts) -> AnthropicReader:
+    def reader(self, parts: Parts) -> AnthropicParser:
         """A reader for the answer."""
-        return AnthropicReader(parts)
+        return AnthropicParser(parts)
 
     def body(self, request: Request) -> bytes:
         """A request."""

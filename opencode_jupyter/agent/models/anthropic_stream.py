@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import FinishReason, Usage
 from .parts import Open, Parts
-from .wire import Reader, count
+from .provider_adapter import ResponseParser, count
 
 REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -21,7 +21,7 @@ REASONS: dict[str, FinishReason] = {
 }
 
 
-class AnthropicReader(Reader):
+class AnthropicParser(ResponseParser):
     """Reads events."""
 
     def __init__(self, parts: Parts) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from .encoding import PerTools, PerTurn, array, encode, joined
-from .google_stream import GoogleReader
+from .google_stream import GoogleParser
 from .keys import Key
 from .parts import Parts
+from .provider_adapter import ATTACHED, ProviderAdapter
 from .settings import ModelSettings, Provider
 from .tool_names import wire_name
-from .wire import ATTACHED, Wire
 
 TOP = frozenset({"safetySettings", "cachedContent", "labels", "toolConfig"})
 """Options that stand in the request itself; the others belong to its ``generationConfig``."""
@@ -21,7 +21,7 @@ NO_SIGNATURE = "skip_thought_signature_validator"
 """What Google's documentation gives for calls that another model made: Gemini 3 refuses a call without a signature."""
 
 
-class GoogleWire(Wire):
+class GoogleAdapter(ProviderAdapter):
     """generateContent."""
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
@@ -39,9 +39,9 @@ class GoogleWire(Wire):
         """The headers of a request, with the key."""
         return {"x-goog-api-key": key.value} if key else {}
 
-    def reader(self, parts: Parts) -> GoogleReader:
+    def reader(self, parts: Parts) -> GoogleParser:
         """A reader for the answer."""
-        return GoogleReader(parts)
+        return GoogleParser(parts)
 
     def body(self, request: Request) -> bytes:
         """A request."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import FinishReason, Usage
 from .parts import Parts
-from .wire import BadCallError, BlockedError, Reader, count
+from .provider_adapter import BadCallError, BlockedError, ResponseParser, count
 
 REASONS: dict[str, FinishReason] = {
     "STOP": "stop",
@@ -26,7 +26,7 @@ REASONS: dict[str, FinishReason] = {
 }
 
 
-class GoogleReader(Reader):
+class GoogleParser(ResponseParser):
     """Reads chunks; a call comes whole, in one of them."""
 
     def __init__(self, parts: Parts) -> None:

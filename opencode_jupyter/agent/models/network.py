@@ -13,7 +13,7 @@ from ...tools.web.sse import LineTooLongError
 from ..errors import ModelError
 from .failures import Asked
 from .keys import redacted
-from .trusting import LOOPBACK
+from .trust import LOOPBACK
 
 
 def failed(asked: Asked, error: Exception, *, began: bool, httpx2: Any) -> ModelError:

@@ -11,11 +11,11 @@ from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from .encoding import PerTools, PerTurn, array, encode, joined
 from .keys import Key
-from .openai_stream import OpenAIReader
+from .openai_stream import OpenAIParser
 from .parts import Parts
+from .provider_adapter import ATTACHED, ProviderAdapter, snake, snaked
 from .settings import ModelSettings, Provider
 from .tool_names import wire_name
-from .wire import ATTACHED, Wire, snake, snaked
 
 FIXED_TEMPERATURE = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
 """OpenAI's reasoning models: they refuse a temperature."""
@@ -27,7 +27,7 @@ NO_FIELD = frozenset({"thinking", "reasoning", "provider", "plugins", "chatTempl
 """Options whose inner names are the provider's own already."""
 
 
-class OpenAIWire(Wire):
+class OpenAIAdapter(ProviderAdapter):
     """Chat completions."""
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
@@ -45,9 +45,9 @@ class OpenAIWire(Wire):
         """The headers of a request, with the key."""
         return {"authorization": f"Bearer {key.value}"} if key else {}
 
-    def reader(self, parts: Parts) -> OpenAIReader:
+    def reader(self, parts: Parts) -> OpenAIParser:
         """A reader for the answer."""
-        return OpenAIReader(parts)
+        return OpenAIParser(parts)
 
     def body(self, request: Request) -> bytes:
         """A request."""

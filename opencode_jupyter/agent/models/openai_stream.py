@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import FinishReason, Usage
 from .parts import Open, Parts
-from .wire import Reader, count
+from .provider_adapter import ResponseParser, count
 
 REASONS: dict[str, FinishReason] = {
     "stop": "stop",
@@ -28,7 +28,7 @@ THOUGHTS = ("reasoning_content", "reasoning")
 """Fields that servers put thoughts in: DeepSeek, vLLM and others; OpenRouter, Groq and Ollama."""
 
 
-class OpenAIReader(Reader):
+class OpenAIParser(ResponseParser):
     """Reads chunks."""
 
     def __init__(self, parts: Parts) -> None:

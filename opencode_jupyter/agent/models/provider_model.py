@@ -18,8 +18,8 @@ from .connection import Connection
 from .failures import Asked
 from .keys import Key, redacted
 from .parts import Parts
+from .provider_adapter import BadCallError, BlockedError, ProviderAdapter, ResponseParser, call_ids
 from .tool_names import ours, wire_name
-from .wire import BadCallError, BlockedError, Reader, Wire, call_ids
 
 if TYPE_CHECKING:
     import httpx2
@@ -47,7 +47,7 @@ class ProviderModel:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: ProviderAdapter,
         key: Callable[[], Awaitable[Key | None]],
         connection: Connection,
         near: Callable[[str], list[str]] = lambda name: [],
@@ -214,7 +214,7 @@ async def _plain(response: httpx2.Response, asked: Asked) -> dict[str, Any]:
     return value
 
 
-async def _read(response: httpx2.Response, reader: Reader, asked: Asked) -> AsyncGenerator[Event, None]:
+async def _read(response: httpx2.Response, reader: ResponseParser, asked: Asked) -> AsyncGenerator[Event, None]:
     parts = reader.parts
     body = response.aiter_bytes()
     first = True

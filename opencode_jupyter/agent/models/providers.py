@@ -72,9 +72,9 @@ SPOKEN = {
     "@ai-sdk/deepinfra": "openai",
     "@ai-sdk/perplexity": "openai",
 }
-"""Wire format of the provider packages that a configuration names."""
+"""ProviderAdapter format of the provider packages that a configuration names."""
 
-UNSPOKEN = {
+UNSUPPORTED = {
     "amazon-bedrock": "Amazon's own signatures",
     "google-vertex": "Google Cloud's logins",
     "google-vertex-anthropic": "Google Cloud's logins",

@@ -14,22 +14,26 @@ from ...core.suggestions import near_names, suggestion
 from ..errors import ModelError
 from ..model import Model, ModelInfo
 from . import catalogue, entries, keys
-from .anthropic_body import AnthropicWire
+from .anthropic_body import AnthropicAdapter
 from .connection import Connection
-from .google_body import GoogleWire
+from .google_body import GoogleAdapter
 from .keys import Key
 from .naming import split
-from .openai_body import OpenAIWire
+from .openai_body import OpenAIAdapter
+from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
-from .providers import ALIASES, BUILT_IN, UNSPOKEN
+from .providers import ALIASES, BUILT_IN, UNSUPPORTED
 from .settings import Provider
-from .trusting import LOOPBACK, subject, trusted
-from .wire import Wire
+from .trust import LOOPBACK, subject, trusted
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
 
-WIRES: dict[str, type[Wire]] = {"openai": OpenAIWire, "anthropic": AnthropicWire, "google": GoogleWire}
+ADAPTERS: dict[str, type[ProviderAdapter]] = {
+    "openai": OpenAIAdapter,
+    "anthropic": AnthropicAdapter,
+    "google": GoogleAdapter,
+}
 KEYRING_SECONDS = 20.0
 """How long the system's keyring may take; it may ask a person to unlock it."""
 
@@ -87,8 +91,8 @@ class Models:
         """
         named = self.entries()
         id = name if name in named or name in BUILT_IN else ALIASES.get(name.lower(), name)
-        if id in UNSPOKEN and id not in named:
-            words = f"{id} is not spoken to here: it would take {UNSPOKEN[id]}"
+        if id in UNSUPPORTED and id not in named:
+            words = f"{id} is not spoken to here: it would take {UNSUPPORTED[id]}"
             raise ModelError(f"{words}. A proxy that speaks OpenAI's format can be used instead.", "setup", provider=id)
         if not self._enabled(id):
             words = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
@@ -129,7 +133,7 @@ class Models:
         info, settings = entries.model(provider, model)
         connection = self._connections.setdefault(provider.id, Connection(provider.timeout))
         names = [*provider.models, *catalogue.models(provider.id)]
-        wire = WIRES[provider.format](provider, info, settings)
+        wire = ADAPTERS[provider.format](provider, info, settings)
         return ProviderModel(
             wire,
             _Keys(provider).key,

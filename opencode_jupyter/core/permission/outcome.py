@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ArgumentsRevisedError, ToolError
-from ..pending import Waiting
+from ..pending import PendingRequest
 from .request import Decision, PermissionRequest
 from .rules import Rule
 
@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     together: bool = False
 
 
-WaitingRequest = Waiting[PermissionRequest, Decision]
+WaitingRequest = PendingRequest[PermissionRequest, Decision]
 
 
 def decision_of(entry: WaitingRequest, outcome: Outcome) -> Decision:

@@ -122,7 +122,7 @@ def _stricter(
     return found if found.overrides or STRICT[found.action] > STRICT[rule.action] else rule
 
 
-def doubted(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[Rule]) -> Rule:
+def resolve_unanalysed(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[Rule]) -> Rule:
     """What decides a pattern that begins with `NOT_ANALYSED`, which a rule for everything would allow.
 
     It may be the very thing that a later rule refuses or asks for, hidden: so it asks wherever there is such a rule. A

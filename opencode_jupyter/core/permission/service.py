@@ -26,7 +26,7 @@ from ..hooks import PERMISSION, Hooks
 from ..pending import UNHEARD, as_it_is
 from .outcome import Answer, Outcome, WaitingRequest, approved_by, deciding, decision_of, now_ms, parse_reply
 from .request import DOOM_LOOP, SANDBOX, TRUST, Decision, PermissionRequest, Reply
-from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, doubted, evaluate, guarded, relevant
+from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, evaluate, guarded, relevant, resolve_unanalysed
 
 log = logging.getLogger(__name__)
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
@@ -79,7 +79,7 @@ class PermissionService:
     @property
     def answerable(self) -> bool:
         """True if anybody learns of a request: `approve`, or a subscriber to ``permission.asked``."""
-        return self.approve is not None or self.bus.wanted("permission.asked")
+        return self.approve is not None or self.bus.has_subscribers("permission.asked")
 
     # ---- asking
 
@@ -150,7 +150,7 @@ class PermissionService:
             rules=rules,
         )
         request = request.masked(self.mask)
-        if self.hooks is not None and permission != TRUST and self.hooks.wanted(PERMISSION):
+        if self.hooks is not None and permission != TRUST and self.hooks.has_hooks(PERMISSION):
             decided = await self._by_hooks(self.hooks, request)
             if decided is not None:
                 return decided
@@ -169,7 +169,7 @@ class PermissionService:
             HookRefusedError: one raised.
         """
         output: dict[str, Any] = {"status": "ask"}
-        plugin = await hooks.settled_by(PERMISSION, request.to_wire(), output, "status")
+        plugin = await hooks.trigger_decision(PERMISSION, request.to_wire(), output, "status")
         status = output.get("status")
         if status not in ("allow", "deny"):
             return None
@@ -240,7 +240,7 @@ class PermissionService:
             if approved and rule.action != "deny":
                 rule = evaluate(permission, pattern, ruleset, _after(approved, rule), spellings=others)
             if rule.action == "allow" and pattern.startswith(NOT_ANALYSED):
-                rule = doubted(permission, pattern, rule, ruleset, approved)
+                rule = resolve_unanalysed(permission, pattern, rule, ruleset, approved)
             elif rule.action == "allow" and permission in ("edit", "read"):
                 bypassed = rule.permission == "*" and (rule.approval or rule in approved)
                 kept = permission == "edit" and any(map(self._is_kept, (pattern, *others)))
@@ -302,7 +302,7 @@ class PermissionService:
             self._pending[request.id] = entry
 
         def announce() -> None:
-            if self.bus.wanted("permission.asked"):
+            if self.bus.has_subscribers("permission.asked"):
                 self.bus.publish("permission.asked", request.to_wire())
             elif self.approve is None:
                 log.warning(UNHEARD, "permission", request.permission, "permissions", request.id)
@@ -479,7 +479,7 @@ class PermissionService:
 
     def _finish(self, entry: WaitingRequest, outcome: Outcome) -> None:
         request = entry.request
-        if self.bus.wanted("permission.replied"):
+        if self.bus.has_subscribers("permission.replied"):
             self.bus.publish(
                 "permission.replied",
                 {

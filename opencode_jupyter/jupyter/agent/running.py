@@ -136,7 +136,7 @@ def _make(notebook: Notebook, request: AgentRequest) -> Run:
                 f"the session {session.title!r} is running another request. Wait for it, stop it on its card, or "
                 "start a new session with --new."
             )
-        if agent is not None and agent not in notebook.workspace.agents and not notebook.workspace.registry.settled():
+        if agent is not None and agent not in notebook.workspace.agents and not notebook.workspace.registry.is_fresh():
             await notebook.workspace.registry.prepare()  # a plugin may bring it
         model = choose(notebook.workspace, notebook.agent, request, session, agent)
         if request.mode is not None:

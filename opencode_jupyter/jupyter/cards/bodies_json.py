@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.endings import failure_of
+from ...core.outcome import failure_of
 from ...core.repair import INVALID
 from ...core.result import PRINTED, TABLES
 from ...core.state import Completed, ToolPart

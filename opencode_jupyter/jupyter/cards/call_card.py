@@ -10,7 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from ...core.asking import WAITING_FOR
+from ...core.call_approval import WAITING_FOR
 from ...core.state import Running, ToolPart
 from ...core.threads import call_soon
 from .call_json import card_tree, ended, tail

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core._store_rows import encode
 from ...core._store_schema import ABORTED
-from ...core.asking import NOT_OF_ARGUMENTS, WAITING_FOR
-from ...core.endings import failure_of
+from ...core.call_approval import NOT_OF_ARGUMENTS, WAITING_FOR
+from ...core.outcome import failure_of
 from ...core.permission import Decision
 from ...core.repair import INVALID, requested_tool
 from ...core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.endings import failure_of
 from ...core.errors import ToolAbortedError, ToolError, full_text
+from ...core.outcome import failure_of
 from ...core.permission.request import SANDBOX
 from ...core.trust import PERMISSION as TRUST
 from ...text.visible import visible_line

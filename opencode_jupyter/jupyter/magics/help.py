@@ -9,7 +9,7 @@ from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, get_args
 
-from ...core.asking import rules_for
+from ...core.call_approval import rules_for
 from ...core.permission import EDIT_TOOLS
 from ...core.tool import ToolGroup
 from ..tables import Table, cell, td, text_width, without_math, wrap_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...agent.exchange.reading import EXTRA, read
-from ...core.endings import failure_of
+from ...core.outcome import failure_of
 from ...text.visible import visible
 from ..cards.labels import label_of_wire
 from .history import human_seconds, state_of

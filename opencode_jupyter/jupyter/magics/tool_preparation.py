@@ -87,8 +87,8 @@ def unsettled(notebook: Notebook, wanted: str | None) -> bool:
     notebook.follow_folder()
     registry = notebook.workspace.registry
     if wanted is not None:
-        registry.person_asks()
-    return not registry.settled(wanted)
+        registry.invalidate()
+    return not registry.is_fresh(wanted)
 
 
 def _wanted(line: str) -> tuple[str | None, bool]:

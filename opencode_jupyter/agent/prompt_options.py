@@ -11,7 +11,7 @@ from ..core.option_checks import check_kind
 from ..core.sessions import Session
 
 
-def check(model: Any, agent: Any, session: Any, system: Any, title: Any, record: Any) -> None:
+def validate_options(model: Any, agent: Any, session: Any, system: Any, title: Any, record: Any) -> None:
     """Refuse options of the wrong kind before the prompt starts.
 
     Raises:

@@ -46,7 +46,7 @@ LEVELS: tuple[Level, ...] = (
 LEFT_OUT = "[{} turns were omitted here to save space.]"
 
 
-def retold(turns: Sequence[Turn], level: Level) -> list[Turn]:
+def render_transcript(turns: Sequence[Turn], level: Level) -> list[Turn]:
     """The turns in words, the user's and the model's taking turns.
 
     Args:

@@ -1,4 +1,4 @@
-"""Wire formats: write requests, read answers."""
+"""ProviderAdapter formats: write requests, read answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BadCallError(Exception):
     """The model wrote a call that its own provider could not read; asking again may help."""
 
 
-class Reader(ABC):
+class ResponseParser(ABC):
     """Reads one answer.
 
     Attributes:
@@ -70,7 +70,7 @@ class Reader(ABC):
         return Finish(reason, self.usage, self.metadata or None)
 
 
-class Wire(ABC):
+class ProviderAdapter(ABC):
     """One wire format for one model; it keeps what it has encoded."""
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
@@ -90,7 +90,7 @@ class Wire(ABC):
         """A request."""
 
     @abstractmethod
-    def reader(self, parts: Parts) -> Reader:
+    def reader(self, parts: Parts) -> ResponseParser:
         """A reader for the answer."""
 
     def is_own(self, turn: Turn) -> bool:

@@ -64,7 +64,7 @@ def rules_for(workspace: ToolHost, agent: Agent, session: Session, by: By) -> li
     return rules
 
 
-class Asking:
+class CallApproval:
     """The part of a `Call` that asks."""
 
     __slots__ = ("_asked_at", "_earlier", "_permitted", "_remaining", "asked", "revised", "waits")

@@ -18,7 +18,7 @@ LONGEST_LOOK = 100_000
 """Characters; longer arguments are shown as far as they were seen by then, and whole when they are whole."""
 
 
-class Arriving:
+class StreamedArguments:
     """The part of a `Call` that takes in its arguments piece by piece."""
 
     __slots__ = ()  # a class can have only one base with slots of its own; these are `Call`'s

@@ -46,7 +46,7 @@ class Offered:
         return found, given, self._tools[found]
 
 
-class Offers:
+class ToolSelector:
     """Finds what is offered from step to step; what did not change is not made again."""
 
     def __init__(self, workspace: ToolHost) -> None:

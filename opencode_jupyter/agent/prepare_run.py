@@ -35,7 +35,7 @@ NEW = "New session"
 """The title of a session that has none yet."""
 
 
-async def begin(run: Run) -> None:
+async def prepare_run(run: Run) -> None:
     """Open the session, find agent and model, and put the user's message into it.
 
     Raises:
@@ -45,7 +45,7 @@ async def begin(run: Run) -> None:
     workspace = run.workspace
     run.status = "working"
     run.tell("status", None)
-    if not workspace.registry.settled():
+    if not workspace.registry.is_fresh():
         await workspace.registry.prepare()  # plugins may bring agents and tools
     run.session = await _session(run)
     await _leave(run.session)

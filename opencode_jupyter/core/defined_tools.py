@@ -8,5 +8,5 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .tool import Tool
 
-listeners: list[Callable[[Tool], None]] = []
+on_tool_defined: list[Callable[[Tool], None]] = []
 """Called with each new tool, in the thread that defines it."""

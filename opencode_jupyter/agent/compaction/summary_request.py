@@ -17,7 +17,7 @@ from ..model import Model, Request
 from ..retry import wait_before
 from ..turns import TextPiece, Turn
 from .limits import estimate, estimate_turns, usable
-from .retelling import LEVELS, retold
+from .transcript import LEVELS, render_transcript
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
@@ -54,7 +54,7 @@ class Summariser:
         room = usable(self._model.info, self._run.workspace.config.data)
         sent = 0
         for level in LEVELS:
-            told = _asking(retold(turns, level), words)
+            told = _asking(render_transcript(turns, level), words)
             size = estimate_turns(told) + estimate("".join(system))
             last = level is LEVELS[-1]
             if not last and ((room and size > room) or (sent and size >= 0.8 * sent)):

@@ -39,7 +39,7 @@ class Replacement(Protocol):
     replace_all: bool | None
 
 
-async def in_file(
+async def edit_file(
     ctx: ToolContext, given: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], Made]
 ) -> ToolResult:
     """Change one file: ask with the diff, write, and say what language servers find in it.
