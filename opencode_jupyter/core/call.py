@@ -318,7 +318,9 @@ class Call(CallApproval, StreamedArguments, Reporting):
                 masker.mask_result(result)
         part.result = result.without_value()
         part.outcome = "completed"
-        end = max(start, now_ms())  # the clock may have been set back
+        end = now_ms()
+        if end < start:  # the clock was set back
+            end = start
         done = Completed(arguments, start, end, result.title, result.output, result.metadata, result.attachments)
         part.state = done if masker is None else masker.value(done)
         return result

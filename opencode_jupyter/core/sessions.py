@@ -209,7 +209,7 @@ class Sessions(Generic[S]):
         if session is None:
             return self.default
         if isinstance(session, Session):
-            return cast("S", session)
+            return session  # type: ignore[return-value]  # of the type that this class makes
         known = self._sessions.get(session) if isinstance(session, str) else None
         if known is None:
             raise UnknownSessionError(
@@ -225,7 +225,7 @@ class Sessions(Generic[S]):
             UnknownSessionError: there is none of that id.
         """
         if isinstance(session, Session):
-            return cast("S", session)
+            return session  # type: ignore[return-value]  # of the type that this class makes
         known = self._sessions.get(session)
         if known is not None:
             return known

@@ -101,7 +101,7 @@ class Source:
     def unavailable(self) -> list[Unavailable]:
         return []
 
-    def settled(self, wanted: str | None) -> bool:
+    def is_fresh(self, wanted: str | None) -> bool:
         self.asked += 1
         return True
 

@@ -118,7 +118,7 @@ def test_results() -> None:
     data = {"output": "b", "score": 1}
     assert as_result("t", data).value is data, "a dict with keys that are not OpenCode's is data"
     for wrong in (object(), lambda: 1, ToolResult(output=3), ToolResult(metadata=[])):  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="the t tool"):
+        with pytest.raises(TypeError, match="The t tool"):
             as_result("t", wrong)
 
 
