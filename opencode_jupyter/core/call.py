@@ -318,9 +318,7 @@ class Call(CallApproval, StreamedArguments, Reporting):
                 masker.mask_result(result)
         part.result = result.without_value()
         part.outcome = "completed"
-        end = now_ms()
-        if end < start:  # the clock was set back
-            end = start
+        end = now if (now := now_ms()) > start else start  # the clock may have been set back
         done = Completed(arguments, start, end, result.title, result.output, result.metadata, result.attachments)
         part.state = done if masker is None else masker.value(done)
         return result
