@@ -12,7 +12,7 @@ from typing import Any
 from ..core import defined_tools
 from . import _kernel_compat, terminal
 from .loaded import Loaded, hold, loaded, release
-from .magics import matcher, registration
+from .magics import registration
 from .magics.await_transformer import await_magics
 
 KEEP_SECONDS = 5.0
@@ -29,7 +29,7 @@ def load(shell: Any) -> None:
         state.expiry = None
     state.active = True
     registration.register(shell, state)
-    matcher.install(shell, state)
+    registration.install_matcher(shell, state)
     kernel = _kernel_compat.kernel_of(shell)
     if kernel is not None and _kernel_compat.can_await(kernel):
         shell.input_transformers_post.append(await_magics)
@@ -53,7 +53,7 @@ def unload(shell: Any) -> None:
     if state.on_define in defined_tools.on_tool_defined:
         defined_tools.on_tool_defined.remove(state.on_define)
     terminal.remove_display_hook(shell)
-    matcher.uninstall(shell)
+    registration.uninstall_matcher(shell)
     registration.unregister(shell)
     state.rest()
     _end_later(shell, state)

@@ -14,10 +14,21 @@ from ...core.errors import InvalidArgumentsError, UnknownToolError
 from ...core.repair import correct_name
 from ...core.suggestions import did_you_mean, suggestion
 from ..cards.labels import PATH_ARGUMENTS
-from .argument_values import checked, from_text
-from .parameters import Field, Spec, kinds, spec_of
-from .variables import calculate, evaluate, fill, fill_command, lookup, mapping_of, value_of
-from .words import Word, json_object, line_error, next_word, skip_blanks
+from .parameters import Field, Spec, checked, from_text, kinds, spec_of
+from .words import (
+    Word,
+    calculate,
+    evaluate,
+    fill,
+    fill_command,
+    json_object,
+    line_error,
+    lookup,
+    mapping_of,
+    next_word,
+    skip_blanks,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from ...core.call import Call

@@ -5,7 +5,7 @@ asks here instead. The control channel's thread also carries answers to asks and
 each question is worked out on a thread of its own, which is given up on (not ended) after `LIMIT`. Requests, replies:
 
 - ``{"kind": "complete", "code", "cursor_pos"}`` → ``{"matches": [{"text", "type", "help"?}], "start", "end"}``;
-- ``{"kind": "help", "code", "cursor_pos"}`` → ``{"found": true, "start", "end", ...}`` (`editing_help`).
+- ``{"kind": "help", "code", "cursor_pos"}`` → ``{"found": true, "start", "end", ...}`` (`completion.explain`).
 
 What takes too long is answered with ``{"late": true}``. Positions count code points, as in Jupyter's own messages.
 """
@@ -56,8 +56,7 @@ class Editing:
         return self._within(LIMIT, lambda: self._help(code, position))
 
     def _complete(self, code: str, position: int) -> dict[str, Any]:
-        from .completion import complete
-        from .word_help import explain_match
+        from .completion import complete, explain_match
 
         line, number = line_at(code, position)
         if len(line) > LONGEST:
@@ -76,7 +75,7 @@ class Editing:
         return {"matches": matches, "start": position - len(fragment), "end": position}
 
     def _help(self, code: str, position: int) -> dict[str, Any]:
-        from .word_help import explain
+        from .completion import explain
 
         return explain(self._notebook.workspace.registry, code, position)
 
@@ -113,6 +112,3 @@ def _place(asked: dict[str, Any]) -> tuple[str, int]:
     code = code if isinstance(code, str) else ""
     inside = isinstance(position, int) and 0 <= position <= len(code)
     return code, position if inside and isinstance(position, int) else len(code)
-
-
-__all__ = ["Editing", "line_at"]

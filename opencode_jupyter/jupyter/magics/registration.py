@@ -1,6 +1,6 @@
-"""``%tool``, ``%%tool``, ``%tools``, ``%permissions`` and ``%mcp``: thin faces of the modules beside this one.
+"""The magics of a shell and their completer, registered and removed.
 
-What not every notebook uses (help, rules, history, dry runs) is imported at its first use, so that loading is quick.
+What only some notebooks use (help, rules, history, dry runs) is imported at its first use, so that loading is quick.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections import ChainMap
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from IPython.core.completer import context_matcher
 from IPython.core.magic import (
     Magics,
     line_cell_magic,
@@ -26,6 +27,8 @@ from ..settings import NotebookSettings
 from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS
 
 if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext
+
     from ..loaded import Loaded
     from ..notebook import Notebook
     from .arguments import CallRequest
@@ -223,3 +226,33 @@ def unregister(shell: Any) -> None:
     transformers = shell.input_transformer_manager.token_transformers
     transformers[:] = [t for t in transformers if t is not ToolQuestion]
     shell._opencode_magics = None
+
+
+COMPLETED = ("%tool", "%agent", "%permissions", "%mcp", "%sessions")
+"""What a line or cell holds that this completes (``%tools`` begins like ``%tool``)."""
+
+
+def install_matcher(shell: Any, state: Loaded) -> None:
+    """Put the matcher into the shell's completer."""
+    uninstall_matcher(shell)
+
+    @context_matcher()  # type: ignore[untyped-decorator]
+    def opencode_matcher(context: CompletionContext) -> dict[str, Any]:
+        if not any(word in context.full_text for word in COMPLETED):
+            return {"completions": []}
+        from .completion import complete
+
+        hidden = shell.user_ns_hidden
+        own = {name: value for name, value in shell.user_ns.items() if hidden.get(name, hidden) is not value}
+        return complete(state.notebook, own, context.full_text, context.cursor_line, context.text_until_cursor)
+
+    shell._opencode_matcher = opencode_matcher
+    shell.Completer.custom_matchers.append(opencode_matcher)
+
+
+def uninstall_matcher(shell: Any) -> None:
+    """Take it out again."""
+    matcher = getattr(shell, "_opencode_matcher", None)
+    if matcher is not None:
+        shell.Completer.custom_matchers = [m for m in shell.Completer.custom_matchers if m is not matcher]
+        shell._opencode_matcher = None
