@@ -25,6 +25,7 @@ from .masking import stream_masked
 from .tool_selection import Offered
 
 if TYPE_CHECKING:
+    from ..core.tool import Tool
     from .model import Request
     from .run import Run
 
@@ -44,7 +45,7 @@ class Step:
         broken: the words of the refusal that broke it off: a person said no to a model that goes round in circles.
     """
 
-    def __init__(self, run: Run, message: Message, offered: Offered, before_call: Callable[[str], Any]) -> None:
+    def __init__(self, run: Run, message: Message, offered: Offered, before_call: Callable[[Tool | None], Any]) -> None:
         self._run = run
         self._message = message
         self._offered = offered
@@ -175,7 +176,7 @@ class Step:
 
     async def _make(self, call: Call) -> None:
         try:
-            wait = self._before_call(call.part.tool)
+            wait = self._before_call(call.tool)
             if wait is not None:
                 await wait
             try:

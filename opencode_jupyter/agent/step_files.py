@@ -5,36 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from ..core.tool import CHANGES_NO_FILES
 from .snapshots import Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from ..core.host import ToolHost
-
-READERS = frozenset(
-    {
-        "codesearch",
-        "glob",
-        "grep",
-        "inspect",
-        "invalid",
-        "list",
-        "lsp",
-        "notebook_read",
-        "plan_enter",
-        "plan_exit",
-        "question",
-        "read",
-        "skill",
-        "StructuredOutput",
-        "todoread",
-        "todowrite",
-        "webfetch",
-        "websearch",
-    }
-)
-"""Tools that leave the project's files as they are; any other may change them."""
+    from ..core.tool import Tool
 
 
 class StepFiles:
@@ -55,9 +33,9 @@ class StepFiles:
         if not self._known and self._taking is None:
             self._taking = asyncio.create_task(self._snapshots.track())
 
-    def before_call(self, tool: str) -> Awaitable[None] | None:
+    def before_call(self, tool: Tool | None) -> Awaitable[None] | None:
         """What a call has to wait for: the look at the files before it may change them; None for nothing."""
-        if tool in READERS:
+        if tool is not None and tool.builtin and tool.effect in CHANGES_NO_FILES:
             return None
         if not self._changed and self._known and self._taking is None:
             # Since the last look a person may have changed something, which is not to be taken for the model's doing.

@@ -63,7 +63,7 @@ class Structured:
             schema |= {key: self.schema[key] for key in DEFINITIONS if key in self.schema}
         parameters = {key: value for key, value in schema.items() if key != "$schema"}
         definition = Definition(DESCRIPTION, parameters, self._take, check=self._check)
-        self.tool = Tool(NAME, definition, builtin=True, source="the form of the answer")
+        self.tool = Tool(NAME, definition, builtin=True, effect="notes", source="the form of the answer")
         self.bound = Bound(NAME, DESCRIPTION, definition)
 
     def _check(self, arguments: dict[str, Any]) -> Any:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 NOT_OF_ARGUMENTS = frozenset({TRUST, SANDBOX, "doom_loop"})
 """Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more, or
 without the sandbox."""
-OTHER_PERMISSION = frozenset({"write", "patch", "multiedit", "apply_patch", "notebook_edit", "notebook_read", "batch"})
-"""Built-in tools that ask under the permission of another tool, or not at all."""
 CHANGE = ("diff", "files")
 """Metadata of a request, and of a call, that says how files are changed."""
 WAITING_FOR = "waitingFor"
@@ -202,7 +200,7 @@ class CallApproval:
         switched = session.tool_rules or session.parent_id is not None
         denying = tool_denied(self._workspace, session, name) if switched else None
         if denying is None and tool.builtin:
-            if name not in OTHER_PERMISSION:
+            if tool.permission == name:  # its own requests apply the rules
                 return
             firm = [rule for rule in self.ruleset if not (rule.stricter and rule.action == "ask")]
             named = (rule for rule in reversed(firm) if rule.permission != "*" and match(name, rule.permission))

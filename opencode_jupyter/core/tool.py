@@ -37,6 +37,9 @@ FormatValidationError = Callable[[Any], str]
 Completions = Callable[["ToolHost", str], Iterable[str]]
 RUNS_IN = ("engine", "kernel")
 ToolGroup = Literal["", "files", "search", "run", "web", "agent", "notebook", "internal"]
+Effect = Literal["", "reads", "fetches", "writes", "acts", "notes"]
+CHANGES_NO_FILES = frozenset({"reads", "fetches", "notes"})
+"""Effects of tools that leave the project's files as they are."""
 
 
 @dataclass(slots=True)
@@ -201,6 +204,10 @@ class Tool:
             name as on the wire. It must be quick, and safe on any thread.
         source: where it came from, for listings.
         group: the heading under which lists show a built-in tool; they leave out ``internal`` ones.
+        effect: what a call does: ``reads`` files and state, ``fetches`` from the web, ``writes`` files, ``acts`` (it
+            may do anything), ``notes`` something for the session only. Empty if unknown.
+        permission: the permission that its requests use, by default its id; empty if it requests none.
+        example: a line that calls it.
         static: its bound form, if its definition depends on nothing; None for the others.
     """
 
@@ -216,6 +223,9 @@ class Tool:
         completions: Completions | None = None,
         source: str = "",
         group: ToolGroup = "",
+        effect: Effect = "",
+        permission: str | None = None,
+        example: str = "",
     ) -> None:
         if runs_in not in RUNS_IN:
             raise InvalidDefinitionError(f"runs_in of the tool {id} must be 'engine' or 'kernel', not {runs_in!r}")
@@ -227,6 +237,9 @@ class Tool:
         self.completions = completions
         self.source = source
         self.group = group
+        self.effect = effect
+        self.permission = id if permission is None else permission
+        self.example = example
         self._init = init
         self.static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
 

@@ -13,28 +13,23 @@ from ..core.wildcard import match
 
 if TYPE_CHECKING:
     from ..core.agents import Agent
-    from ..core.tool import Tool
+    from ..core.tool import Effect, Tool
     from ..workspace import Workspace
 
 OWN_LOOP = frozenset({INVALID, "plan_enter", "plan_exit"})
 """Tools for this package's own model loop: what a bad call becomes, and changes of its agent."""
 QUESTION = "question"
 
-READS, READS_WEB, WRITES, ACTS, NOTES = (
-    types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
-    types.ToolAnnotations(read_only_hint=True, open_world_hint=True),
-    types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False),
-    types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
-    types.ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False),
-)
-HINTS = {
-    **dict.fromkeys(("read", "glob", "grep", "list", "codesearch", "lsp", "skill", "todoread", "notebook_read"), READS),
-    **dict.fromkeys(("webfetch", "websearch"), READS_WEB),
-    **dict.fromkeys(("edit", "write", "multiedit", "apply_patch", "notebook_edit"), WRITES),
-    **dict.fromkeys(("bash", "batch", "task"), ACTS),
-    **dict.fromkeys(("todowrite", QUESTION), NOTES),
+HINTS: dict[Effect, types.ToolAnnotations] = {
+    "reads": types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    "fetches": types.ToolAnnotations(read_only_hint=True, open_world_hint=True),
+    "writes": types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False),
+    "acts": types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
+    "notes": types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
 }
-"""What our built-in tools do, as the protocol hints at it. Of others nothing is known, so nothing is said."""
+"""A built-in tool's effect as the protocol describes it. Of other tools nothing is known, so nothing is said."""
 
 
 class ClientToolFilter:
@@ -86,7 +81,7 @@ class ClientToolFilter:
                     title=one.id.replace("_", " ").strip().capitalize() or one.id,
                     description=one.description,
                     input_schema=one.parameters,
-                    annotations=HINTS.get(one.id) if selected[one.id].builtin else None,
+                    annotations=HINTS.get(selected[one.id].effect) if selected[one.id].builtin else None,
                 )
                 for one in bound
             ]

@@ -36,7 +36,14 @@ class Parameters(Arguments):
 EMPTY = "The patch changes no file. It needs a line such as *** Update File: PATH between its Begin and End lines."
 
 
-@builtin("apply_patch", Parameters, group="files", body="patchText")
+@builtin(
+    "apply_patch",
+    Parameters,
+    group="files",
+    body="patchText",
+    effect="writes",
+    permission="edit",
+)
 async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Edit files with a patch."""
     if not args.patch_text:

@@ -52,7 +52,14 @@ class Parameters(Arguments):
     )
 
 
-@builtin("bash", Parameters, group="run", body="command")
+@builtin(
+    "bash",
+    Parameters,
+    group="run",
+    body="command",
+    effect="acts",
+    example="%tool bash ls -la | head",
+)
 async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run a shell command."""
     limit = _limit(args.timeout)

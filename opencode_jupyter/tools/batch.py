@@ -66,7 +66,16 @@ def format_validation_error(error: ValidationError) -> str:
     return f"Invalid parameters for tool 'batch':\n{listed}\n\nExpected payload format:\n  {payload}"
 
 
-@builtin("batch", Parameters, group="run", body="tool_calls", format_validation_error=format_validation_error)
+@builtin(
+    "batch",
+    Parameters,
+    group="run",
+    body="tool_calls",
+    format_validation_error=format_validation_error,
+    effect="acts",
+    permission="",
+    example='%tool batch tool_calls:=[{"tool": "read", "parameters": {"filePath": "notes.txt"}}]',
+)
 async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run several calls at once."""
     registry = ctx.workspace.registry

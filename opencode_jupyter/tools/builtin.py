@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..core.context import ToolContext
 from ..core.result import ToolResult
-from ..core.tool import Definition, FormatValidationError, Tool, ToolGroup
+from ..core.tool import Definition, Effect, FormatValidationError, Tool, ToolGroup
 
 P = TypeVar("P", bound=BaseModel)
 Body = Callable[[P, ToolContext], Awaitable[ToolResult]]
@@ -23,6 +23,9 @@ def builtin(
     parameters: type[P],
     *,
     group: ToolGroup,
+    effect: Effect = "",
+    permission: str | None = None,
+    example: str = "",
     body: str | None = None,
     format_validation_error: FormatValidationError | None = None,
 ) -> Callable[[Body[P]], Tool]:
@@ -32,6 +35,9 @@ def builtin(
         id: the tool's id; its description stands in ``{id}.md`` beside the function's module.
         parameters: the model of its arguments.
         group: the heading under which lists show it; ``internal`` hides it there.
+        effect: what a call does; see `Tool`.
+        permission: the permission that its requests use, by default its id.
+        example: a line that calls it.
         body: the parameter that a ``%%tool`` cell's body fills, as on the wire.
         format_validation_error: makes the message for arguments that do not fit.
     """
@@ -42,6 +48,9 @@ def builtin(
             id,
             Definition(text, parameters, fn, format_validation_error),
             group=group,
+            effect=effect,
+            permission=permission,
+            example=example,
             body=body,
             builtin=True,
             source=fn.__module__,

@@ -56,7 +56,13 @@ class Parameters(Arguments):
     )
 
 
-@builtin("codesearch", Parameters, group="search")
+@builtin(
+    "codesearch",
+    Parameters,
+    group="search",
+    effect="reads",
+    example='%tool codesearch "where prices are added up"',
+)
 async def codesearch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Find code by what it does."""
     if not args.query.strip():

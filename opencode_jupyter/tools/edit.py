@@ -27,7 +27,14 @@ class Parameters(Arguments):
     replace_all: bool | None = Field(None, description="Replace all occurrences of oldString (default false)")
 
 
-@builtin("edit", Parameters, group="files", body="newString")
+@builtin(
+    "edit",
+    Parameters,
+    group="files",
+    body="newString",
+    effect="writes",
+    example="%tool edit notes.txt first second",
+)
 async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace text in a file."""
     if not args.file_path:

@@ -37,7 +37,13 @@ class Parameters(Arguments):
     )
 
 
-@builtin("glob", Parameters, group="search")
+@builtin(
+    "glob",
+    Parameters,
+    group="search",
+    effect="reads",
+    example="%tool glob '**/*.py'",
+)
 async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Find files by a path pattern."""
     if not args.pattern:

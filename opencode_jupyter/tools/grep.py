@@ -38,7 +38,13 @@ class Parameters(Arguments):
     )
 
 
-@builtin("grep", Parameters, group="search")
+@builtin(
+    "grep",
+    Parameters,
+    group="search",
+    effect="reads",
+    example="%tool grep TODO include=*.py",
+)
 async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Search the text of files."""
     if not args.pattern:

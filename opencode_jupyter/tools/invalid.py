@@ -20,7 +20,12 @@ class Parameters(Arguments):
     error: str = Field(description="Why the call could not be made")
 
 
-@builtin(INVALID, Parameters, group="internal")
+@builtin(
+    INVALID,
+    Parameters,
+    group="internal",
+    effect="notes",
+)
 async def invalid(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Tell a model what was wrong with its call."""
     ctx.proceed()

@@ -58,7 +58,12 @@ class Parameters(Arguments):
     ignore: Sequence[str] | None = Field(None, description="List of glob patterns to ignore")
 
 
-@builtin("list", Parameters, group="files")
+@builtin(
+    "list",
+    Parameters,
+    group="files",
+    effect="reads",
+)
 async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     """List a directory as a tree."""
     folder = resolve_folder(ctx.directory, args.path)

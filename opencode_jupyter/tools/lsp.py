@@ -43,7 +43,13 @@ class Parameters(Arguments):
     character: Count = Field(description="The character offset (1-based, as shown in editors)")
 
 
-@builtin("lsp", Parameters, group="search")
+@builtin(
+    "lsp",
+    Parameters,
+    group="search",
+    effect="reads",
+    example="%tool lsp documentSymbol app.py 1 1",
+)
 async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask language servers about code."""
     from .language.rows import rows  # here: a dozen modules that nothing else needs

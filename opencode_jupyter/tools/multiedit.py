@@ -47,7 +47,15 @@ class Parameters(Arguments):
         return given
 
 
-@builtin("multiedit", Parameters, group="files", body="edits")
+@builtin(
+    "multiedit",
+    Parameters,
+    group="files",
+    body="edits",
+    effect="writes",
+    permission="edit",
+    example='%tool multiedit notes.txt edits:=[{"oldString": "first", "newString": "second"}]',
+)
 async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Make several edits to a file."""
     if not args.file_path:

@@ -73,7 +73,15 @@ class _Where:
     before: bytes | None = None
 
 
-@builtin("notebook_edit", Parameters, group="notebook", body="newSource")
+@builtin(
+    "notebook_edit",
+    Parameters,
+    group="notebook",
+    body="newSource",
+    effect="writes",
+    permission="edit",
+    example="%tool notebook_edit analysis.ipynb cell=2 newSource='x = 1'",
+)
 async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Change one cell of a notebook."""
     if not args.file_path:

@@ -61,7 +61,14 @@ class _Found:
     snapshot: Snapshot | None = None
 
 
-@builtin("notebook_read", Parameters, group="notebook")
+@builtin(
+    "notebook_read",
+    Parameters,
+    group="notebook",
+    effect="reads",
+    permission="read",
+    example="%tool notebook_read analysis.ipynb",
+)
 async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a notebook as cells."""
     if not args.file_path:

@@ -38,7 +38,13 @@ class Parameters(Arguments):
     questions: list[Asked] = Field(description="The questions to ask")
 
 
-@builtin("question", Parameters, group="agent", body="questions")
+@builtin(
+    "question",
+    Parameters,
+    group="agent",
+    body="questions",
+    effect="notes",
+)
 async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask the person a question."""
     ctx.proceed()

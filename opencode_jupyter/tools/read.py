@@ -69,7 +69,13 @@ class Parameters(Arguments):
     limit: Number | None = Field(None, description="The maximum number of lines to read (defaults to 2000)")
 
 
-@builtin("read", Parameters, group="files")
+@builtin(
+    "read",
+    Parameters,
+    group="files",
+    effect="reads",
+    example="%tool read notes.txt limit=20",
+)
 async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a file or directory."""
     if args.offset is not None and args.offset < 0:

@@ -138,5 +138,5 @@ def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     return [one.name for one in workspace.service(Skills).all()] if parameter == "name" else ()
 
 
-skill = Tool("skill", init, builtin=True, group="agent", completions=names, source=__name__)
+skill = Tool("skill", init, builtin=True, group="agent", effect="reads", completions=names, source=__name__)
 skill.__doc__ = run.__doc__

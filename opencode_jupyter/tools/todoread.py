@@ -14,7 +14,12 @@ class Parameters(Arguments):
     """Nothing."""
 
 
-@builtin("todoread", Parameters, group="agent")
+@builtin(
+    "todoread",
+    Parameters,
+    group="agent",
+    effect="reads",
+)
 async def todoread(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Show the session's task list."""
     await ctx.ask("todoread", ["*"], ["*"], {})

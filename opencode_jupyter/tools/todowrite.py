@@ -49,7 +49,14 @@ class Parameters(Arguments):
     todos: list[Todo] = Field(description="The whole list as it is from now on")
 
 
-@builtin("todowrite", Parameters, group="agent", body="todos")
+@builtin(
+    "todowrite",
+    Parameters,
+    group="agent",
+    body="todos",
+    effect="notes",
+    example='%tool todowrite todos:=[{"content": "Read the data", "status": "pending", "priority": "high"}]',
+)
 async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace the session's task list."""
     await ctx.ask("todowrite", ["*"], ["*"], {})

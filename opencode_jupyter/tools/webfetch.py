@@ -46,7 +46,13 @@ class Parameters(Arguments):
     timeout: float | None = Field(None, description="Optional timeout in seconds (max 120)", allow_inf_nan=False)
 
 
-@builtin("webfetch", Parameters, group="web")
+@builtin(
+    "webfetch",
+    Parameters,
+    group="web",
+    effect="fetches",
+    example="%tool webfetch https://example.com",
+)
 async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Fetch a web page."""
     where = target.parse(args.url)

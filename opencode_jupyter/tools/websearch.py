@@ -65,5 +65,13 @@ def _definition(_: InitContext) -> Definition:
     return Definition(text, Parameters, _search)
 
 
-websearch = Tool("websearch", _definition, builtin=True, group="web", source=__name__)
+websearch = Tool(
+    "websearch",
+    _definition,
+    builtin=True,
+    group="web",
+    effect="fetches",
+    example='%tool websearch "release notes of pandas"',
+    source=__name__,
+)
 websearch.__doc__ = """Search the web."""

@@ -28,7 +28,15 @@ class Parameters(Arguments):
     )
 
 
-@builtin("write", Parameters, group="files", body="content")
+@builtin(
+    "write",
+    Parameters,
+    group="files",
+    body="content",
+    effect="writes",
+    permission="edit",
+    example="%tool write notes.txt 'a first line'",
+)
 async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Create or overwrite a file."""
     if not args.file_path:

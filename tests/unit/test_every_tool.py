@@ -12,7 +12,8 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.tools import agent_tools
 from opencode_jupyter.core.registry import ORDER
-from opencode_jupyter.jupyter.magics.help import ToolHelp, tool_list
+from opencode_jupyter.jupyter.magics.arguments import parse
+from opencode_jupyter.jupyter.magics.help import ToolHelp, permission_of, tool_list
 from opencode_jupyter.jupyter.magics.parameters import Spec
 from opencode_jupyter.tools import builtin_tools
 from tests.support.shells import Shell, shell
@@ -61,6 +62,16 @@ def test_list_and_help(workspace: Workspace, name: str) -> None:
 @pytest.mark.parametrize("name", [*TOOLS, *IN_THE_NOTEBOOK])
 def test_completion(ip: Shell, name: str) -> None:
     assert f"%tool {name}" in ip.complete(f"%tool {name[:2]}")
+
+
+@pytest.mark.parametrize("name", [*TOOLS, *IN_THE_NOTEBOOK])
+def test_it_declares_what_a_call_does(ip: Shell, name: str) -> None:
+    tool = ip.notebook.workspace.registry.get(name)
+    assert tool is not None
+    assert tool.effect
+    assert tool.permission == ("" if name == "batch" else permission_of("read" if name == "notebook_read" else name))
+    if tool.example:
+        parse(tool.example.removeprefix("%tool"), None, ip.notebook.workspace.registry, {})
 
 
 @pytest.mark.parametrize("name", [*TOOLS, *IN_THE_NOTEBOOK])

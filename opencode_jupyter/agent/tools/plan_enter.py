@@ -15,7 +15,12 @@ class Parameters(Arguments):
     """Nothing."""
 
 
-@builtin("plan_enter", Parameters, group="agent")
+@builtin(
+    "plan_enter",
+    Parameters,
+    group="agent",
+    effect="notes",
+)
 async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask to switch to the plan agent."""
     ctx.proceed()

@@ -15,7 +15,12 @@ class Parameters(Arguments):
     """Nothing."""
 
 
-@builtin("plan_exit", Parameters, group="agent")
+@builtin(
+    "plan_exit",
+    Parameters,
+    group="agent",
+    effect="notes",
+)
 async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask to carry out the plan."""
     ctx.proceed()

@@ -278,5 +278,5 @@ def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     return _names(workspace) if parameter == "subagent_type" else ()
 
 
-task = Tool("task", init, body="prompt", builtin=True, group="agent", completions=names, source=__name__)
+task = Tool("task", init, body="prompt", builtin=True, group="agent", effect="acts", completions=names, source=__name__)
 task.__doc__ = run.__doc__

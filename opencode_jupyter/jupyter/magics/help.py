@@ -22,26 +22,6 @@ if TYPE_CHECKING:
     from ...core.tool import Tool
     from ...workspace import Workspace
 
-EXAMPLES = {
-    "bash": "%tool bash ls -la | head",
-    "read": "%tool read notes.txt limit=20",
-    "write": "%tool write notes.txt 'a first line'",
-    "edit": "%tool edit notes.txt first second",
-    "glob": "%tool glob '**/*.py'",
-    "grep": "%tool grep TODO include=*.py",
-    "webfetch": "%tool webfetch https://example.com",
-    "codesearch": '%tool codesearch "where prices are added up"',
-    "websearch": '%tool websearch "release notes of pandas"',
-    "lsp": "%tool lsp documentSymbol app.py 1 1",
-    "multiedit": '%tool multiedit notes.txt edits:=[{"oldString": "first", "newString": "second"}]',
-    "notebook_read": "%tool notebook_read analysis.ipynb",
-    "notebook_edit": "%tool notebook_edit analysis.ipynb cell=2 newSource='x = 1'",
-    "python": "%tool python sum(range(10))",
-    "inspect": "%tool inspect",
-    "batch": '%tool batch tool_calls:=[{"tool": "read", "parameters": {"filePath": "notes.txt"}}]',
-    "todowrite": '%tool todowrite todos:=[{"content": "Read the data", "status": "pending", "priority": "high"}]',
-}
-"""Lines that work as they stand; other tools' are made from their schema."""
 EFFECTS = {"allow": "runs", "ask": "asks", "deny": "denied"}
 """What a rule does with a call."""
 UNAVAILABLE = "unavailable"
@@ -69,9 +49,8 @@ class ToolHelp:
     @property
     def example(self) -> str:
         """A call that could be typed."""
-        known = EXAMPLES.get(self.spec.tool.id) if self.spec.tool.builtin else None
-        if known is not None:
-            return known
+        if self.spec.tool.example:
+            return self.spec.tool.example
         pieces: list[str] = []
         for field in (f for f in self.spec.positional if f.required):
             word = _example(field)

@@ -40,7 +40,13 @@ def inspect_tool(notebook: Notebook) -> Tool:
     """The tool, for one notebook."""
     shell = notebook.shell
 
-    @builtin("inspect", Parameters, group="notebook")
+    @builtin(
+        "inspect",
+        Parameters,
+        group="notebook",
+        effect="reads",
+        example="%tool inspect",
+    )
     async def inspect(args: Parameters, ctx: ToolContext) -> ToolResult:
         """Describe a variable, or list them."""
         name = (args.name or "").strip()

@@ -61,7 +61,14 @@ def python_tool(notebook: Notebook) -> Tool:
     """The tool, for one notebook."""
     turn = asyncio.Lock()
 
-    @builtin("python", Parameters, group="run", body="code")
+    @builtin(
+        "python",
+        Parameters,
+        group="run",
+        body="code",
+        effect="acts",
+        example="%tool python sum(range(10))",
+    )
     async def python(args: Parameters, ctx: ToolContext) -> ToolResult:
         """Run Python code in the kernel."""
         if "\0" in args.code:
