@@ -46,7 +46,8 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         with temporaries.noted():
             temporary = temporaries.name(target.parent)
             try:
-                target.parent.mkdir(parents=True, exist_ok=True)
+                for folder in reversed(made):  # one by one: `mkdir(parents=True)` recurses
+                    folder.mkdir(exist_ok=True)
                 fill(temporary, data, mode, existing)
                 if existing is not None:
                     copy_attributes(target, temporary)

@@ -192,3 +192,12 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path,
         assert set(os.listdir(folder)) == {"a.txt", "b.txt", "c.txt", mine.name}
     assert (folder / "b.txt").read_text() == "b"  # moved away, and the patch never ended
     temporaries.use(tmp_path / "other")
+
+
+def test_folders_as_deep_as_a_path_can_be_are_made(tmp_path: Path) -> None:
+    path = tmp_path.joinpath(*"x" * 1_500, "f")
+    atomic.write(path, b"x")
+    assert path.read_bytes() == b"x"
+    while path != tmp_path:  # `shutil.rmtree` recurses
+        path.rmdir() if path.is_dir() else path.unlink()
+        path = path.parent
