@@ -7,10 +7,29 @@ import os
 import stat
 from pathlib import Path
 
+from .errors import ToolError
 from .option_checks import check_path
 
 PRIVATE = 0o700
 """Mode of the folders in which this package keeps data."""
+LONGEST = 32_767
+"""Characters of a path; Linux takes 4,096 bytes, Windows this many."""
+
+
+def check_file_name(path: str) -> None:
+    """Refuse what can't be the name of a file.
+
+    Raises:
+        ToolError: it is too long, or has characters that no file name can have.
+    """
+    if len(path) > LONGEST:  # looking for it, folder by folder, would take minutes
+        raise ToolError(f"The path has {len(path):,} characters; a path can have {LONGEST:,} at most.")
+    if "\0" in path:
+        raise ToolError(f"The path {path!r} has a NUL character, which no file name can have.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise ToolError(f"The path {path!r} can't be a file name: {error.reason}.") from error
 
 
 def make_private_folder(folder: Path) -> None:

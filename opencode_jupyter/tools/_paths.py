@@ -10,14 +10,11 @@ from pathlib import Path
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
+from ..core.paths import check_file_name
 
 SUGGESTIONS = 3
 SUGGESTION_NAMES = 5_000
 """Names of a folder that are looked at for suggestions."""
-
-
-LONGEST = 32_767
-"""Characters of a path; Linux takes 4,096 bytes, Windows this many."""
 
 
 def target(ctx: ToolContext, path: str) -> Path:
@@ -26,14 +23,7 @@ def target(ctx: ToolContext, path: str) -> Path:
     Raises:
         ToolError: it can't be the name of a file.
     """
-    if len(path) > LONGEST:  # looking for it, folder by folder, would take minutes
-        raise ToolError(f"The path has {len(path):,} characters; a path can have {LONGEST:,} at most.")
-    if "\0" in path:
-        raise ToolError(f"The path {path!r} has a NUL character, which no file name can have.")
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError as error:
-        raise ToolError(f"The path {path!r} can't be a file name: {error.reason}.") from error
+    check_file_name(path)
     return ctx.resolve(path)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_jupyter import ToolError
 from opencode_jupyter.text.patch import Chunk, Line, PatchError, PatchMismatchError, apply, updated
 
 
@@ -278,3 +279,11 @@ def test_ten_thousand_chunks_are_applied() -> None:
     text = "".join(f"  head {n}\n    body\n\n" for n in range(count))
     chunks = [Chunk((Line(" ", f"head {n}"), Line("-", "    body"), Line("+", f"    new {n}"))) for n in range(count)]
     assert updated(text, chunks, "f").count("new") == count
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "a" * 40_000])
+def test_a_path_that_is_no_file_name_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
+    patch = body("*** Add File: first", "+x", f"*** Add File: {name}", "+x")
+    with pytest.raises(ToolError, match="The path"):
+        apply(patch, tmp_path)
+    assert not list(tmp_path.iterdir())

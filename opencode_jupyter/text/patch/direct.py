@@ -9,6 +9,7 @@ from pathlib import Path
 from ...core import atomic
 from ...core.atomic_many import Write, write_all
 from ...core.errors import ToolError
+from ...core.paths import check_file_name
 from .errors import PatchError
 from .grammar import Hunk, parse
 from .plan import FileChange, Plan, plan
@@ -27,7 +28,7 @@ def apply(patch_text: str, directory: str | os.PathLike[str] = ".", *, final_new
 
     Raises:
         PatchError: it is no patch, or does not fit the files.
-        ToolError: a file can't be read or written.
+        ToolError: a file can't be read or written, or a path can't be the name of a file.
     """
     made = verify(parse(patch_text), directory, final_newline=final_newline)
     write_all([Write(one.path, one.after, one.before, one.mode) for one in made.results])
@@ -46,6 +47,7 @@ def verify(hunks: list[Hunk], directory: str | os.PathLike[str] = ".", *, final_
     base = Path(os.path.abspath(directory))
 
     def resolve(path: str) -> Path:
+        check_file_name(path)
         return Path(os.path.normpath(os.path.join(base, os.path.expanduser(path))))
 
     return plan(hunks, resolve, _read, final_newline=final_newline)
