@@ -87,7 +87,10 @@ def save(
         raise problems[0] if problems else ToolError("there is no pattern to save")
     saved.files = list(dict.fromkeys(saved.files))
     saved.notes += [f"Not saved: {error}" for error in problems]
-    trusted.renew(dict.fromkeys(saved.patterns, action))
+    try:
+        trusted.renew(dict.fromkeys(saved.patterns, action))
+    except ToolError as error:
+        saved.notes.append(str(error))
     workspace.reload_config()
     if workspace.config.removed and action == "allow":
         saved.notes.append("Not in effect until you trust this project: %tools trust --project")
@@ -123,8 +126,10 @@ def forget(workspace: ToolHost, rule: Rule) -> str | None:
     trusted = _TrustKept(workspace, rule.permission)
     if not remove_rule(path, rule.permission, rule.pattern, root=_root(workspace)):
         raise ToolError(f'{rule.origin} no longer has such a rule in its "permission"; edit it there')
-    trusted.renew({})
-    workspace.reload_config()
+    try:
+        trusted.renew({})
+    finally:
+        workspace.reload_config()
     return rule.origin
 
 
@@ -156,14 +161,21 @@ class _TrustKept:
         self.before = self._load()
 
     def renew(self, rules: Mapping[str, str]) -> None:
-        """Trust the files as they are now, if nothing but these rules was added."""
+        """Trust the files as they are now, if nothing but these rules was added.
+
+        Raises:
+            ToolError: the trust can't be stored.
+        """
         trust, was = self.workspace.trust, self.before.wants
         if was is not None and not trust.known(was):
             return
         after = self._load()
         if after.wants is None or after.wants == was or not self._only(rules, after):
             return
-        (trust.grant if was is None or trust.kept(was) else trust.lend)(after.wants)
+        try:
+            (trust.grant if was is None or trust.kept(was) else trust.lend)(after.wants)
+        except ToolError as error:
+            raise ToolError(f"The configuration is changed, but your trust in it was not stored: {error}") from error
 
     def _load(self) -> Config:
         return load_config(self.workspace.directory, self.workspace.worktree, overrides=self.workspace.overrides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import InvalidArgumentsError, Rule, ToolError, Workspace
+from opencode_jupyter.core import atomic
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.jupyter.approvals import Broker
 from tests.support.shells import Shell, shell
@@ -233,3 +235,34 @@ def test_history_of_decisions(ip: Shell) -> None:
 def test_completion(ip: Shell) -> None:
     assert ip.complete("%permissions hi") == ["%permissions history"]
     assert ip.complete("%permissions allow bash x --p") == ["%permissions allow bash x --project"]
+
+
+@pytest.mark.anyio
+async def test_a_rule_whose_trust_meets_a_full_disk_is_saved_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, data = tmp_path / "work", tmp_path / "data"
+    (project / ".git").mkdir(parents=True)
+    fill = atomic.fill
+
+    def full(temporary: Path, *rest: Any) -> None:
+        if temporary.parent == data:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fill(temporary, *rest)
+
+    async with Workspace(project, data_dir=data) as ws:
+        ws.save_rules("bash", ["ls *"], "allow")
+        ws.save_rules("bash", ["cat *"], "allow")
+        (rule,) = [rule for rule in ws.config.permission_rules if rule.pattern == "cat *"]
+        monkeypatch.setattr(atomic, "fill", full)
+        with pytest.raises(ToolError, match=r"The configuration is changed, but your trust .* No space left"):
+            ws.forget_rule(rule)
+        assert "cat *" not in (project / CONFIG).read_text()
+        monkeypatch.undo()
+        ws.trust_project()
+        monkeypatch.setattr(atomic, "fill", full)
+        saved = ws.save_rules("bash", ["pwd *"], "allow")
+        assert saved.patterns == ["pwd *"]
+        assert "pwd *" in (project / CONFIG).read_text()
+        assert "No space left" in saved.notes[0]
+        assert saved.notes[1] == "Not in effect until you trust this project: %tools trust --project"
