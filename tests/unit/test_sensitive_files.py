@@ -29,6 +29,32 @@ STARTUP = [
     ".jupyter/jupyter_server_config.py",
     "link/hooks/pre-commit",
     "src/../.envrc",
+    ".GIT/hooks/pre-commit",
+    "OpenCode.json",
+    "SiteCustomize.py",
+    "sub/.git",
+    ".git/config.worktree",
+    ".git/modules/a/commondir",
+    "bare/config",
+    "bare/hooks/post-checkout",
+    ".venv/bin/python",
+    "env/lib/python3.12/site-packages/numpy.py",
+    "env/bin/activate",
+    "jupyter_server_config.py",
+    ".husky/pre-commit",
+    ".zprofile",
+    ".local/share/jupyter/kernels/python3/kernel.json",
+]
+HARMLESS = [
+    "src/new.py",
+    ".gitignore",
+    "src/.gitattributes",
+    ".github/workflows/a.yml",
+    ".env.example",
+    ".editorconfig",
+    "docs/config.md",
+    "src/hooks/useThing.ts",
+    "a.b/c",
 ]
 
 
@@ -64,6 +90,17 @@ async def test_start_up_files_need_approval_where_edits_are_allowed(project: Pat
         assert await decide(project, rules, "apply_patch", {"patchText": patch}) == "ask"
         assert await decide(project, rules, "edit", {"filePath": path, "oldString": "", "newString": "x"}) == "ask"
     assert await decide(project, {"edit": "deny"}, "write", {"filePath": path, "content": "x"}) == "deny"
+
+
+@pytest.mark.parametrize("path", HARMLESS)
+async def test_other_files_need_none(project: Path, path: str) -> None:
+    assert await decide(project, {"edit": "allow"}, "write", {"filePath": path, "content": "x"}) == "allow"
+
+
+async def test_a_rule_for_a_folder_covers_start_up_files_only_if_it_names_them(project: Path) -> None:
+    rules = {"edit": {"src/*": "allow", ".venv/*": "allow"}}
+    for path, expected in (("src/.git", "ask"), (".venv/bin/x", "allow"), (".venv/.envrc", "ask")):
+        assert await decide(project, rules, "write", {"filePath": path, "content": "x"}) == expected
 
 
 async def test_the_products_own_data_needs_approval(project: Path) -> None:

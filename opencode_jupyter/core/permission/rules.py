@@ -156,7 +156,8 @@ def guarded(permission: str, path: str, allowing: Rule, *, kept: bool = False) -
         kept: the product keeps its own data there.
     """
     if permission == "edit":
-        covered = is_startup_file(allowing.pattern) or not (kept or is_startup_file(path))
+        edit = not (kept or is_startup_file(path))
+        covered = is_startup_file(allowing.pattern, edit=edit) or (edit and not is_startup_file(path, edit=True))
         why = (
             "approvals and sessions are kept there" if kept else "it is a start-up file, which decides what runs later"
         )
