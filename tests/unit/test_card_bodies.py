@@ -23,6 +23,7 @@ from opencode_jupyter.jupyter.cards.run_json import call_json
 from opencode_jupyter.jupyter.cards.saved import CARD_MIME, METADATA_KEY
 from opencode_jupyter.jupyter.cards.wording import state_words
 from opencode_jupyter.workspace import Workspace
+from tests.support.contract import check
 
 EVIL = "<script>alert(1)</script>\u202e"
 DIFF = "@@ -1 +1 @@\n-a\n+b\n"
@@ -54,7 +55,9 @@ def done(
 
 def drawn(made: ToolPart, base: Path | None = None) -> tuple[dict[str, Any], str, str]:
     """A settled card's ``ui``, HTML and text."""
-    data, _ = settled_bundle(card_part(made, Extras(base=base)))
+    card = card_part(made, Extras(base=base))
+    check(part=card)
+    data, _ = settled_bundle(card)
     return data[CARD_MIME]["ui"], data["text/html"], data["text/plain"]
 
 

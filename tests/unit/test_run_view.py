@@ -20,6 +20,7 @@ from opencode_jupyter.jupyter.cards.run_settled import PLAIN_LINES, lost_bundle,
 from opencode_jupyter.jupyter.cards.saved import RUN_MIME
 from opencode_jupyter.jupyter.cards.wording import dollars, end_of, tokens
 from tests.support.agents import project
+from tests.support.contract import check
 from tests.support.fake_model import FakeModel
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,8 @@ class Page:
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []
 
-    def take(self, changes: dict[str, Any]) -> None:
+    def take(self, changes: dict[str, Any], head: dict[str, Any]) -> None:
+        check(update={"kind": "run", "head": head, **changes})
         for index, item in changes.get("items", ()):
             assert index <= len(self.items)
             self.items[index : index + 1] = [item]
@@ -57,17 +59,18 @@ async def test_pieces_add_up_to_the_whole(tmp_path: Path) -> None:
         card = card_of(run)
         work = asyncio.ensure_future(run.run())
         while not work.done():
-            page.take(json.loads(json.dumps(card.items.changes({}))))
+            page.take(json.loads(json.dumps(card.items.changes({}))), card.head())
             await asyncio.sleep(0.001)
         answer = await work
-        page.take(card.items.changes({}))
+        page.take(card.items.changes({}), card.head())
         assert card.items.changes({}) == {}, "what was sent is not sent again"
         assert page.items == card.items.whole({}, live=True)
+        check(run=card.json(live=True), whole={"kind": "whole", "run": card.json(live=False)})
         before = page.items[:3]
         run.notes.append("the replay differs")
         card.items.on_change(run, "status", None)
         card.items.on_change(run, "dropped", {run.messages[1].id})
-        page.take(card.items.changes({}))
+        page.take(card.items.changes({}), card.head())
         assert page.items == card.items.whole({}, live=True)
         assert page.items.pop()["text"] == "the replay differs"
         assert [item["kind"] for item in page.items[:3]] == ["gone"] * 3, "a message that was taken back"

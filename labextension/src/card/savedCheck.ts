@@ -92,23 +92,6 @@ const diff = shape(
   [],
   { path: '', type: 'update', diff: '' }
 );
-const asked = { id: line, digest: line, asked: number, position: pair };
-const known = { id: '', digest: '', asked: 0 };
-const ask = shape(
-  {
-    ...asked, permission: line, patterns: list(line), always: list(line), command: long, diff: long, diffs: list(diff),
-    path: line, rule, rules: list(rule)
-  },
-  [],
-  { ...known, permission: '', patterns: [], always: [] }
-);
-const option = shape({ label: line, description: line }, [], { label: '', description: '' });
-const question = shape(
-  { question: long, header: line, options: list(option), multiple: flag, custom: flag },
-  [],
-  { question: '', header: '', options: [] }
-);
-const questions = shape({ ...asked, questions: list(question) }, [], { ...known, questions: [] });
 const answered = shape(
   { questions: list(shape({ question: long, header: line }, [], { question: '', header: '' })), answers: list(list(long)), by: line },
   ['questions'],
@@ -140,7 +123,7 @@ const spill = shape(
   ['path'],
   { bytes: 0, lines: 0, line: 1 }
 );
-const attachment = shape({ mime: line, url: long, filename: line }, [], { mime: '', url: '' });
+const attachment = shape({ type: line, mime: line, url: long, filename: line }, [], { mime: '', url: '' });
 const state = shape(
   {
     status: oneOf('pending', 'running', 'completed', 'error'), input: object, raw: long, title: line, output: long, error: long,
@@ -152,9 +135,9 @@ const state = shape(
 const children: Check = (value, level) => (level < CALLS ? list(part)(value, level + 1) : undefined);
 const ui = shape(
   {
-    label: line, by: oneOf('user', 'model'), ask, question: questions, waited: number, tail: long, lines: number, bytes: number,
+    label: line, by: oneOf('user', 'model'), waited: number, tail: long, lines: number, bytes: number,
     progress, waitsFor: line, decisions: list(decision), outcome: line, spill, diff: long, diffs: list(diff), answered: list(answered),
-    tasks: list(task), table, tables: list(table, 20), printed: long, cells, files: list(line), shown: pair, base: line, children,
+    tasks: list(task), table, tables: list(table, 20), printed: long, sent: long, cells, files: list(line), shown: pair, base: line, children,
     opens: shape({ path: line, line: number }, ['path'])
   },
   [],
@@ -184,7 +167,6 @@ const run = shape(
   {
     v: number, id: line, sessionID: line, title: line, agent: line, model: line, mode: line, status: oneOf(...STATUS),
     outcome: line, step: number, tokens: number, cost: number, started: number, ended: number, waited: number,
-    retry: shape({ attempt: number, message: line, next: number }, [], { attempt: 0, message: '', next: 0 }),
     end: shape({ tone: oneOf('err', 'ask', 'off'), text: long, advice: long }, [], { tone: 'off', text: '' }),
     items: list(item, ITEMS)
   },

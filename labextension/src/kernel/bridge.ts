@@ -5,7 +5,7 @@ import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 
 import { Rerun } from '../notebook/rerun';
 import { answerKeys } from '../panel/approvals/commands';
-import type { CardSpill } from '../card/token';
+import type { SpillLink } from '../card/token';
 import type { LiveComms } from './liveComms';
 import { documentOf, kernelOf, openKernel, requestKernel, sendToKernel } from './requests';
 import type { ControlBridge } from './messages';
@@ -28,7 +28,7 @@ export function createBridge(app: JupyterFrontEnd, comms: LiveComms, typesetter:
         throw new Error(error);
       }
     },
-    open(card: Element, kernelId: string, spill: CardSpill): void {
+    open(card: Element, kernelId: string, spill: SpillLink): void {
       const document = documentOf(shell, card, kernelId);
       openSpill(app, spill, request => requestKernel(kernelOf(document), request));
     },

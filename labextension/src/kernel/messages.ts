@@ -1,6 +1,6 @@
 /** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
 
-import type { CardAsk, CardSpill, Reply, Scope } from '../card/token';
+import type { CardAsk, Reply, Scope, SpillLink } from '../card/token';
 import type { Model } from './liveWidget';
 
 /** A card was drawn: somebody can click. */
@@ -79,7 +79,7 @@ export interface ControlBridge {
   /** Has the call that asks begin again with other arguments; rejected with words for a person. */
   revise(kernelId: string, ask: CardAsk, input: Record<string, unknown>): Promise<void>;
   /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
-  open(card: Element, kernelId: string, spill: CardSpill): void;
+  open(card: Element, kernelId: string, spill: SpillLink): void;
   /** Whether a call can be made again where `card` stands: in a notebook with a kernel. */
   canRun?(card: Element): boolean;
   /** Puts `source` into a new cell below the one of `card` and runs it. */

@@ -5,7 +5,7 @@ import { Widget } from '@lumino/widgets';
 
 import { button, el } from '../card/dom';
 import { visibleLine } from '../card/format';
-import type { CardSpill } from '../card/token';
+import type { SpillLink } from '../card/token';
 import { trans } from '../card/i18n';
 import { Source } from './source';
 import type { Ask } from './source';
@@ -16,7 +16,7 @@ const TAB_ID = 'opencode-spill-';
 /** A tab with a viewer; closing it ends it. */
 class SpillTab extends Widget {
   constructor(
-    spill: CardSpill,
+    spill: SpillLink,
     readonly viewer: Viewer,
     readonly source: Source
   ) {
@@ -53,13 +53,13 @@ class SpillTab extends Widget {
 const NAME_CHARS = 60;
 
 /** What the viewer is called: the call, else the file. */
-function name({ path, title }: CardSpill): string {
+function name({ path, title }: SpillLink): string {
   const whole = visibleLine(title || (path.split(/[\\/]/).pop() ?? 'output'));
   return whole.length > NAME_CHARS ? `${whole.slice(0, NAME_CHARS - 1)}…` : whole;
 }
 
 /** Shows `spill` from its line on; one that is still written, from its end. */
-export function openSpill(app: JupyterFrontEnd, spill: CardSpill, ask: Ask): void {
+export function openSpill(app: JupyterFrontEnd, spill: SpillLink, ask: Ask): void {
   const source = new Source(spill.path, ask);
   let viewer = new Viewer(spill, source);
   if (app.name !== 'JupyterLab') {
@@ -85,7 +85,7 @@ export function openSpill(app: JupyterFrontEnd, spill: CardSpill, ask: Ask): voi
   }
 }
 
-function openDialog(spill: CardSpill, viewer: Viewer): void {
+function openDialog(spill: SpillLink, viewer: Viewer): void {
   const dialog = el('dialog', 'oc-dialog');
   dialog.setAttribute('aria-label', trans.__('Whole output %1', name(spill)));
   // Jupyter's own keys stay away from what is typed here

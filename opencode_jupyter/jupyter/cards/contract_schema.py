@@ -1,0 +1,58 @@
+"""The card contract as JSON schema, from which ``labextension/contract.mjs`` generates TypeScript's types.
+
+From the project's folder, with nothing but pydantic installed::
+
+    python -m opencode_jupyter.jupyter.cards.contract_schema labextension/card.schema.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict
+
+from .contract import CardPart, CardTail
+from .run_contract import RunPart, RunUpdate, RunWhole
+
+
+@with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
+class CardContract(TypedDict, total=False):
+    """Everything that the kernel sends to a card, and that a notebook keeps of one."""
+
+    part: CardPart
+    """A call, live or saved."""
+    run: RunPart
+    """A run, live or saved."""
+    tail: CardTail
+    """A message to a live call's card."""
+    update: RunUpdate
+    """A message to a live run's card."""
+    whole: RunWhole
+    """Another message to a live run's card."""
+
+
+class _Untitled(GenerateJsonSchema):
+    """JSON schema without a title for each field, of which TypeScript would make a type."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def json_schema() -> dict[str, Any]:
+    """The contract as JSON schema."""
+    schema = TypeAdapter(CardContract).json_schema(schema_generator=_Untitled)
+    definitions = schema["$defs"]
+    for child, parent in (("RunPart", "RunHead"), ("CardTail", "TailUpdate")):  # whose fields lose their descriptions
+        for field, inherited in definitions[parent]["properties"].items():
+            definitions[child]["properties"][field].setdefault("description", inherited["description"])
+    return schema
+
+
+if __name__ == "__main__":
+    text = json.dumps(json_schema(), indent=1, ensure_ascii=False)
+    Path(sys.argv[1]).write_text(f"{text}\n", encoding="utf-8")

@@ -1,0 +1,90 @@
+"""What cards are drawn from is exactly what the contract describes: no field more, none of another type."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from opencode_jupyter import ToolError, Workspace
+from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
+from opencode_jupyter.jupyter.cards.call_json import card_tree
+from opencode_jupyter.jupyter.cards.call_settled import lost_bundle
+from opencode_jupyter.jupyter.cards.contract_schema import json_schema
+from opencode_jupyter.jupyter.cards.saved import CARD_MIME, saved_part
+from tests.support.contract import check
+
+pytestmark = pytest.mark.anyio
+
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-two\n+2\n*** End Patch"
+CALLS = [
+    ("write", {"filePath": "a.txt", "content": "one\n"}),
+    ("edit", {"filePath": "a.txt", "oldString": "one", "newString": "two"}),
+    ("read", {"filePath": "a.txt"}),
+    ("read", {"filePath": "missing.txt"}),
+    ("bash", {"command": "seq 5000", "description": "Count"}),
+    ("bash", {"command": "echo x; exit 3", "description": "Fail"}),
+    ("grep", {"pattern": "two"}),
+    ("todowrite", {"todos": [{"id": "1", "content": "clean", "status": "pending", "priority": "high"}]}),
+    ("apply_patch", {"patchText": PATCH}),
+    ("batch", {"tool_calls": [{"tool": "glob", "parameters": {"pattern": "*"}}, {"tool": "no", "parameters": {}}]}),
+    ("read", {"filePath": 5}),
+]
+
+
+def test_every_field_is_documented() -> None:
+    fields = [
+        (f"{name}.{field}", description.get("description", ""))
+        for name, definition in json_schema()["$defs"].items()
+        for field, description in definition.get("properties", {}).items()
+    ]
+    assert len(fields) > 150
+    assert [field for field, text in fields if not text.strip()] == []
+
+
+async def test_calls(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, config={"permission": {"*": "allow"}}, data_dir=tmp_path / "data") as ws:
+        for tool, arguments in CALLS:
+            call = ws.start(tool, arguments, by="model")
+            check(part=card_tree(call, {}, live=True))
+            with suppress(ToolError):
+                await call.run()
+            for live in (True, False):
+                check(part=card_tree(call, {}, live=live))
+            check(part=saved_part(card_tree(call, {}, live=False)))
+
+
+async def test_a_call_that_waits_for_approval(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, config={"permission": "ask"}, data_dir=tmp_path / "data") as ws:
+        call = ws.start("write", {"filePath": "a.txt", "content": "x" * 3000})
+        running = asyncio.ensure_future(call.run())
+        while not ws.permissions.pending():
+            await asyncio.sleep(0.01)
+        request = ws.permissions.pending()[0]
+        card = card_tree(call, {call.part.call_id: [AskView(request, digest_of(request))]}, live=True)
+        assert {"ask", "untouched"} <= set(card["ui"])
+        check(part=card)
+        check(part=lost_bundle(card)[CARD_MIME])
+        ws.permissions.reply(request.id, "reject", "not now")
+        await asyncio.wait([running])
+        check(part=card_tree(call, {}, live=False))
+
+
+async def test_a_call_that_waits_for_an_answer(tmp_path: Path) -> None:
+    questions = [{"question": "Which?", "header": "W", "options": [{"label": "A", "description": ""}]}]
+    async with Workspace(tmp_path, config={"permission": "allow"}, data_dir=tmp_path / "data") as ws:
+        call = ws.start("question", {"questions": questions})
+        running = asyncio.ensure_future(call.run())
+        while not ws.questions.pending():
+            await asyncio.sleep(0.01)
+        request = ws.questions.pending()[0]
+        card = card_tree(call, {call.part.call_id: [AskView(request, digest_of(request))]}, live=True)
+        assert "question" in card["ui"]
+        check(part=card)
+        ws.questions.reply(request.id, [["A"]])
+        await asyncio.wait([running])
+        settled = card_tree(call, {}, live=False)
+        assert settled["ui"]["answered"]
+        check(part=settled)
