@@ -93,6 +93,14 @@ async def test_stop_ends_what_it_started_too(tmp_path: Path) -> None:
     await until(lambda: not Path(f"/proc/{pid}").exists(), 1)
 
 
+async def test_the_end_is_its_exit_not_that_of_a_pipe_held_open_by_a_child(way: str) -> None:
+    program, heard = await start("echo said; sleep 60 & kill -9 $$")
+    await until(lambda: heard.ends == 1)
+    assert heard.data == b"said\n"
+    assert (await program.wait()).signal == 9
+    await program.stop()
+
+
 async def test_what_cannot_be_started(way: str) -> None:
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(FileNotFoundError):

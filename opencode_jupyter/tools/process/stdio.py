@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 
 from ...runtime.sandbox import SandboxPolicy
-from .child import STOP, Exit, Handle, handle_of
+from .child import DRAIN, STOP, Exit, Handle, handle_of
 
 _CHUNK = 1 << 18
 UNREAD = 64 << 20
@@ -67,6 +67,8 @@ class Stdio:
         self._on_end = on_end
         self._heard = True
         self._listen(self._stdout, on_output)
+        # Something that it started may hold its stdout open after its exit.
+        self._handle.exited.add_done_callback(lambda _: self._loop.call_later(DRAIN, self._deaf, self._stdout))
 
     def hear_errors(self, on_errors: Callable[[bytes], None]) -> None:
         """Be told of each chunk of its stderr too, on the event loop; of what came before at once."""
