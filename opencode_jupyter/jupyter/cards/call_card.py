@@ -31,17 +31,12 @@ NESTED_INTERVAL = 0.2
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates while only the output grows (a reloaded page starts from one)."""
 
-_widget_class: type[Any] | None = None
-
 
 def widget_class() -> type[Any] | None:
     """The anywidget class of a live card; None when anywidget or its built module is missing."""
-    global _widget_class
-    if _widget_class is None:
-        from .widget import live_widget  # here: quick calls show no live card
+    from .widget import live_widget  # here: quick calls show no live card
 
-        _widget_class = live_widget("part", live_text, lost_bundle)
-    return _widget_class
+    return live_widget("part", live_text, lost_bundle)
 
 
 class Card(LiveDisplay):

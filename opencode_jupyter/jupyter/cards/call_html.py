@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ...text.visible import readable, visible, visible_line
 from .saved import INPUT_CHARS, OUTPUT_CHARS, cut, is_picture
-from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, chip, dim, padded, pre, summary
+from .style import DIM, HEAD, LINE, MONO, ON_PAPER, PAPER, TONES, block, chip, dim, frame, padded, pre, summary
 from .wording import (
     HEADER,
     TASK_MARKS,
@@ -34,22 +34,17 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
 
 
-def html(part: dict[str, Any]) -> str:
-    """The card as HTML that needs nothing else."""
-    return card(part)
-
-
-def card(part: dict[str, Any], *, nested: bool = False) -> str:
-    """The card, or one inside another."""
+def html(part: dict[str, Any], *, nested: bool = False) -> str:
+    """The card, or one inside another, as HTML that needs nothing else."""
     mark, word, tone = state_words(part)
+    mark = f'<span style="color:{TONES[tone]}">{mark}</span>'
     state, ui = part["state"], part["ui"]
     tool, label = escape(visible_line(part["tool"])), escape(visible_line(ui.get("label") or state.get("title") or ""))
-    accent = TONES[tone]
     time = time_words(part)
     head = (
         f'<b class="oc-s-mono" style="{MONO}">{tool}</b>',
         f'<span class="oc-s-mono" style="{MONO}flex:1;word-break:break-word">{label}</span>',
-        f'<b style="white-space:nowrap;font-size:12px"><span style="color:{accent}">{mark}</span> {escape(word)}</b>',
+        f'<b style="white-space:nowrap;font-size:12px">{mark} {escape(word)}</b>',
         f'<small {DIM};white-space:nowrap;font-size:11px">{escape(time)}</small>' if time else "",
     )
     blocks = [f'<div style="{HEAD}">{" ".join(head)}</div>']
@@ -72,17 +67,12 @@ def card(part: dict[str, Any], *, nested: bool = False) -> str:
         blocks.append(block(f"<details>{summary('sent to the model')}{sent}</details>"))
     children = ui.get("children") or []
     if children:
-        inner = "".join(card(child, nested=True) for child in children) + PAPER
+        inner = "".join(html(child, nested=True) for child in children) + PAPER
         blocks.append(block(f'<div style="padding:8px 10px 4px 22px">{inner}</div>'))
     if ui.get("spill"):
         blocks.append(_spill(ui["spill"]))
     blocks.append(_foot(part))
-    margin = "0 0 8px" if nested else "2px 0 4px"
-    return (
-        f'<div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;border-width:1px 1px 1px 3px;'
-        f"border-radius:6px;border-color:{LINE};border-left-color:{accent};margin:{margin};overflow:hidden;"
-        f'font-size:13px;line-height:1.45;text-align:left">{"".join(blocks)}</div>'
-    )
+    return frame("".join(blocks), tone, margin="0 0 8px" if nested else "2px 0 4px")
 
 
 def _output(output: str, *, folded: bool) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..served import files_url
 from .approval_json import AskView, rule_json
 from .bodies_json import bodies_of
 from .labels import label_of, paths_below, project_folder
-from .saved import cut
+from .saved import cut, plain_json
 
 if TYPE_CHECKING:
     from ...core.call import Call
@@ -36,6 +36,8 @@ NESTED_LINES = 20
 """The same of a call inside another: 25 of them go along in every update."""
 VALUE_CHARS = 2_000
 """A longer value of the input is cut while the call runs; the settled card keeps what the model sees."""
+LEVELS, ENTRIES = 6, 200
+"""The same of nested values, and of entries of one list or object."""
 DIFF_CHARS = 200_000
 EDITABLE_CHARS = 100_000
 """Longer arguments, as JSON, can't be changed in an ask."""
@@ -132,7 +134,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         "state": wire,
         "ui": ui,
     }
-    return dict(_plain(whole))
+    return dict(plain_json(whole, sys.maxsize, 100, sys.maxsize))
 
 
 _ABORTED_FOR_PERSON = {
@@ -340,34 +342,8 @@ def _count_lines(path: str, size: int) -> int:
     return count + (last != b"\n")
 
 
-def _cut_values(value: Any, depth: int = 0) -> Any:
-    """A JSON value with long texts cut and deep or odd parts as text: what a card can show and JSON can carry."""
-    if isinstance(value, str):
-        return value if len(value) <= VALUE_CHARS else f"{value[:VALUE_CHARS]}… ({len(value)} characters)"
-    if isinstance(value, (bool, int, float)) or value is None:
-        return value
-    if depth >= 6:
-        return repr(value)[:VALUE_CHARS]
-    if isinstance(value, dict):
-        return {str(k): _cut_values(v, depth + 1) for k, v in list(value.items())[:200]}
-    if isinstance(value, (list, tuple)):
-        return [_cut_values(v, depth + 1) for v in value[:200]]
-    return repr(value)[:VALUE_CHARS]
-
-
-def _plain(value: Any) -> Any:
-    """The same as plain JSON: a tool may put anything into its title and metadata, and half a character into a text."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, dict):
-        return {_plain(str(k)): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return _plain(repr(value)[:VALUE_CHARS])
+def _cut_values(value: Any) -> Any:
+    return plain_json(value, VALUE_CHARS, LEVELS, ENTRIES)
 
 
 def opens_of(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any] | None:

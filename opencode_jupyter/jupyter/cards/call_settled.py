@@ -1,6 +1,6 @@
 """The settled card: what a finished call leaves in the notebook, for every reader with or without a kernel.
 
-``text/plain`` is what a terminal shows; the HTML is drawn by `render_html`.
+``text/plain`` is what a terminal shows; the HTML is drawn by `call_html`.
 """
 
 from __future__ import annotations

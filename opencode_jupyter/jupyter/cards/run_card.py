@@ -41,16 +41,6 @@ WHOLE_AFTER = 0.05
 WHOLE_INTERVAL = 0.5
 """Seconds between two sendings of the whole."""
 
-_widget_class: type[Any] | None = None
-
-
-def widget_class() -> type[Any] | None:
-    """The anywidget class of a live run; None when anywidget or its built module is missing."""
-    global _widget_class
-    if _widget_class is None:
-        _widget_class = live_widget("run", live_text, lost_bundle)
-    return _widget_class
-
 
 def _waited(calls: Iterable[Call]) -> float:
     """Seconds in which some call of a run waited for a person; what waited side by side counts once."""
@@ -220,7 +210,7 @@ class RunCard(LiveDisplay):
     # ------------------------------------------------------------------ on the thread that waits
 
     def _make(self) -> Any | None:
-        made = widget_class()
+        made = live_widget("run", live_text, lost_bundle)
         if made is None:
             return None
         return made(run=self.json(live=True), kernel_id=self._kernel_id, comm_id=self.comm_id, model_id=self.comm_id)

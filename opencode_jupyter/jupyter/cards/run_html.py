@@ -6,9 +6,9 @@ from html import escape
 from typing import Any
 
 from ...text.visible import readable, visible_line
-from .call_html import card
+from .call_html import html as call_html
 from .run_json import with_children
-from .style import DIM, HEAD, LINE, MONO, NO_MATH, ON_PAPER, PAPER, TONES, block, padded, pre, summary
+from .style import DIM, HEAD, LINE, MONO, ON_PAPER, PAPER, TONES, block, frame, padded, pre, summary
 from .wording import DENIED, head_words, run_state_words, state_words, time_words
 
 MARKDOWN_CHARS = 64_000
@@ -20,9 +20,8 @@ BYPASS = "bypass"
 def html(run: dict[str, Any]) -> str:
     """The run as HTML that needs nothing else."""
     tone = run_state_words(run)[2]
-    accent = TONES[tone]
     cards = with_children(run["items"])
-    blocks = [_head(run, accent)]
+    blocks = [_head(run, TONES[tone])]
     calls: list[str] = []
     for item in run["items"]:
         if item["kind"] == "call":
@@ -37,12 +36,7 @@ def html(run: dict[str, Any]) -> str:
         blocks.append(block("".join(calls)))
     if run.get("end"):
         blocks.append(_end(run["end"]))
-    drawn = "".join(blocks)
-    return (
-        f'<div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;'
-        f"border-width:1px 1px 1px 3px;border-radius:6px;border-color:{LINE};border-left-color:{accent};"
-        f'margin:2px 0 4px;overflow:hidden;font-size:13px;line-height:1.5;text-align:left">{drawn}{PAPER}</div>'
-    )
+    return frame("".join([*blocks, PAPER]), tone, height="1.5")
 
 
 def _head(run: dict[str, Any], accent: str) -> str:
@@ -85,7 +79,7 @@ def _call(part: dict[str, Any]) -> str:
         f'{escape(visible_line(part["tool"]))}</b> <span class="oc-s-mono" style="{MONO}">{label}</span> '
         f'<small {DIM};float:right;font-size:11px">{escape(time_words(part))}</small></summary>'
     )
-    inner = f'<div style="padding:2px 10px 4px 22px">{card(part)}</div>'
+    inner = f'<div style="padding:2px 10px 4px 22px">{call_html(part)}</div>'
     return f'<details class="{ON_PAPER}"{opened}>{head}{inner}</details>'
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import islice
 from typing import Any
 
 from ...core.ids import PREFIXES
@@ -69,9 +70,9 @@ def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]
     children = ui.pop("children", None)
     attachments = state.pop("attachments", None)
     saved: dict[str, Any] = {key: value for key, value in part.items() if key not in {"state", "ui"}}
-    saved = _plain(saved, METADATA_CHARS)
+    saved = plain_json(saved, METADATA_CHARS)
     saved["state"] = _texts(state, {"output": most, "error": most, "raw": INPUT_CHARS})
-    saved["state"]["input"] = _plain(state.get("input") or {}, INPUT_CHARS)
+    saved["state"]["input"] = plain_json(state.get("input") or {}, INPUT_CHARS)
     if attachments:
         saved["state"]["attachments"] = [_attachment(a) for a in attachments[:CHILDREN]]
     saved["ui"] = _texts(
@@ -92,12 +93,12 @@ def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]
 
 def _texts(given: dict[str, Any], caps: dict[str, int]) -> dict[str, Any]:
     """The values of `given` as plain JSON, its long texts cut to `caps`."""
-    return {key: _plain(value, caps.get(key, METADATA_CHARS)) for key, value in given.items()}
+    return {key: plain_json(value, caps.get(key, METADATA_CHARS)) for key, value in given.items()}
 
 
 def _attachment(given: dict[str, Any]) -> dict[str, Any]:
     url = str(given.get("url", ""))
-    kept = _plain({key: value for key, value in given.items() if key != "url"}, METADATA_CHARS)
+    kept = plain_json({key: value for key, value in given.items() if key != "url"}, METADATA_CHARS)
     # a file that is no picture is named, not carried along
     return {**kept, "url": _LONE.sub(escape, url) if is_picture(url) or len(url) <= METADATA_CHARS else ""}
 
@@ -107,20 +108,32 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters"
 
 
-def _plain(value: Any, most: int, depth: int = 0) -> Any:
-    """`value` as JSON that every reader takes: no NaN, no lone surrogates, not too deep, no text above `most`."""
+def plain_json(value: Any, most: int, depth: int = DEPTH, entries: int = ENTRIES) -> Any:
+    """`value` as JSON that every reader takes: no NaN, no lone surrogates.
+
+    Args:
+        value: anything; what is no JSON becomes its ``repr``.
+        most: characters kept of each text.
+        depth: levels kept; what is deeper becomes its ``repr``.
+        entries: entries kept of each list and object.
+    """
     if isinstance(value, str):
+        if len(value) <= most and value.isascii():
+            return value
         return _LONE.sub(escape, cut(value, most))
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth < DEPTH and isinstance(value, dict):
-        kept = {_LONE.sub(escape, str(k)): _plain(v, most, depth + 1) for k, v in list(value.items())[:ENTRIES]}
-        return kept if len(value) <= ENTRIES else {**kept, "…": f"{len(value) - ENTRIES:,} more"}
-    if depth < DEPTH and isinstance(value, (list, tuple)):
-        kept_items = [_plain(v, most, depth + 1) for v in value[:ENTRIES]]
-        return kept_items if len(value) <= ENTRIES else [*kept_items, f"… {len(value) - ENTRIES:,} more"]
+    if depth and isinstance(value, dict):
+        deeper, kept = depth - 1, {}
+        for key, item in islice(value.items(), entries):
+            name = key if isinstance(key, str) and key.isascii() else _LONE.sub(escape, str(key))
+            kept[name] = plain_json(item, most, deeper, entries)
+        return kept if len(value) <= entries else {**kept, "…": f"{len(value) - entries:,} more"}
+    if depth and isinstance(value, (list, tuple)):
+        items = [plain_json(item, most, depth - 1, entries) for item in value[:entries]]
+        return items if len(value) <= entries else [*items, f"… {len(value) - entries:,} more"]
     try:
         text = repr(value)
     except RecursionError:

@@ -37,6 +37,15 @@ PRE = (
 )
 
 
+def frame(inner: str, tone: str, *, margin: str = "2px 0 4px", height: str = "1.45") -> str:
+    """A card; its left edge has the colour of `tone`."""
+    return (
+        f'<div class="oc-s oc-s-{tone} {NO_MATH}" style="border-style:solid;border-width:1px 1px 1px 3px;'
+        f"border-radius:6px;border-color:{LINE};border-left-color:{TONES[tone]};margin:{margin};overflow:hidden;"
+        f'font-size:13px;line-height:{height};text-align:left">{inner}</div>'
+    )
+
+
 def block(inner: str, line: str = "solid") -> str:
     """A part of the card below others."""
     return f'<div class="oc-s-block" style="border-top:1px {line} {LINE}">{inner}</div>'

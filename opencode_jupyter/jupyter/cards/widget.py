@@ -10,6 +10,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ export default () => (globalThis[KEY] ??= unpack().catch((error) => {
 """
 
 
+@cache
 def live_widget(trait: str, text: Callable[[Shown], str], lost: Callable[[Shown], dict[str, Any]]) -> type[Any] | None:
     """A widget class; it imports anywidget, which takes a moment.
 
