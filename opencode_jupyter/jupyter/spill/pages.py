@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import time
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass
 from io import FileIO
 from typing import Any, TypeGuard
 
 from ...core.spill import being_written
 from .folder import SpillFolder, read_at, trouble
-from .lines import ChangedError, LineIndex, LineIndexes
-from .rows import LONGEST, Row, inside_line, last_rows, row_start, rows_of, style_at
 
 PAGE_ROWS = 1_000
 """Most rows of one page."""
@@ -25,7 +27,24 @@ SCAN_SECONDS = 0.15
 NUMBER_SECONDS = 0.03
 """How long a request for a place may count lines, so that its rows have numbers."""
 
-Answer = Callable[[FileIO, os.stat_result, LineIndex], dict[str, Any]]
+Answer = Callable[[FileIO, os.stat_result, "LineIndex"], dict[str, Any]]
+STEP = 256 * 1024
+"""Bytes between two places whose line number is remembered: 40,000 numbers for 10 GB."""
+AT_ONCE = 8
+"""Steps that are read together."""
+REMEMBERED = 16
+"""Files whose lines' places are kept."""
+PIECE = 8 * 1024
+"""Bytes of a row of a line that is split; its first row may have up to twice as many."""
+LONGEST = 2 * PIECE
+"""No row is longer."""
+NEAR = 64
+"""A split is at most so many bytes before its multiple."""
+STYLE_BYTES = 16 * 1024
+"""How far back a colour that is still on is looked for."""
+STYLES = 50
+_OPEN_ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*)?\Z")
+_SGR = re.compile(rb"\x1b\[([0-9;:]*)m")
 
 
 class SpillPages:
@@ -185,3 +204,229 @@ def _extent(file: FileIO, found: os.stat_result, index: LineIndex) -> dict[str, 
         "writing": being_written((found.st_dev, found.st_ino)),
         "file": f"{found.st_dev}:{found.st_ino}",
     }
+
+
+class ChangedError(Exception):
+    """The file is not what it was when its lines were counted."""
+
+
+class LineIndex:
+    """The lines of one file that only grows.
+
+    Attributes:
+        counted: bytes from the start whose line ends are counted.
+        newlines: line ends in them.
+        ended: whether that was all, as far as is known.
+    """
+
+    __slots__ = ("_marks", "counted", "ended", "newlines")
+
+    def __init__(self) -> None:
+        self._marks = array("Q", [0])
+        """Line ends before each `STEP`."""
+        self.counted = 0
+        self.newlines = 0
+        self.ended = False
+
+    def look(self, size: int) -> bool:
+        """Take in the file's size; False if it is too small to be the file that was counted."""
+        if size < self.counted:
+            return False
+        self.ended = size == self.counted
+        return True
+
+    def count(self, file: FileIO, deadline: float, until: int | None = None, newlines: int | None = None) -> bool:
+        """Count on, at least a little, so that every request gets on.
+
+        Args:
+            file: the file.
+            deadline: when to stop, by `time.monotonic`.
+            until: stop when so many bytes are counted.
+            newlines: stop when so many line ends are found.
+
+        Returns:
+            Whether what was wanted is reached, or the file's end.
+        """
+        while not self.ended:
+            if until is not None and self.counted >= until:
+                return True
+            if newlines is not None and self.newlines >= newlines:
+                return True
+            self._count_more(file)
+            if time.monotonic() > deadline:
+                break
+        return (
+            self.ended
+            or (until is not None and self.counted >= until)
+            or (newlines is not None and self.newlines >= newlines)
+        )
+
+    def _count_more(self, file: FileIO) -> None:
+        start = self.counted
+        room = STEP - start % STEP + (AT_ONCE - 1) * STEP
+        data = read_at(file, start, room)
+        at = 0
+        while at < len(data):
+            end = min(len(data), at + STEP - (start + at) % STEP)
+            self.newlines += data.count(b"\n", at, end)
+            if (start + end) % STEP == 0:
+                self._marks.append(self.newlines)
+            at = end
+        self.counted = start + len(data)
+        self.ended = len(data) < room
+
+    def lines_before(self, file: FileIO, offset: int) -> int | None:
+        """Line ends before the byte `offset`; None while that is not counted."""
+        if offset > self.counted:
+            return None
+        if offset == self.counted:
+            return self.newlines
+        step = offset // STEP
+        return self._marks[step] + read_at(file, step * STEP, offset - step * STEP).count(b"\n")
+
+    def offset_after(self, file: FileIO, newlines: int) -> int:
+        """Where the line after so many line ends begins; so many must be counted.
+
+        Raises:
+            ChangedError: they are not where they were.
+        """
+        if newlines <= 0:
+            return 0
+        step = bisect_left(self._marks, newlines) - 1
+        data = read_at(file, step * STEP, STEP)
+        at = -1
+        for _ in range(newlines - self._marks[step]):
+            at = data.find(b"\n", at + 1)
+            if at < 0:
+                raise ChangedError
+        return step * STEP + at + 1
+
+
+class LineIndexes:
+    """The indexes of the files that were looked at last."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], LineIndex] = {}
+
+    def of(self, found: os.stat_result) -> LineIndex:
+        """The index of a file; a new one if it was replaced or cut since."""
+        key = (found.st_dev, found.st_ino)
+        index = self._known.pop(key, None)
+        if index is None or not index.look(found.st_size):
+            index = LineIndex()
+        self._known[key] = index
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return index
+
+    def forget(self, found: os.stat_result) -> None:
+        """The file is not what it was."""
+        self._known.pop((found.st_dev, found.st_ino), None)
+
+
+@dataclass(slots=True)
+class Row:
+    """One row: its bytes without the line end, and where they are."""
+
+    data: bytes
+    offset: int
+    inside: bool
+    """Whether it goes on with the line of the row before."""
+    end: int
+    """Where the next row begins."""
+
+
+def rows_of(data: bytes, start: int, inside: bool, *, last: bool, most: int | None = None) -> list[Row]:
+    """`data`, which begins at the byte `start` of the file where a row begins, as rows.
+
+    Args:
+        data: the bytes.
+        start: where they are in the file.
+        inside: whether a line goes on there.
+        last: whether the last row is whole: nothing follows, or a row begins where `data` ends. Else it is left out.
+        most: at most so many rows, the first ones.
+    """
+    rows: list[Row] = []
+    at = 0
+    while at < len(data) and (most is None or len(rows) < most):
+        bound = _bound(start + at, inside) - start
+        newline = data.find(b"\n", at, bound)
+        if newline >= 0:
+            rows.append(Row(data[at:newline], start + at, inside, start + newline + 1))
+            at, inside = newline + 1, False
+        elif bound < len(data):
+            end = _whole(data, at, bound)
+            rows.append(Row(data[at:end], start + at, inside, start + end))
+            at, inside = end, True
+        else:
+            if last:
+                rows.append(Row(data[at:], start + at, inside, start + len(data)))
+            break
+    return rows
+
+
+def last_rows(data: bytes, start: int, inside: bool, most: int) -> list[Row]:
+    """The last rows of `data`, at most `most`; see `rows_of`. A row begins where `data` ends."""
+    at = len(data)
+    for _ in range(most + 1):
+        at = data.rfind(b"\n", 0, at)
+        if at < 0:
+            return rows_of(data, start, inside, last=True)[-most:]
+    return rows_of(data[at + 1 :], start + at + 1, False, last=True)[-most:]
+
+
+def row_start(file: FileIO, offset: int) -> tuple[int, bool]:
+    """Where the row begins that the byte `offset` is in, and whether that is inside a line."""
+    back = max(0, offset - 2 * LONGEST)
+    data = read_at(file, back, offset - back)
+    newline = data.rfind(b"\n")
+    if newline >= 0 or back == 0:
+        start, inside = back + newline + 1, False
+    else:
+        # the line began so far back that every multiple here splits it
+        start, inside = _multiple(file, offset - LONGEST), True
+    around = read_at(file, start, offset + LONGEST - start)
+    for row in rows_of(around, start, inside, last=True):
+        if row.offset <= offset < row.end:
+            return row.offset, row.inside
+    return offset, offset > 0 and read_at(file, offset - 1, 1) != b"\n"
+
+
+def inside_line(file: FileIO, offset: int) -> bool:
+    """Whether a line goes on at `offset`."""
+    return offset > 0 and read_at(file, offset - 1, 1) != b"\n"
+
+
+def style_at(file: FileIO, offset: int) -> str:
+    """The colours that are on at `offset`, as the escape sequences that set them."""
+    back = max(0, offset - STYLE_BYTES)
+    found = list(_SGR.finditer(read_at(file, back, offset - back)))
+    resets = [i for i, match in enumerate(found) if re.match(rb"0*(?:;|\Z)", match[1])]
+    kept = found[resets[-1] :] if resets else found
+    text = b"".join(match[0] for match in kept[-STYLES:]).decode("ascii")
+    return "" if text in ("\x1b[0m", "\x1b[m") else text
+
+
+def _bound(offset: int, inside: bool) -> int:
+    """Where a row that begins at `offset` ends, if no line end comes before."""
+    if inside:
+        return ((offset + NEAR) // PIECE + 1) * PIECE  # a row may begin a little before its multiple
+    return -(-(offset + PIECE) // PIECE) * PIECE
+
+
+def _multiple(file: FileIO, offset: int) -> int:
+    """The split at the last multiple of `PIECE` before `offset`, in a line that began long before."""
+    bound = offset // PIECE * PIECE
+    back = max(0, bound - NEAR)
+    return back + _whole(read_at(file, back, bound - back + 4), 0, bound - back)
+
+
+def _whole(data: bytes, at: int, bound: int) -> int:
+    """`bound`, or a little before it, so that no character and no escape sequence is cut in two."""
+    end = bound
+    while end > at and end > bound - 3 and end < len(data) and 0x80 <= data[end] < 0xC0:
+        end -= 1
+    escape = _OPEN_ESCAPE.search(data, max(at, end - 32), end)
+    if escape is not None:
+        end = escape.start()
+    return end if end > at else bound
