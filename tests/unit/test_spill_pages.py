@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.spill import Spill
 from opencode_jupyter.core.truncation import Truncation
-from opencode_jupyter.jupyter.spill import SpillPages, lines, pages, rows
+from opencode_jupyter.jupyter.spill import SpillPages, pages
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_every_page_is_what_the_file_has(
     first = line if 1 <= line <= len(whole) else max(1, len(whole) - count + 1)
     wanted = whole[first - 1 : first - 1 + count]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "STEP", step)
+        patch.setattr(pages, "STEP", step)
         made = SpillPages(folder)
         for _ in range(2):  # the second time with the places known
             page = made.page(path, line, count)
@@ -93,10 +93,8 @@ def test_rows_are_the_same_from_wherever_one_comes(
     folder = tmp_path_factory.mktemp("d")
     path = spill(folder, data)
     with pytest.MonkeyPatch.context() as patch:
-        for module, name, value in [
-            (rows, "PIECE", 128), (rows, "LONGEST", 256), (pages, "LONGEST", 256), (pages, "PAGE_BYTES", 400),
-        ]:  # fmt: skip
-            patch.setattr(module, name, value)
+        for name, value in [("PIECE", 128), ("LONGEST", 256), ("PAGE_BYTES", 400)]:
+            patch.setattr(pages, name, value)
         made = SpillPages(folder)
         forwards: list[int] = []
         inside: list[int] = []
@@ -133,7 +131,7 @@ def test_a_line_of_a_megabyte_is_shown_whole_in_pieces(folder: Path) -> None:
     while at < 7 + len(line):
         page = made.page(path, at=at, count=50)
         text += "".join(page["lines"])
-        assert page["first"] == 2 and max(map(len, page["lines"])) <= rows.LONGEST
+        assert page["first"] == 2 and max(map(len, page["lines"])) <= pages.LONGEST
         at = page["end"]
     assert text.removesuffix("after").encode() == line
     assert made.page(path, 3)["lines"] == ["after"]
@@ -267,10 +265,10 @@ def test_ten_gigabytes_are_seen_anywhere_without_reading_them(folder: Path) -> N
         assert bytes_read() - before < 100_000_000
         shown = [line for line in page["lines"] if line.strip("\0")]
         assert shown == lines_there
-        assert sum(map(len, page["lines"])) <= pages.PAGE_BYTES + rows.LONGEST
+        assert sum(map(len, page["lines"])) <= pages.PAGE_BYTES + pages.LONGEST
     middle = made.page(path, near=5_000_000_000, count=10)
     assert (middle["inside"], middle["more"]) == (list(range(10)), True)
-    assert 0 <= 5_000_000_000 - middle["offsets"][0] < rows.LONGEST
+    assert 0 <= 5_000_000_000 - middle["offsets"][0] < pages.LONGEST
 
 
 def test_parts_for_a_download_are_the_bytes_of_the_file(folder: Path) -> None:
