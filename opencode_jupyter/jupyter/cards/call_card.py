@@ -6,7 +6,6 @@ A quick call never makes a widget: its settled card is the only thing displayed.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,6 @@ from .live import LiveDisplay
 if TYPE_CHECKING:
     from ...core.call import Call
     from ..waiting import Waiter
-
-log = logging.getLogger(__name__)
 
 TEXT_INTERVAL = 0.1
 """Seconds between two updates of live output: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
@@ -146,9 +143,8 @@ class Card(LiveDisplay):
             call_soon(loop, self._write, lambda widget: widget.send_state("part"))
 
     def _settled_bundle(self) -> Bundle:
-        try:
-            return settled_bundle(self.json(live=False), durations=self.durations)
-        except Exception:
-            part = ended(self.call.part)
-            log.exception("the card of %s could not be drawn", part.tool)
-            return {"text/plain": f"{part.tool} ({part.outcome}); its card could not be rendered"}, {}
+        return settled_bundle(self.json(live=False), durations=self.durations)
+
+    def _brief(self) -> str:
+        part = ended(self.call.part)
+        return f"{part.tool} ({part.outcome})"

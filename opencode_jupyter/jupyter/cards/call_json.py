@@ -197,7 +197,9 @@ def _asked(view: AskView, given: dict[str, Any], shown: Any, untouched: bool) ->
     return found
 
 
-def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, nested: bool = False) -> dict[str, Any]:
+def card_tree(
+    call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, nested: bool = False, children: bool = True
+) -> dict[str, Any]:
     """The card's JSON for a call and the calls it made.
 
     Args:
@@ -205,11 +207,12 @@ def card_tree(call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, 
         asks: by call id: what waits for a person, oldest first.
         live: see `card_part`. If not, the card is settled: a call that goes on behind it counts as interrupted.
         nested: drawn inside another card.
+        children: whether the calls it made go along.
     """
     waiting = asks.get(call.part.call_id) if live else None
     extras = Extras(
         waiting[0] if waiting else None,
-        [card_tree(child, asks, live=live, nested=True) for child in call.children],
+        [card_tree(child, asks, live=live, nested=True) for child in call.children] if children else [],
         project_folder(call.ctx),
         nested,
         call.ctx.directory,

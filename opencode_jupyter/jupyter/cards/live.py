@@ -103,7 +103,11 @@ class LiveDisplay:
         raise NotImplementedError
 
     def _settled_bundle(self) -> Bundle:
-        """The plain output in the widget's place. Never raises."""
+        """The plain output in the widget's place."""
+        raise NotImplementedError
+
+    def _brief(self) -> str:
+        """How the work ended, where its card cannot be drawn."""
         raise NotImplementedError
 
     def _resend(self, late: bool) -> None:
@@ -205,5 +209,9 @@ class LiveDisplay:
     def bundle(self) -> Bundle:
         """The settled form's MIME bundle. Never raises: what can't be drawn must not cost the work's result."""
         if self._bundle is None:
-            self._bundle = self._settled_bundle()
+            try:
+                self._bundle = self._settled_bundle()
+            except Exception:
+                log.exception("the card of %s could not be drawn", self.key)
+                self._bundle = {"text/plain": f"{self._brief()}; its card could not be rendered"}, {}
         return self._bundle

@@ -7,7 +7,6 @@ not where the run tells of a change. The whole is sent to a page that draws the 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Of the run's JSON."""
-log = logging.getLogger(__name__)
 
 FLUSH_INTERVAL = 0.1
 """Seconds between two updates: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
@@ -220,14 +218,13 @@ class RunCard(LiveDisplay):
             call_soon(self._loop, self._whole_soon)
 
     def _settled_bundle(self) -> Bundle:
-        try:
-            bundle = settled_bundle(self.json(live=False))
-        except Exception:
-            log.exception("the card of a run could not be drawn")
-            return {"text/plain": f"the run ended ({self.run.status}); its card could not be rendered"}, {}
+        bundle = settled_bundle(self.json(live=False))
         if self._printer is not None:  # the words were printed as they came
             bundle[0]["text/plain"] = end_text(self.json(live=False))
         return bundle
+
+    def _brief(self) -> str:
+        return f"the run ended ({self.run.status})"
 
 
 def model_name(run: Run) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.state import Pending, Running, State
 from .approval_json import AskView
-from .call_json import NESTED_LINES, Extras, card_part, ended, is_untouched, tail
-from .labels import project_folder
+from .call_json import NESTED_LINES, card_tree, tail
 
 if TYPE_CHECKING:
     from ...agent.run import Run
@@ -301,13 +300,10 @@ def item_json(item: Item, asks: Asks, *, live: bool) -> dict[str, Any]:
 
 def call_json(call: Call, asks: Asks, *, live: bool) -> dict[str, Any]:
     """A call's card without the calls inside it."""
-    part = call.part if live else ended(call.part)
-    waiting = asks.get(part.call_id) if live else None
-    base, directory = project_folder(call.ctx), call.ctx.directory
-    asked = waiting[0] if waiting else None
-    shown = card_part(part, Extras(asked, [], base, live, directory, is_untouched(call)), live=live)
-    if live and isinstance(part.state, Pending) and part.state.raw:
-        _arriving(shown, part.state)
+    shown = card_tree(call, asks, live=live, nested=live, children=False)
+    state = call.part.state
+    if live and isinstance(state, Pending) and state.raw:
+        _arriving(shown, state)
     return shown
 
 
