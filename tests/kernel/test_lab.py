@@ -42,11 +42,9 @@ def test_lines_are_completed_while_a_cell_blocks(kernel: Kernel) -> None:
         found = kernel.request("control", TYPE, asked)
         while found.get("late"):  # the first one imports what answers
             found = kernel.request("control", TYPE, asked)
-        assert found["matches"] == [{"text": "read", "type": "tool"}]
+        assert [(match["text"], match["type"]) for match in found["matches"]] == [("read", "tool")]
         assert (found["start"], found["end"]) == (6, 8)
         told = kernel.request("control", TYPE, explained)
         assert told.get("name") == "read" or told.get("late")
         assert not busy.done
         kernel.finish(busy)
-    told = kernel.request("control", TYPE, {"comm_id": "", "data": {"kind": "schemas"}})
-    assert "read" in [one["name"] for one in told["tools"]]
