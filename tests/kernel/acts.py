@@ -18,6 +18,8 @@ EVERY_RELEASE = pytest.mark.releases(*PINS)
 """For tests of how messages and signals travel, which differs between releases of ipykernel."""
 OLDEST_AND_NEWEST = pytest.mark.releases(OLDEST, NEWEST)
 """For tests that meet the kernel's main thread or its handlers."""
+NEWEST_ONLY = pytest.mark.releases(NEWEST)
+"""For a test that its module's mark would run on more."""
 ROUTES = ("shell", "subshell", "control", "own")
 """How a front end's message travels: as VS Code sends it, as JupyterLab does, and the control channel's two types."""
 

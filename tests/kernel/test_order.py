@@ -112,6 +112,7 @@ def test_an_error_skips_what_is_queued(shared_kernel: Kernel) -> None:
         assert shared_kernel.run("6 * 7").result == "42"
 
 
+@acts.NEWEST_ONLY
 def test_fifty_calls_leave_fifty_settled_cards(shared_kernel: Kernel) -> None:
     shared_kernel.displays.clear()
     start = time.monotonic()
@@ -132,6 +133,7 @@ def test_fifty_calls_leave_fifty_settled_cards(shared_kernel: Kernel) -> None:
     assert len(set(ids)) == 50
 
 
+@acts.NEWEST_ONLY
 def test_fifty_calls_at_once(shared_kernel: Kernel) -> None:
     shared_kernel.displays.clear()
     code = (
