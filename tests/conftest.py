@@ -109,7 +109,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduler
 
 
-BESIDE_NOTEBOOK = ("test_accessible.py", "test_hostile.py")
+BESIDE_NOTEBOOK = ("test_accessible.py", "test_focus.py", "test_hostile.py")
 """Files of browser tests with JupyterLab alone that go to the worker of Notebook 7, so that each has as much to do."""
 
 
@@ -120,5 +120,5 @@ def group_of(nodeid: str) -> str:
     if "tests/browser/" in path:
         if "notebook" in parameters or path.endswith(BESIDE_NOTEBOOK):
             return "browser notebook"
-        return f"browser lab {1 if Path(path).name < 'test_h' else 2}"
+        return f"browser lab {1 if Path(path).name < 'test_p' else 2}"
     return f"{path} {''.join(one for one in parameters if one in VERSIONS)}"

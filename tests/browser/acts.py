@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.support.browser import VIEWPORT, Browser, Notebook
+from tests.support.browser import Browser, Notebook
 
 ALLOW_ONCE = "Allow once"
 SESSION = "Allow for this session…"
@@ -65,21 +64,6 @@ def answer(notebook: Notebook, index: int, name: str = ALLOW_ONCE, word: str = "
     time.sleep(1)
     button(card, name).click()
     notebook.wait_idle(index)
-
-
-def looks(notebook: Notebook) -> Iterator[str]:
-    """The page narrow (a card is some 360 pixels wide), dark and as it was, with the name of each."""
-    notebook.evaluate("() => { window.jupyterapp.shell.collapseLeft(); }")
-    notebook.page.set_viewport_size({"width": 520, "height": 900})
-    yield "narrow"
-    notebook.page.set_viewport_size(VIEWPORT)
-    notebook.evaluate("() => { window.jupyterapp.shell.expandLeft(); }")
-    for look in ("dark", "light"):
-        theme = f"JupyterLab {look.title()}"
-        notebook.page.emulate_media(color_scheme=look)
-        notebook.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-        notebook.page.wait_for_selector(f'body[data-jp-theme-name="{theme}"]', state="attached")
-        yield look
 
 
 def processes(mark: str) -> list[int]:

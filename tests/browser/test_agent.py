@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.acts import ALLOW_ONCE, DENY, SESSION, WORD, button, lab_only, looks, project
+from tests.browser.acts import ALLOW_ONCE, DENY, SESSION, WORD, button, lab_only, project
 from tests.support import browser as support
 from tests.support.model_servers.openai import ScriptedServer
 
@@ -80,8 +80,6 @@ def ask_of(notebook: support.Notebook, index: int, file: str) -> Locator:
 def three_edits(notebook: support.Notebook, index: int) -> None:
     notebook.run(index, wait=False)
     card = ask_of(notebook, index, "one.py")
-    for look in looks(notebook):
-        notebook.screenshot(f"agent-asking-{look}", notebook.cell(index))
     button(card, ALLOW_ONCE).click()
     card = ask_of(notebook, index, "two.py")
     card.get_by_placeholder(WORD).fill("leave that one alone")
@@ -111,8 +109,6 @@ def test_three_edits(browser: support.Browser) -> None:
         expect(notebook.output(1).locator(".oc-call[open]")).to_have_count(1)  # the one that was denied
         expect(notebook.output(1).locator(".oc-call[open]")).to_contain_text("leave that one alone")
         expect(notebook.output(1).locator(".oc-run > .oc-head")).to_contain_text("done")
-        for look in looks(notebook):
-            notebook.screenshot(f"agent-done-{look}", notebook.cell(1))
         assert "leave that one alone" in json.dumps(server.requests[-1].body["messages"])
         notebook.run(2)
         notebook.wait_text(
@@ -154,8 +150,6 @@ def reopened(browser: support.Browser, saved: nbformat.NotebookNode, name: str) 
     expect(again.output(1).locator(".oc-run, .oc-s").first).to_be_visible()
     expect(again.output(1)).to_contain_text("leave that one alone")
     expect(again.output(1)).to_contain_text("Two of four")
-    for look in looks(again):
-        again.screenshot(f"agent-reopened-{look}", again.cell(1))
     assert again.errors == []
     again.leave()
 
@@ -199,7 +193,6 @@ def test_code_and_formulas_of_an_answer(browser: support.Browser) -> None:
         notebook = at_work(browser, "answer", server, "%%agent\nWhat is the area?", "# the end")
         notebook.run(1)
         check_answer(notebook)
-        notebook.screenshot(f"agent-answer-{browser.server.application}", notebook.cell(1))
         notebook.page.keyboard.press("Shift+Enter")
         notebook.wait_text(2, "42")
         button(notebook.output(1), "Copy code").first.click()
@@ -226,7 +219,6 @@ def test_stop_and_what_comes_next(browser: support.Browser) -> None:
         )
         notebook.run(1, wait=False)
         notebook.wait_text(1, "I wait a while")
-        notebook.screenshot("agent-streaming", notebook.cell(1))
         notebook.output(1).get_by_role("button", name="Stop the run").click()
         notebook.wait_idle(1)
         expect(notebook.output(1).locator(".oc-end")).to_contain_text("Interrupted by you")

@@ -123,6 +123,7 @@ def behind(line):
 """
 
 
+@lab_only
 def test_typing_into_a_request_keeps_the_active_cell_and_the_scroll_position(browser: Browser) -> None:
     long = "\n".join(f"# line {n}" for n in range(60))
     cells = (

@@ -62,7 +62,6 @@ def test_a_blocked_kernel_hears_the_answer_from_the_panel(browser: Browser, open
     notebook.wait_idle(1)
     notebook.wait_text(1, "from-a-def")
     expect(place).to_contain_text("No approvals are waiting")
-    notebook.screenshot(f"panel-asks-empty-{browser.server.application}")
 
 
 @lab_only
@@ -81,7 +80,6 @@ def test_three_notebooks_ask_at_once(browser: Browser, opened: list[Notebook]) -
     names = place.locator(".oc-asks-from")
     expect(names).to_have_count(3)
     assert [name.split(".")[0].split("-")[1] for name in names.all_inner_texts()] == ["a", "b", "c"]
-    opened[0].screenshot("panel-asks-three", place)
     # the last first
     button(place.locator(".oc-asks-item").nth(2), ALLOW_ONCE).click()
     expect(names).to_have_count(2)
@@ -113,6 +111,7 @@ def test_deny_all(browser: Browser, opened: list[Notebook]) -> None:
     notebook.wait_text(1, "['PermissionRejectedError', 'PermissionRejectedError', 'PermissionRejectedError']")
 
 
+@lab_only
 def test_an_ask_out_of_sight_is_notified(browser: Browser, opened: list[Notebook]) -> None:
     notebook = project(browser, "notified", "%tool bash echo quiet", *["1\n" * 30] * 3)
     opened.append(notebook)
@@ -133,13 +132,13 @@ def test_an_ask_out_of_sight_is_notified(browser: Browser, opened: list[Notebook
     )
     notebook.path.with_name("scrolled").touch()
     expect(toast).to_contain_text("echo quiet again")
-    notebook.screenshot(f"asks-notification-{browser.server.application}")
     page.wait_for_timeout(800)
     toast.get_by_role("button", name="Allow once").click()
     notebook.wait_idle(1)
     expect(toast).to_have_count(0)
 
 
+@lab_only
 def test_keys_alone_answer_and_stop(browser: Browser, opened: list[Notebook]) -> None:
     notebook = project(browser, "keys", "%tool bash echo by-keys", "%tool bash sleep 600")
     opened.append(notebook)
@@ -200,7 +199,6 @@ def test_two_tabs_show_one_ask_and_the_first_answer_counts(browser: Browser, ope
     # who was second sees in the card that it is decided, and how
     other.wait_cards("denied by you")
     expect(button(other.cards(1), ALLOW_ONCE)).to_have_count(0)
-    other.screenshot("two-tabs-second")
     notebook.wait_idle(1)
     notebook.wait_cards("denied by you")
     other.leave()

@@ -61,7 +61,6 @@ def test_calls_are_shown_chosen_found_and_saved(browser: Browser) -> None:
     items = asks.locator(".oc-asks-item")
     expect(items).to_have_count(2)
     question, ask = items.filter(has_text="Which database?"), items.filter(has_text="echo inside")
-    notebook.screenshot(f"panel-asks-batch-{browser.server.application}")
     question.get_by_role("radio", name="PostgreSQL").check()
     button(question, "Answer").click()
     expect(items).to_have_count(1)
@@ -83,7 +82,6 @@ def test_calls_are_shown_chosen_found_and_saved(browser: Browser) -> None:
     expect(calls.locator(".oc-time-row[data-tone=ok]")).to_have_count(10)
     expect(calls.locator(".oc-time-wait")).to_have_count(4)
     calls.locator(".oc-totals summary").click()
-    notebook.screenshot(f"panel-calls-{browser.server.application}")
     cells = calls.locator(".oc-totals tbody tr", has_text="glob").locator("td")
     assert cells.nth(0).inner_text() == "3"
     # filters

@@ -109,6 +109,7 @@ def test_the_pointer_and_shift_tab_explain(busy: support.Notebook) -> None:
     )
 
 
+@lab_only
 def test_a_body_has_its_own_colours_and_loses_them(notebook: support.Notebook) -> None:
     write(notebook, SCRIPT)
     second = notebook.cell(2).locator(".cm-line").nth(1)

@@ -86,7 +86,6 @@ def test_another_notebook_that_is_open(browser: Browser) -> None:
     card = asking(notebook, 2)
     expect(card).to_contain_text("Cell 1 (code, id cell-1): replace")
     expect(card).to_contain_text("two = 22")
-    notebook.screenshot(f"notebook-edit-{browser.server.application}")
     assert sources(opened, "other.ipynb")[1] == "two = 2", "nothing changes before the answer"
     button(card, ALLOW_ONCE).click()
     notebook.wait_idle(2)
@@ -200,6 +199,7 @@ def test_a_notebook_that_is_not_open_is_changed_on_disk(browser: Browser) -> Non
     notebook.close()
 
 
+@lab_only
 def test_opened_while_asked_and_open_twice(browser: Browser) -> None:
     notebook = project(
         browser,

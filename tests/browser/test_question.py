@@ -32,6 +32,7 @@ def questioned(notebook: Notebook, index: int) -> Locator:
     return card
 
 
+@lab_only
 def test_choices_own_words_keyboard_and_dismissal(browser: Browser) -> None:
     notebook = project(
         browser,
@@ -89,8 +90,6 @@ def test_a_question_and_an_ask_of_one_batch(browser: Browser, order: str, style:
     ask = notebook.cards(2).filter(has=notebook.page.get_by_role("button", name=ALLOW_ONCE)).last
     expect(button(ask, ALLOW_ONCE)).to_be_enabled()
     expect(notebook.cards(2)).to_have_count(4)
-    if style == "awaited":
-        notebook.screenshot(f"batch-asking-{browser.server.application}", notebook.cell(2))
     question.get_by_label("SQLite").check()
     first, second = (question, ask) if order == "question first" else (ask, question)
     for card, others in ((first, second), (second, None)):
@@ -109,7 +108,6 @@ def test_a_question_and_an_ask_of_one_batch(browser: Browser, order: str, style:
     notebook.wait_text(2, "3/3 successful")
     notebook.wait_text(3, "next")
     expect(notebook.cards(2).filter(has_text="completed")).to_have_count(4)
-    notebook.screenshot(f"batch-done-{browser.server.application}", notebook.cell(2))
     assert notebook.errors == []
     notebook.close()
 

@@ -72,7 +72,6 @@ def test_reopened_without_a_kernel_trusted_and_not(browser: Browser) -> None:
             opened.wait_text(index, word)
         shown = opened.page.locator(".jp-Notebook").inner_text().lower()
         assert "model not found" not in shown and "error displaying" not in shown
-        opened.screenshot(f"saved-{browser.server.application}-{file.stem}")
         assert opened.errors == []
         opened.close()
     html = subprocess.run(

@@ -61,7 +61,6 @@ def test_opens_at_the_cut_and_pages_while_the_kernel_is_busy(browser: Browser) -
     assert here.locator(".oc-text span").first.evaluate("node => getComputedStyle(node).color") != here.evaluate(
         "node => getComputedStyle(node).color"
     ), "the red of the output is drawn"
-    notebook.screenshot(f"spill-{browser.server.application}")
     button(pages, "End").click()
     expect(pages.locator(".oc-row").last).to_have_text("row <b>30000</b>")
     expect(pages.locator(".oc-n").last).to_have_attribute("data-n", "30000")
@@ -107,7 +106,6 @@ def search_by_keys(notebook: Notebook, pages: Locator) -> None:
     expect(pages.locator(".oc-here")).to_have_text("row <b>29990</b>")
     expect(pages.locator(".oc-here .oc-hit")).to_have_text(["row", " <b>2999"])
     expect(pages.locator(".oc-found")).to_have_text("2 of 11 lines")
-    notebook.screenshot(f"spill-search-{notebook.browser.server.application}")
     keyboard.press("Shift+Enter")
     expect(pages.locator(".oc-here")).to_have_text("row <b>2999</b>")
     keyboard.press("Escape")
@@ -281,7 +279,6 @@ def test_a_killed_kernel_leaves_words(browser: Browser) -> None:
     notebook.wait_text(2, LOST, timeout=20)
     expect(notebook.cards(2)).to_have_count(1)
     expect(notebook.cards(2)).to_contain_text("ended")
-    notebook.screenshot(f"killed-{browser.server.application}")
     notebook.page.wait_for_timeout(1000)
     if notebook.page.locator(".jp-Dialog").count():  # “Kernel Restarting”
         notebook.page.locator(".jp-Dialog button.jp-mod-accept").first.click()

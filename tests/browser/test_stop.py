@@ -18,17 +18,8 @@ pytestmark = pytest.mark.browser
 CELLS = {"awaited": "%tool bash sleep {mark}", "function": "def f():\n    %tool bash sleep {mark}\nf()"}
 
 
-@pytest.mark.parametrize(
-    ("application", "style", "how"),
-    [
-        ("lab", "awaited", "stop"),
-        ("lab", "function", "stop"),
-        ("lab", "awaited", "interrupt"),
-        ("notebook", "function", "stop"),
-    ],
-    indirect=["application"],
-    scope="module",
-)
+@lab_only
+@pytest.mark.parametrize(("style", "how"), [("awaited", "stop"), ("function", "stop"), ("awaited", "interrupt")])
 def test_a_sleeping_command_ends(browser: Browser, style: str, how: str) -> None:
     mark = f"600.{uuid.uuid4().int}"
     cells = (CELLS[style].format(mark=mark), "r = %tool bash echo alive\nprint(r.output)")

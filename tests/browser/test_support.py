@@ -26,8 +26,6 @@ def test_cells_run_and_show_their_output(browser: support.Browser) -> None:
     saved = notebook.save()
     assert saved.cells[0].outputs[0].text == "one\n"
     assert notebook.errors == []
-    picture = notebook.screenshot(f"support-{browser.server.application}")
-    assert picture.stat().st_size > 10_000
     notebook.close()
 
 

@@ -87,7 +87,6 @@ def test_a_form_makes_the_call(notebook: Notebook) -> None:
     notebook.wait_idle(2)
     notebook.wait_text(2, 'it\\\'s "Ann" {x} $HOME')
     expect(notebook.output(2)).to_contain_text("7, 'b', False, ['one two', '1'], {'a': 1}")
-    notebook.screenshot(f"panel-tool-form-{notebook.browser.server.application}")
     place.get_by_role("button", name="All tools").click()
     assert notebook.page.evaluate("() => document.activeElement.innerText.startsWith('shapes')")
 
@@ -119,7 +118,6 @@ def test_rules_are_changed_and_tried_out(notebook: Notebook) -> None:
     text.press("Enter")
     expect(place).to_contain_text("It would be denied.")
     expect(place).to_contain_text("decided by: bash rm * deny (opencode.json)")
-    notebook.screenshot(f"panel-rules-{notebook.browser.server.application}")
     place.get_by_role("button", name="Revoke bash rm * deny").click()
     expect(place.get_by_role("button", name="Revoke bash rm * deny")).to_be_hidden()
     assert "rm *" not in (notebook.path.parent / "opencode.json").read_text()
@@ -137,6 +135,5 @@ def test_a_server_is_connected_and_ended(notebook: Notebook) -> None:
     if connect.is_visible():
         connect.click()
     expect(place).to_contain_text("8 tools", timeout=30_000)
-    notebook.screenshot(f"panel-servers-{notebook.browser.server.application}")
     disconnect.click()
     expect(place).to_contain_text("not connected")

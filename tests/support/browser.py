@@ -29,8 +29,6 @@ from playwright.sync_api import Browser as PlaywrightBrowser
 from playwright.sync_api import BrowserContext, Locator, Page, Route, ViewportSize, expect, sync_playwright
 
 CHECKOUT = Path(__file__).parents[2]
-ARTIFACTS = CHECKOUT / "artifacts"
-"""Screenshots go here; the folder is not committed."""
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 Application = Literal["lab", "notebook"]
 START_TIMEOUT = 60.0
@@ -438,13 +436,6 @@ class Notebook:
         saved = nbformat.read(self.path, as_version=4)
         nbformat.validate(saved)
         return saved
-
-    def screenshot(self, name: str, target: Locator | None = None) -> Path:
-        """A picture of the page (or of `target`) in ``artifacts/``."""
-        ARTIFACTS.mkdir(exist_ok=True)
-        path = ARTIFACTS / f"{name}.png"
-        (target or self.page).screenshot(path=path)
-        return path
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
         """Run JavaScript in the page."""
