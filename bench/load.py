@@ -39,7 +39,7 @@ Peer(path="first.txt")"""
 """What every tool needs that checks its arguments and can be cancelled."""
 _LOADED = "import time\n%load_ext opencode_jupyter", 1.0
 """A cell before the measured one, and the seconds that a person takes to write that."""
-_ALONE = "from opencode_jupyter.jupyter.loaded import loaded; loaded()._timer.cancel()"
+_ALONE = "from opencode_jupyter.jupyter.extension_state import find_state; find_state()._timer.cancel()"
 """Without the background, which gives way to a cell, but on a slow machine not for as long as that one takes."""
 _LOAD = "{shell}.run_line_magic('load_ext', 'opencode_jupyter')"
 

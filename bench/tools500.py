@@ -44,8 +44,8 @@ def tab(line):
         return [one.text for one in shell.Completer.completions(line, len(line))]
 
 load = spent(lambda: shell.run_line_magic("load_ext", "opencode_jupyter"))
-from opencode_jupyter.jupyter.loaded import loaded
-notebook = loaded(shell).notebook
+from opencode_jupyter.jupyter.extension_state import find_state
+notebook = find_state(shell).notebook
 """
 
 _REGISTERED = """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .core.permission import PermissionRequest, Reply, Rule
     from .core.result import Attachment, ToolResult
     from .core.tool import Definition, Tool, tool
-    from .jupyter.loaded import current
+    from .jupyter.extension_state import current
     from .workspace import Workspace
 
 _HOMES = {
@@ -47,7 +47,7 @@ _HOMES = {
     "PermissionRequest": "core.permission",
     "Reply": "core.permission",
     "Rule": "core.permission",
-    "current": "jupyter.loaded",
+    "current": "jupyter.extension_state",
     **dict.fromkeys(
         (
             "ToolError",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core import defined_tools
 from . import _kernel_compat, terminal
-from .loaded import Loaded, hold, loaded, release
+from .extension_state import ExtensionState, ensure_state, find_state, forget_state
 from .magics import registration
 from .magics.await_transformer import await_magics
 
@@ -21,7 +21,7 @@ KEEP_SECONDS = 5.0
 
 def load(shell: Any) -> None:
     """Put the magics, their completion and the routes for answers into a shell. Twice is harmless."""
-    state = hold(shell)
+    state = ensure_state(shell)
     if state.active:
         return
     if state.expiry is not None:
@@ -44,7 +44,7 @@ def load(shell: Any) -> None:
 
 def unload(shell: Any) -> None:
     """Take everything back."""
-    state = loaded(shell)
+    state = find_state(shell)
     if state is None or not state.active:
         return
     state.active = False
@@ -55,14 +55,14 @@ def unload(shell: Any) -> None:
     terminal.remove_display_hook(shell)
     registration.uninstall_matcher(shell)
     registration.unregister(shell)
-    state.rest()
+    state.disconnect()
     _end_later(shell, state)
 
 
-def _end_later(shell: Any, state: Loaded) -> None:
+def _end_later(shell: Any, state: ExtensionState) -> None:
     def expire() -> None:
         if not state.active:
-            release(shell)
+            forget_state(shell)
             state.end()
 
     timer = threading.Timer(KEEP_SECONDS, expire)

@@ -33,7 +33,7 @@ from .cards.live import LiveDisplay
 from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
 from .engine import Engine, awaited
 from .error_display import for_cell
-from .loaded import current
+from .extension_state import current
 from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
 from .open_notebooks import NotebookPages

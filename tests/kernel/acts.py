@@ -27,7 +27,7 @@ ROUTES = ("shell", "subshell", "control", "own")
 def prepare(kernel: Kernel) -> None:
     """Load the extension and lay a file whose reading asks."""
     kernel.run(LOAD)
-    kernel.run("import asyncio, os, time, pathlib\nfrom opencode_jupyter.jupyter.loaded import current")
+    kernel.run("import asyncio, os, time, pathlib\nfrom opencode_jupyter.jupyter.extension_state import current")
     kernel.run("_ = pathlib.Path('.env').write_text('A=1')")
 
 

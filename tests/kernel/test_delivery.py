@@ -70,7 +70,7 @@ def _loaded(shared_kernel: Kernel) -> Iterator[None]:
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
     yield
     shared_kernel.run(
-        "from opencode_jupyter.jupyter.loaded import current; current().workspace.permissions.approved.clear()"
+        "from opencode_jupyter.jupyter.extension_state import current; current().workspace.permissions.approved.clear()"
     )
 
 

@@ -45,7 +45,7 @@ def _loaded(shared_kernel: Kernel) -> Iterator[None]:
     if hasattr(shared_kernel, "test_lost"):
         return
     shared_kernel.execute(
-        "from opencode_jupyter.jupyter.loaded import current\n"
+        "from opencode_jupyter.jupyter.extension_state import current\n"
         "for c in list(current().workspace.calls.values()): c.abort()"
     )
 

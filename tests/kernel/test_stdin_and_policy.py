@@ -13,7 +13,7 @@ pytestmark = acts.EVERY_RELEASE
 
 CELL = "r = %tool read .env\nprint('went on', r.output.count('A=1'))"
 FRESH = """
-from opencode_jupyter.jupyter.loaded import current
+from opencode_jupyter.jupyter.extension_state import current
 current().workspace.permissions.approved.clear()
 current().broker.heard_ever, current().broker.unheard = False, 0
 os.environ.pop('OPENCODE_JUPYTER_ON_ASK', None)

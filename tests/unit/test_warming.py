@@ -19,9 +19,9 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "opencode_jupyter")
 assert not [name for name in sys.modules if name.startswith("opencode_jupyter.agent")], "load_ext itself stays quick"
-from opencode_jupyter.jupyter.loaded import loaded
+from opencode_jupyter.jupyter.extension_state import find_state
 
-loaded(shell)._timer.join()
+find_state(shell)._timer.join()
 print("httpx2" in sys.modules, "opencode_jupyter.agent.loop" in sys.modules)
 shell.run_line_magic("unload_ext", "opencode_jupyter")
 """
@@ -33,10 +33,10 @@ from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "opencode_jupyter")
-from opencode_jupyter.jupyter.loaded import loaded
+from opencode_jupyter.jupyter.extension_state import find_state
 
 warm, line = sys.argv[1:]
-timer = loaded(shell)._timer
+timer = find_state(shell)._timer
 timer.join() if warm else timer.cancel()
 before = set(sys.modules)
 shell.run_line_magic("tool", line + " --quiet")

@@ -10,7 +10,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 from ..error_display import plain_errors
 
 if TYPE_CHECKING:
-    from ..loaded import Loaded
+    from ..extension_state import ExtensionState
     from .options import AgentRequest
 
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class AgentMagics(Magics):
     """The magics of one shell."""
 
-    def __init__(self, shell: Any, state: Loaded) -> None:
+    def __init__(self, shell: Any, state: ExtensionState) -> None:
         super().__init__(shell)
         self._shell = shell
         self._state = state
@@ -79,7 +79,7 @@ class AgentMagics(Magics):
         from . import magic
 
         with plain_errors():
-            self._state.tell_problems()
+            self._state.report_config_problems()
             if cell is None:
                 return None, magic.run(self._state.notebook, line)
             request = magic.read(line, cell, ChainMap(local_ns or {}, self._shell.user_ns))

@@ -29,7 +29,7 @@ from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
 
-    from ..loaded import Loaded
+    from ..extension_state import ExtensionState
     from ..notebook import Notebook
     from .arguments import CallRequest
 
@@ -43,7 +43,7 @@ HIDDEN = "_awaited"
 class ToolMagics(NotebookSettings, Magics):
     """The magics of one shell. ``%config ToolMagics`` shows and sets what can be set."""
 
-    def __init__(self, shell: Any, state: Loaded, **options: Any) -> None:
+    def __init__(self, shell: Any, state: ExtensionState, **options: Any) -> None:
         super().__init__(shell, **options)
         self._shell = shell
         self._state = state
@@ -140,7 +140,7 @@ class ToolMagics(NotebookSettings, Magics):
 
         with plain_errors():
             workspace = self.notebook.workspace
-            self._state.tell_problems()
+            self._state.report_config_problems()
             if not line.strip() and not (cell or "").strip():
                 from .help import tool_list
 
@@ -180,7 +180,7 @@ class ToolMagics(NotebookSettings, Magics):
         return value
 
 
-def register(shell: Any, state: Loaded) -> None:
+def register(shell: Any, state: ExtensionState) -> None:
     """Put the magics into a shell, once."""
     unregister(shell)
     manager = shell.magics_manager
@@ -232,7 +232,7 @@ COMPLETED = ("%tool", "%agent", "%permissions", "%mcp", "%sessions")
 """What a line or cell holds that this completes (``%tools`` begins like ``%tool``)."""
 
 
-def install_matcher(shell: Any, state: Loaded) -> None:
+def install_matcher(shell: Any, state: ExtensionState) -> None:
     """Put the matcher into the shell's completer."""
     uninstall_matcher(shell)
 

@@ -42,8 +42,8 @@ WARM_UP = (
 """What takes long to import, in pieces between which a cell may begin."""
 
 
-class Loaded:
-    """One shell's loaded extension. It survives an unload by a moment, so that ``%reload_ext`` keeps state.
+class ExtensionState:
+    """The extension in one shell. It outlives an unload for a moment, so that ``%reload_ext`` keeps its state.
 
     Attributes:
         active: False between an unload and the next load.
@@ -58,7 +58,7 @@ class Loaded:
         self._notebook: Notebook | None = None
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @property
     def built(self) -> Notebook | None:
@@ -77,12 +77,12 @@ class Loaded:
                 from .notebook import Notebook
 
                 self._notebook = Notebook(self.shell, self.settings)
-                self._told = set()
+                self._reported = set()
             if self.active:
                 self._notebook.connect()
             return self._notebook
 
-    def tell_problems(self) -> None:
+    def report_config_problems(self) -> None:
         """Warn once of what is wrong in the config files, and of files that were written since they were read.
 
         On the thread of a cell, whose output it becomes. They are not read again by themselves: a call that may write
@@ -99,10 +99,10 @@ class Loaded:
             names = ", ".join(map(str, changed[:3])) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
             problems.append(f"{names} changed since the configuration was read; %tools reload reads it again")
         for problem in problems:
-            if problem not in self._told:
+            if problem not in self._reported:
                 # no line of the cell is at fault: its generated code, under a path of this process, is no help
                 warnings.warn_explicit(problem, UserWarning, "opencode_jupyter", 1)
-        self._told = set(problems)
+        self._reported = set(problems)
 
     def on_define(self, made: Tool) -> None:
         """Take a tool that a cell made with ``@tool``; a library's are registered by whoever wants them."""
@@ -139,8 +139,8 @@ class Loaded:
 
             yield warm
 
-    def rest(self) -> None:
-        """Take the routes back and stop building."""
+    def disconnect(self) -> None:
+        """Remove the routes and stop warming up."""
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
@@ -155,31 +155,31 @@ class Loaded:
             notebook.close()
 
 
-def loaded(shell: Any = None) -> Loaded | None:
-    """What a shell (IPython's own if left out) holds; None if the extension was never loaded there."""
+def find_state(shell: Any = None) -> ExtensionState | None:
+    """The state of a shell (IPython's own if left out); None if the extension was never loaded there."""
     if shell is None:
         from IPython import get_ipython
 
         shell = get_ipython()
-    found = getattr(shell, _ATTRIBUTE, None)
-    return found if isinstance(found, Loaded) else None
+    state = getattr(shell, _ATTRIBUTE, None)
+    return state if isinstance(state, ExtensionState) else None
 
 
-def hold(shell: Any) -> Loaded:
-    """The `Loaded` of a shell, made if there is none."""
-    found = loaded(shell)
-    if found is None:
-        found = Loaded(shell)
-        setattr(shell, _ATTRIBUTE, found)
-    return found
+def ensure_state(shell: Any) -> ExtensionState:
+    """The state of a shell, made if there is none."""
+    state = find_state(shell)
+    if state is None:
+        state = ExtensionState(shell)
+        setattr(shell, _ATTRIBUTE, state)
+    return state
 
 
-def release(shell: Any) -> None:
-    """Forget it."""
+def forget_state(shell: Any) -> None:
+    """Drop the state of a shell."""
     setattr(shell, _ATTRIBUTE, None)
 
 
 def current(shell: Any = None) -> Notebook | None:
     """The notebook of a shell; None while the extension is not loaded."""
-    found = loaded(shell)
-    return found.notebook if found is not None and found.active else None
+    state = find_state(shell)
+    return state.notebook if state is not None and state.active else None
