@@ -21,7 +21,7 @@ from ...core.repair import correct_name
 from .arguments import OPTIONS, VALUED
 from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS, MagicCommands
 from .parameters import Field, Spec, spec_of
-from .tool_preparation import in_background
+from .tool_preparation import prepare_in_background
 from .words import BLANK, quote
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def complete(
     if match is None:
         return {"completions": []}
     if follow or notebook.workspace.directory == _folder(notebook):
-        in_background(notebook)
+        prepare_in_background(notebook)
     *before, word = typed_words(until[match.end() :])
     completer = _Completer(notebook, user_ns, before, word)
     command = match.group(1)

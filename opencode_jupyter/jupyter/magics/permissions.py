@@ -22,12 +22,12 @@ from .help import rule_now
 from .history import local_time
 from .rule_changes import (
     add_rules,
+    describe_rule,
     in_order,
     known_permissions,
     own_rules,
     permission_named,
     revoke_rule,
-    said,
     save_rules,
 )
 from .sessions import SessionLine
@@ -169,7 +169,7 @@ def _revoked(line: PermissionLine) -> Confirmation:
             notes += [note] if note else []
             gone[place_of] = rule.origin
     except ToolError as error:
-        done = f" Revoked before that: {'; '.join(said(r) for r, *_ in gone)}." if gone else ""
+        done = f" Revoked before that: {'; '.join(describe_rule(r) for r, *_ in gone)}." if gone else ""
         raise ToolError(f"{error}{done}") from None
     rows = [{**rule.to_wire(), "origin": origin} for (rule, *_), origin in gone.items()]
     return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=notes)
@@ -185,7 +185,7 @@ def _history(line: PermissionLine) -> Table:
             "patterns": list(decision.patterns),
             "action": decision.action,
             "by": decision.by,
-            "rule": "; ".join(dict.fromkeys(map(said, decision.rules))),
+            "rule": "; ".join(dict.fromkeys(map(describe_rule, decision.rules))),
             "reply": decision.reply,
             "message": " ".join(filter(None, [decision.message, decision.note])) or None,
         }

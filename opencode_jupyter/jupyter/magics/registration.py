@@ -69,7 +69,7 @@ class ToolMagics(NotebookSettings, Magics):
 
         __tracebackhide__ = True
         with plain_errors():
-            tool_preparation.ready(self.notebook, line)
+            tool_preparation.prepare(self.notebook, line)
         request, answer = self._read(line, cell, local_ns)
         if request is None:
             return answer
@@ -85,7 +85,7 @@ class ToolMagics(NotebookSettings, Magics):
 
         __tracebackhide__ = True
         with plain_errors():
-            await tool_preparation.ready_async(self.notebook, line)
+            await tool_preparation.prepare_async(self.notebook, line)
         request, answer = self._read(line, cell, local_ns)
         if request is None:
             return answer

@@ -75,7 +75,7 @@ def add_rules(
     for rule in rules:
         now = rule_now(workspace, permission, rule.pattern, agent)
         if now.action != action:
-            notes.append(f"{permission} {rule.pattern} is still decided by: {said(now)}")
+            notes.append(f"{permission} {rule.pattern} is still decided by: {describe_rule(now)}")
     return rules, [*unmatchable(permission, patterns), *notes]
 
 
@@ -94,8 +94,8 @@ def save_rules(
     notes = []
     for pattern in map(expand, saved.patterns):
         now = rule_now(workspace, permission, pattern, agent)
-        if now.action != action and not any(said(now) in one for one in saved.notes):
-            notes.append(f"{permission} {pattern} is still decided by: {said(now)}")
+        if now.action != action and not any(describe_rule(now) in one for one in saved.notes):
+            notes.append(f"{permission} {pattern} is still decided by: {describe_rule(now)}")
     return saved, [*unmatchable(permission, saved.patterns), *notes, *saved.notes]
 
 
@@ -134,11 +134,11 @@ def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: i
     if file is None:
         edit = "Add" if rule.source == "default" or not rule.origin else f"Edit it in {rule.origin}, or add"
         raise ToolError(
-            f"Rule {number} ({said(rule)}) was not added here. {edit} a later rule: "
+            f"Rule {number} ({describe_rule(rule)}) was not added here. {edit} a later rule: "
             f"%permissions allow|ask|deny {rule.permission} '{rule.pattern}'"
         )
     now = rule_now(workspace, rule.permission, rule.pattern, agent)
-    return f"Removed from {file}. {rule.permission} {rule.pattern} is now decided by: {said(now)}"
+    return f"Removed from {file}. {rule.permission} {rule.pattern} is now decided by: {describe_rule(now)}"
 
 
 def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
@@ -187,7 +187,7 @@ def note_change(workspace: Workspace, rules: Sequence[Rule], what: str) -> None:
         workspace.permissions.history.append(noted)
 
 
-def said(rule: Rule) -> str:
+def describe_rule(rule: Rule) -> str:
     """A rule with its origin, in one line."""
     origin = f" ({rule.origin})" if rule.origin else ""
     return f"{rule.permission} {rule.pattern} {rule.action}{origin}"

@@ -35,79 +35,79 @@ LISTING = 5.0
 _background: weakref.WeakKeyDictionary[Notebook, concurrent.futures.Future[None]] = weakref.WeakKeyDictionary()
 
 
-def ready(notebook: Notebook, line: str) -> None:
+def prepare(notebook: Notebook, line: str) -> None:
     """Have the tool that a ``%tool`` line names ready, or all of them for a line that names none; blocks.
 
     Raises:
         ToolError: a person refused what that needs.
     """
-    wanted, may_ask = _wanted(line)
-    if not unsettled(notebook, wanted):
+    name, may_ask = _requested_tool(line)
+    if not needs_preparation(notebook, name):
         return
-    future = _prepared(notebook, wanted)
-    Waiter(lambda reason: _cancel(future), notebook.beat).wait(_bounded(future, wanted))
-    if may_ask and wanted is not None and unsettled(notebook, wanted):
-        notebook.run_sync(_asking(wanted, line))
+    future = _submit(notebook, name)
+    Waiter(lambda reason: _cancel(future), notebook.beat).wait(_bounded(future, name))
+    if may_ask and name is not None and needs_preparation(notebook, name):
+        notebook.run_sync(_trust_request(name, line))
 
 
-async def ready_async(notebook: Notebook, line: str) -> None:
-    """`ready`, awaited.
+async def prepare_async(notebook: Notebook, line: str) -> None:
+    """`prepare`, awaited.
 
     Raises:
         ToolError: a person refused what that needs.
     """
-    wanted, may_ask = _wanted(line)
-    if not unsettled(notebook, wanted):
+    name, may_ask = _requested_tool(line)
+    if not needs_preparation(notebook, name):
         return
-    future = _prepared(notebook, wanted)
-    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(_bounded(future, wanted))
-    if may_ask and wanted is not None and unsettled(notebook, wanted):
-        await notebook.run_async(_asking(wanted, line))
+    future = _submit(notebook, name)
+    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(_bounded(future, name))
+    if may_ask and name is not None and needs_preparation(notebook, name):
+        await notebook.run_async(_trust_request(name, line))
 
 
-def ready_all(notebook: Notebook) -> None:
+def prepare_all(notebook: Notebook) -> None:
     """Have all tools ready that need nobody's word; blocks."""
-    ready(notebook, "")
+    prepare(notebook, "")
 
 
-def in_background(notebook: Notebook, then: Callable[[], None] | None = None) -> None:
+def prepare_in_background(notebook: Notebook, then: Callable[[], None] | None = None) -> None:
     """Begin to have all tools ready that need nobody's word, unless that is being done; `then` is called at its end."""
     running = _background.get(notebook)
     try:
-        if (running is None or running.done()) and unsettled(notebook, None):
-            begun = _background[notebook] = _prepared(notebook, None)
+        if (running is None or running.done()) and needs_preparation(notebook, None):
+            begun = _background[notebook] = _submit(notebook, None)
             if then is not None:
                 begun.add_done_callback(lambda _: then())
     except Exception:  # a config file that can't be read; the next call says so
         log.debug("tools can't be prepared", exc_info=True)
 
 
-def unsettled(notebook: Notebook, wanted: str | None) -> bool:
+def needs_preparation(notebook: Notebook, name: str | None) -> bool:
     """Whether there is anything to do for a tool (None: for all), in the folder where the next call runs."""
     notebook.follow_folder()
     registry = notebook.workspace.registry
-    if wanted is not None:
+    if name is not None:
         registry.invalidate()
-    return not registry.is_fresh(wanted)
+    return not registry.is_fresh(name)
 
 
-def _wanted(line: str) -> tuple[str | None, bool]:
+def _requested_tool(line: str) -> tuple[str | None, bool]:
     """The tool that a line names, and whether a person may be asked for it: not for help or a dry run."""
-    wanted = tool_of(line)
-    if wanted is None:
+    name = tool_of(line)
+    if name is None:
         return None, False
     words = set(line.split())
-    only_told = wanted.endswith("?") or bool(words & {"--help", "-h", "--dry-run"})
-    return wanted.rstrip("?"), not only_told
+    only_told = name.endswith("?") or bool(words & {"--help", "-h", "--dry-run"})
+    return name.rstrip("?"), not only_told
 
 
-def _prepared(notebook: Notebook, wanted: str | None) -> concurrent.futures.Future[None]:
-    return notebook.engine.submit(notebook.workspace.registry.prepare(wanted))
+def _submit(notebook: Notebook, name: str | None) -> concurrent.futures.Future[None]:
+    return notebook.engine.submit(notebook.workspace.registry.prepare(name))
 
 
-def _bounded(future: concurrent.futures.Future[None], wanted: str | None) -> concurrent.futures.Future[None]:
+def _bounded(future: concurrent.futures.Future[None], name: str | None) -> concurrent.futures.Future[None]:
     """The same, or for a list at most `LISTING` of it: what takes longer goes on, and the list says what is missing."""
-    if wanted is not None:
+    if name is not None:
         return future
     ended: concurrent.futures.Future[None] = concurrent.futures.Future()
 
@@ -131,16 +131,16 @@ def _cancel(future: concurrent.futures.Future[None]) -> None:
     future.cancel()
 
 
-def _asking(wanted: str, line: str) -> CallRequest:
+def _trust_request(name: str, line: str) -> CallRequest:
     """A call that asks for what a tool needs."""
 
     def make(workspace: Workspace, request: CallRequest) -> Call:
         async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-            await workspace.registry.prepare(wanted, call)
+            await workspace.registry.prepare(name, call)
             return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
 
         asking = Tool(NAME, Definition("Requests trust before code of a project runs.", {}, execute), builtin=True)
         call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=asking)
         return call
 
-    return CallRequest(NAME, {"tool": wanted}, quiet=bool({"-q", "--quiet"} & set(line.split())), make=make)
+    return CallRequest(NAME, {"tool": name}, quiet=bool({"-q", "--quiet"} & set(line.split())), make=make)

@@ -16,7 +16,7 @@ from .command_line import CommandLine
 from .commands import TOOLS
 from .help import tool_list
 from .history import display_row, read_history
-from .tool_preparation import ready_all
+from .tool_preparation import prepare_all
 
 if TYPE_CHECKING:
     from ...core.permission import Decision
@@ -45,7 +45,7 @@ def run(notebook: Notebook, line: str, agent: str | None = None) -> Any:
 
 def _list(agent: str | None, line: CommandLine) -> Table:
     line.end()
-    ready_all(line.notebook)
+    prepare_all(line.notebook)
     table = tool_list(line.workspace, agent)
     table.notes.append(TOOLS.pointer)
     return table
@@ -78,7 +78,7 @@ def _history(line: CommandLine) -> Table:
 
 def _doctor(line: CommandLine) -> Table:
     line.end()
-    ready_all(line.notebook)
+    prepare_all(line.notebook)
     return Table(line.notebook.doctor(), ("check", "result", "advice"), whole=True)
 
 

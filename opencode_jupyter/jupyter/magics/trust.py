@@ -15,7 +15,7 @@ from ...sources.tool_files import label_of
 from ...text.visible import visible
 from ..tables import Table, without_math
 from .command_line import CommandLine, as_typed
-from .tool_preparation import ready_all
+from .tool_preparation import prepare_all
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -63,7 +63,7 @@ def trust(line: CommandLine) -> Table:
         line.end()
     if options == ["--list"]:
         return _listed(notebook)
-    ready_all(notebook)
+    prepare_all(notebook)
     waiting = untrusted(notebook.workspace)
     if options:
         chosen = waiting
@@ -75,7 +75,7 @@ def trust(line: CommandLine) -> Table:
         chosen = [_one(word, waiting, notebook) for word in words]
     notebook.workspace.trust.grant(*chosen)
     notebook.on_engine(partial(take_up, notebook.workspace))
-    ready_all(notebook)
+    prepare_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
     places = {
         place for one in chosen for place in (one.name, one.shown.get("label"), f"mcp: {one.shown.get('server')}")
@@ -154,7 +154,7 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
     for subject in gone:
         workspace.trust.revoke(subject)
     notebook.on_engine(partial(take_up, workspace))
-    ready_all(notebook)
+    prepare_all(notebook)
     rows = [{"trust": subject.name, "kind": subject.kind} for subject in gone]
     return Table(rows, ("trust", "kind"), title="Not trusted any more:")
 

@@ -10,7 +10,7 @@ from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
 from ..magics.arguments import parse
 from ..magics.help import permission_of, rules_in_force, source_of, summary
 from ..magics.parameters import spec_of
-from ..magics.tool_preparation import in_background
+from ..magics.tool_preparation import prepare_in_background
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ def _prepare(panel: Panel) -> None:
 
     def work() -> None:
         before = known()
-        in_background(panel.notebook, lambda: panel.changed("tools") if known() != before else None)
+        prepare_in_background(panel.notebook, lambda: panel.changed("tools") if known() != before else None)
 
     threading.Thread(target=work, name="opencode-panel", daemon=True).start()
 
