@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
 """Environment variable: ``deny`` (default) or ``allow`` when nobody is there to ask."""
+TRIES = 3
+"""Answers that fit nothing, after which a request counts as denied."""
 SHOWN_LINES = 40
 """Lines of a diff or command that a prompt shows."""
 
@@ -53,7 +55,7 @@ class PromptChannel:
         self._can_prompt = can_prompt
         self._queue: deque[Ask] = deque()
         self._active: tuple[Ask, _kernel_compat.StdinPrompt] | None = None
-        self._unclear: dict[str, str] = {}
+        self._unclear: dict[str, list[str]] = {}
         self._dialogs: dict[str, QuestionDialog] = {}
         self.broker: Broker | None = None
 
@@ -107,7 +109,7 @@ class PromptChannel:
 
     def _text(self, ask: Ask) -> str:
         if isinstance(ask.request, PermissionRequest):
-            unclear = self._unclear.get(ask.id)
+            unclear = self._unclear.get(ask.id, [""])[-1]
             note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
             return note + question(ask.request)
         from .question_prompt import QuestionDialog
@@ -124,9 +126,10 @@ class PromptChannel:
             return
         reply, message = parse_answer(answer) or (None, None)
         if reply is None:
-            # VS Code sends an empty text for Escape: ask once more, then take it for a no.
-            before, self._unclear[ask.id] = self._unclear.get(ask.id), answer.strip()
-            if answer.strip() or before != "":
+            # VS Code sends an empty text for Escape: ask once more, then take it for a no. Nothing may ask forever.
+            unclear = self._unclear.setdefault(ask.id, [])
+            unclear.append(answer.strip())
+            if unclear[-2:] != ["", ""] and len(unclear) < TRIES:
                 return
             reply = "reject"
         self.close(ask)  # now: the engine reports the end later, and this thread would show the same request again

@@ -42,7 +42,8 @@ def test_lines_are_completed_while_a_cell_blocks(kernel: Kernel) -> None:
         found = kernel.request("control", TYPE, asked)
         while found.get("late"):  # the first one imports what answers
             found = kernel.request("control", TYPE, asked)
-        assert [(match["text"], match["type"]) for match in found["matches"]] == [("read", "tool")]
+        assert [(one["text"], one["type"]) for one in found["matches"]] == [("read", "tool")]
+        assert found["matches"][0]["help"]["description"]
         assert (found["start"], found["end"]) == (6, 8)
         told = kernel.request("control", TYPE, explained)
         assert told.get("name") == "read" or told.get("late")

@@ -62,11 +62,12 @@ def test_the_box_comes_when_no_card_is_seen(shared_kernel: Kernel, answer: str, 
     acts.settled(shared_kernel)
 
 
-def test_no_answer_twice_is_a_no(shared_kernel: Kernel) -> None:
+@pytest.mark.parametrize("answers", [["", ""], ["what?", "hm", "er"]])
+def test_no_answer_at_last_is_a_no(shared_kernel: Kernel, answers: list[str]) -> None:
     shared_kernel.run("current().broker.unheard = 1")
     cell = shared_kernel.submit(CELL, allow_stdin=True)
-    for _ in range(2):
-        shared_kernel.answer("")
+    for text in answers:
+        shared_kernel.answer(text)
     shared_kernel.finish(cell)
     assert cell.error is not None
     assert cell.error.startswith("PermissionRejectedError")

@@ -46,7 +46,7 @@ def test_a_projects_file_is_asked_for_and_ones_own_is_not(kernel: Kernel, tmp_pa
     own.write_text("print('loud')\n" + TOOL.replace("weather", "mine"))
     cell = kernel.run("%tool mine Bonn")
     assert "sunny" in str(cell.check().messages)
-    assert "loud" not in cell.stdout
+    assert cell.stdout == "loud\n"  # what a file prints while it loads is the person's to see
 
 
 def test_an_endless_file_can_be_interrupted(kernel: Kernel, tmp_path: Path) -> None:

@@ -190,3 +190,7 @@ def _choice(choice: str) -> Any:
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": wire_name(choice)}}
+
+
+OpenAIWire = OpenAIAdapter
+"""The former name, which saved notebooks import."""
