@@ -15,7 +15,7 @@ from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.magics.arguments import OPTIONS
-from opencode_jupyter.jupyter.magics.completion import typed_words
+from opencode_jupyter.jupyter.magics.word_help import typed_words
 from opencode_jupyter.jupyter.magics.words import words
 from tests.support.shells import Shell, shell
 

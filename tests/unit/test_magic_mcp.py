@@ -12,7 +12,7 @@ import pytest
 
 from opencode_jupyter import Attachment, InvalidArgumentsError, ToolError, ToolResult
 from opencode_jupyter.jupyter.magics import mcp_login
-from opencode_jupyter.jupyter.magics.mcp import Content
+from opencode_jupyter.jupyter.magics.mcp_resources import Content
 from opencode_jupyter.mcp import McpServers
 from tests.support.auth_server import AuthServer, auth_server, browse
 from tests.support.mcp import local

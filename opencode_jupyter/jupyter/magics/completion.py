@@ -1,4 +1,4 @@
-"""Completion in the lines of the magics, and help for the word at a place.
+"""Completion in the lines of the magics.
 
 IPython's matcher and the page's requests (`editor_requests`) use it. It sees the line up to the cursor and answers
 alone, so that Python names do not mix into tool arguments.
@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,14 @@ from IPython.core.completer import SimpleCompletion
 
 from ...core.permission import ACTIONS
 from ...core.repair import correct_name
-from .arguments import OPTIONS, VALUED
+from .arguments import OPTIONS
 from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS, MagicCommands
 from .parameters import Field, Spec, spec_of
 from .tool_preparation import prepare_in_background
-from .words import BLANK, quote
+from .word_help import KEY, open_fields, tool_at, typed_words
+from .words import quote
 
 if TYPE_CHECKING:
-    from ...core.registry import Registry
     from ..notebook import Notebook
 
 log = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class _Completer:
             return self._starting(agents, "agent"), self.word
         if last == "--timeout":
             return self._starting(("10", "60", "600"), "value"), self.word
-        at = _tool_at(self.before)
+        at = tool_at(self.before)
         if at is None:
             names = self._starting(self._names(), "tool")
             return [*names, *self._options(self.before)], self.word
@@ -209,7 +209,7 @@ class _Completer:
     def _arguments(self, spec: Spec, given: list[str]) -> tuple[list[Choice], str]:
         if self.word.startswith("-"):
             return self._options(given), self.word
-        key = _KEY.match(self.word)
+        key = KEY.match(self.word)
         if not spec.raw and "{" in self.word:
             from ..agent.completion import in_body
 
@@ -219,9 +219,9 @@ class _Completer:
         if key is not None:
             field, value = spec.find(key.group(1)), self.word[key.end() :]
             return (self._values(spec, field, value, key.group(2)) if field else []), value
-        places = _open_fields(spec, given) or []
+        places = open_fields(spec, given) or []
         if spec.raw:  # in front of the command its other parameters may stand
-            front = all(_KEY.match(word) or word.startswith("-") for word in given)
+            front = all(KEY.match(word) or word.startswith("-") for word in given)
             places = [f for f in places if f != spec.body] if front else []
         named = [f for f in spec.fields if f in places and f.name.lower().startswith(self.word.lower())]
         names = [(f"{f.name}=", "param") for f in named]
@@ -308,36 +308,6 @@ def _folder(notebook: Notebook) -> Path:
         return notebook.workspace.directory
 
 
-def typed_words(text: str) -> list[str]:
-    """The words of an unfinished line as they are typed; the last is the one under the cursor, perhaps empty."""
-    words = list(spans(text))
-    under = bool(words) and words[-1][2] == len(text)
-    return [word for word, _, _ in words] + ([] if under else [""])
-
-
-def spans(line: str, position: int = 0) -> Iterator[tuple[str, int, int]]:
-    """The words of an unfinished line as they are typed, from a place on, each with its begin and end."""
-    begin, mark, escaped = None, "", False
-    for at in range(position, len(line)):
-        char = line[at]
-        if char in BLANK and not mark and not escaped:
-            if begin is not None:
-                yield line[begin:at], begin, at
-                begin = None
-            continue
-        begin = at if begin is None else begin
-        if escaped:
-            escaped = False
-        elif char == "\\" and mark != "'":
-            escaped = True
-        elif mark:
-            mark = "" if char == mark else mark
-        elif char in "'\"":
-            mark = char
-    if begin is not None:
-        yield line[begin:], begin, len(line)
-
-
 def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
     """Names in a folder that begin with `prefix`, folders first; hidden ones only when a dot was typed."""
     found: list[tuple[str, bool]] = []
@@ -388,147 +358,3 @@ def _holds_arguments(value: Any) -> bool:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-MOST_CHOICES = 200
-"""Values of one parameter that are listed."""
-DESCRIPTION = 1_000
-"""Characters of a description that are shown."""
-_HEAD = re.compile(r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%{1,2}tool(?:_awaited)?(?=\s)")
-_KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
-_NOTHING: dict[str, Any] = {"found": False}
-
-
-def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
-    """What stands at a place of a cell.
-
-    Args:
-        registry: whose tools.
-        code: the cell.
-        position: counts code points.
-
-    Returns:
-        ``found``, and if so ``kind`` (``tool``, ``parameter``, ``option``), ``name``, ``description``, the place of the
-        word (``start``, ``end``), and what is known besides: ``source``, ``usage`` of a tool; ``type``, ``required``,
-        ``default``, ``choices`` of a parameter.
-    """
-    begin = code.rfind("\n", 0, position) + 1
-    line = code[begin:].partition("\n")[0]
-    head = _HEAD.match(line)
-    if head is None or ("%%" in head.group() and begin):
-        return _NOTHING
-    words = list(spans(line, head.end()))
-    at = next((i for i, (_, start, end) in enumerate(words) if start <= position - begin <= end), None)
-    if at is None:
-        return _NOTHING
-    word, start, end = words[at]
-    place = {"found": True, "start": begin + start, "end": begin + end}
-    named = _tool_at([text for text, _, _ in words])
-    if word.startswith("-") and (named is None or at < named):
-        return {**place, **_option(OPTIONS, word)} if word in OPTIONS else _NOTHING
-    if named is None or at < named:
-        return _NOTHING
-    name = correct_name(registry, words[named][0].rstrip("?"))
-    tool = registry.get(name)
-    if tool is None:
-        reason = registry.why_not(name)[:DESCRIPTION] if at == named else ""
-        return {**place, "kind": "tool", "name": name, "description": reason} if reason else _NOTHING
-    spec = spec_of(tool, registry)
-    if at == named:
-        names = " ".join(f.name if f.required else f"[{f.name}]" for f in spec.positional)
-        from .help import source_of
-
-        about = {"kind": "tool", "name": tool.id, "description": _tool_described(spec)}
-        return {**place, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
-    if word in OPTIONS:
-        return {**place, **_option(OPTIONS, word)}
-    field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
-    return {**place, "kind": "parameter", **_described(field)} if field is not None else _NOTHING
-
-
-def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict[str, Any]:
-    """What a suggestion means, as ``help``; nothing where there is nothing to say.
-
-    Args:
-        registry: whose tools.
-        before: the line up to the suggestion.
-        text: the suggestion.
-        kind: its type.
-    """
-    if kind == "option" and before.startswith("%%agent"):
-        from ..agent.options import OPTIONS as AGENT_OPTIONS
-
-        return {"help": _option(AGENT_OPTIONS, text)} if text in AGENT_OPTIONS else {}
-    if kind not in ("tool", "option", "param", "value"):
-        return {}
-    try:
-        help = explain(registry, before + text, len(before + text))
-    except Exception:  # a tool that cannot describe itself; its call says why
-        log.debug("%s cannot be explained", text, exc_info=True)
-        return {}
-    return {"help": help} if help["found"] else {}
-
-
-def _tool_at(words: list[str]) -> int | None:
-    """Which word names the tool: the first that is no option and no option's value."""
-    skip = False
-    for at, word in enumerate(words):
-        if skip or word in VALUED:
-            skip = not skip
-        elif not word.startswith("-"):
-            return at
-    return None
-
-
-def _open_fields(spec: Spec, words: list[str]) -> list[Field] | None:
-    """The fields that a word without a name may fill after these words; None where an option's value belongs."""
-    count, used, skip = 0, set(), False
-    for word in words:
-        match = _KEY.match(word)
-        if skip or word in VALUED:
-            skip = not skip
-        elif match is not None:
-            used.add(match.group(1))
-        elif not word.startswith("-"):
-            count += 1
-    return None if skip else [field for field in spec.positional if field.name not in used][count:]
-
-
-def _described(field: Field) -> dict[str, Any]:
-    """One parameter."""
-    default = {"default": field.schema["default"]} if "default" in field.schema else {}
-    return {
-        "name": field.name,
-        "type": field.type[:DESCRIPTION],
-        "required": field.required,
-        "description": field.description[:DESCRIPTION],
-        "choices": field.choices[:MOST_CHOICES],
-        **default,
-    }
-
-
-def _tool_described(spec: Spec) -> str:
-    """A tool's first sentence, from wherever it says one."""
-    from .help import summary
-
-    lines = (line.strip(" #-*") for line in spec.bound.description.splitlines())
-    return (summary(spec.tool) or next(filter(None, lines), ""))[:DESCRIPTION]
-
-
-def _option(options: Mapping[str, str], word: str) -> dict[str, Any]:
-    value, two_blanks, text = options[word].partition("  ")
-    name = f"{word} {value}" if two_blanks else word
-    return {"kind": "option", "name": name, "description": (text or value)[:DESCRIPTION]}
-
-
-def _field_at(spec: Spec, words: list[str]) -> Field | None:
-    """The parameter that the last of `words` gives, by its name or by its place among those without one."""
-    key = _KEY.match(words[-1])
-    if key is not None:
-        return spec.find(key.group(1))
-    if spec.raw:
-        return spec.body
-    fields = _open_fields(spec, words[:-1])
-    if fields == [] and spec.positional and spec.positional[-1].takes("array"):
-        return spec.positional[-1]
-    return fields[0] if fields else None

@@ -56,7 +56,8 @@ class Editing:
         return self._within(LIMIT, lambda: self._help(code, position))
 
     def _complete(self, code: str, position: int) -> dict[str, Any]:
-        from .completion import complete, explain_match
+        from .completion import complete
+        from .word_help import explain_match
 
         line, number = line_at(code, position)
         if len(line) > LONGEST:
@@ -75,7 +76,7 @@ class Editing:
         return {"matches": matches, "start": position - len(fragment), "end": position}
 
     def _help(self, code: str, position: int) -> dict[str, Any]:
-        from .completion import explain
+        from .word_help import explain
 
         return explain(self._notebook.workspace.registry, code, position)
 

@@ -12,7 +12,7 @@ from ...core.config.files import display
 from ...core.config.save import ConfigFiles, Place
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.secrets import is_secret_name
-from ...core.suggestions import did_you_mean, near_names, suggestion
+from ...core.suggestions import did_you_mean
 from ...text.visible import visible
 from ..tables import Message, Table
 from .command_line import CommandLine, as_typed
@@ -20,9 +20,7 @@ from .commands import MCP
 from .help import summary
 
 if TYPE_CHECKING:
-    from ...core.result import Attachment, ToolResult
     from ...mcp import McpServers, ServerSpec
-    from ...mcp.calls import Prompt
     from ...mcp.connection import Status
     from ...workspace import Workspace
     from ..notebook import Notebook
@@ -31,8 +29,6 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 LOG_LINES = 50
 """Lines that ``%mcp logs`` shows by default."""
 COLUMNS = ("server", "status", "tools", "transport", "target", "source", "trust", "note")
-RESOURCE_CHARS = 20_000
-"""Characters of a resource that a cell shows."""
 _NO_SERVER = "No MCP server yet: %mcp add NAME URL, or %mcp add NAME -- COMMAND"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _ENV = re.compile(r"\{env:([^}]+)\}")
@@ -44,9 +40,12 @@ def run(notebook: Notebook, line: str) -> Any:
     Raises:
         ToolError: there is no such subcommand, or it cannot be done.
     """
+    from . import mcp_resources as offers
     from .mcp_login import log_in
 
-    return McpLine(notebook, line).run({**_HANDLERS, "auth": log_in})
+    others = {"auth": log_in, "prompts": offers.list_prompts, "prompt": offers.show_prompt}
+    others |= {"resources": offers.list_resources, "read": offers.read_resource}
+    return McpLine(notebook, line).run(_HANDLERS | others)
 
 
 class McpLine(CommandLine):
@@ -137,7 +136,7 @@ def _tools(line: McpLine) -> Table:
         if tool.source == f"mcp: {name}"
     ]
     notes = [f"%tool {rows[0]['tool']}? shows its arguments."] if rows else []
-    empty = f"{name}: {_problem(status) or 'it has no tools'}"
+    empty = f"{name}: {problem_of(status) or 'it has no tools'}"
     return Table(rows, ("tool", "description"), notes=notes, empty=empty)
 
 
@@ -168,11 +167,11 @@ def describe_server(workspace: Workspace, servers: McpServers, spec: ServerSpec,
         "target": status.target,
         "source": _file_name(workspace, status.source or spec.source),
         "trust": trusted,
-        "note": _problem(status),
+        "note": problem_of(status),
     }
 
 
-def _problem(status: Status) -> str:
+def problem_of(status: Status) -> str:
     """Why a server is not connected, in one line."""
     return "" if status.state == "connected" else " ".join(status.error.split())
 
@@ -369,132 +368,6 @@ def _secrets(entry: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, f"{{env:{re.sub(r'[^A-Z0-9]+', '_', name.upper())}}} in its place keeps it out.") for name in names]
 
 
-# ---------------------------------------------------------------------- prompts and resources
-
-
-class Content:
-    """What a resource holds: ``.text``, and ``.attachments`` for what is no text."""
-
-    def __init__(self, uri: str, result: ToolResult) -> None:
-        self.uri = uri
-        self.text = result.output
-        self.attachments: list[Attachment] = result.attachments
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        text = self.text
-        if len(text) > RESOURCE_CHARS:
-            text = f"{text[:RESOURCE_CHARS]}…\n[{len(self.text):,} characters; .text has all of them]"
-        others = [f"[{one.mime}: .attachments[{place}].data]" for place, one in enumerate(self.attachments)]
-        return "\n".join([*([visible(text)] if text else []), *others]) or f"{self.uri} is empty."
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": repr(self)}
-        if len(self.attachments) == 1 and self.attachments[0].mime in ("image/png", "image/jpeg"):
-            bundle[self.attachments[0].mime] = self.attachments[0].url.partition(",")[2]
-        return bundle
-
-
-def _prompts(line: McpLine) -> Table:
-    server = _optional_server(line)
-    found = list(line.wait(line.servers.prompts(server)).values())
-    rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in found]
-    notes = [f"%mcp prompt {rows[0]['prompt']} {_example(found[0])}".rstrip()] if rows else []
-    return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
-
-
-def _prompt(line: McpLine) -> Message:
-    server, key = _split(line, line.next("Which prompt?"))
-    if not key and line.rest and line.rest[0].key is None:
-        key = line.next("")
-    if not key:
-        raise InvalidArgumentsError(f"Which prompt of {server}? {line.usage}")
-    arguments: dict[str, str] = {}
-    for word in line.rest:
-        if word.key is None:
-            raise InvalidArgumentsError(f"{word.text} has no name: {line.usage}")
-        arguments[word.key] = word.text
-    try:
-        messages = line.wait(line.servers.prompt(server, key, arguments))
-    except ToolError as error:  # what servers say themselves is often no more than that there was an error
-        _explain(line, server, key, arguments)
-        raise error from None
-    if len(messages) == 1:
-        return Message(messages[0]["text"])
-    return Message("\n\n".join(f"{message['role']}: {message['text']}" for message in messages))
-
-
-def _resources(line: McpLine) -> Table:
-    server = _optional_server(line)
-    found = list(line.wait(line.servers.resources(server)).values())
-    rows = [
-        {"server": r.server, "uri": r.uri, "name": r.name, "type": r.mime, "description": r.description} for r in found
-    ]
-    notes = [f"%mcp read {rows[0]['server']} {rows[0]['uri']}"] if rows else []
-    return Table(rows, ("server", "uri", "name", "type", "description"), notes=notes, empty="No resources.")
-
-
-def _read(line: McpLine) -> Content:
-    server = line.server()
-    uri = line.next(f"Which resource of {server}? %mcp resources {server} shows them:")
-    line.end()
-    return Content(uri, line.wait(line.servers.read_resource(server, uri)))
-
-
-def _optional_server(line: McpLine) -> str | None:
-    """The server that the line names, if it names one.
-
-    Raises:
-        ToolError: it can't be connected.
-    """
-    server = line.server() if line.rest else None
-    line.end()
-    if server is not None:
-        status = line.connected(server)
-        if status.state != "connected":
-            raise ToolError(_problem(status) or f"{server} is not connected.")
-    return server
-
-
-def _split(line: McpLine, text: str) -> tuple[str, str]:
-    """A server and the name of a prompt; either may have a ``/`` in it."""
-    for name in sorted(line.servers.specs(), key=len, reverse=True):
-        if text == name or text.startswith((f"{name}/", f"{name}:")):
-            return name, text[len(name) + 1 :]
-    head = text.partition("/")[0]
-    return line.known(head), text.partition("/")[2]
-
-
-def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) -> None:
-    """Raise what is wrong with a prompt's name or arguments, if that is it."""
-    there = {p.name: p for p in line.wait(line.servers.prompts(server)).values()}
-    if there and key not in there:
-        near = [f"{server}/{name}" for name in near_names(key, there)]
-        hint = suggestion(near) or f" It has {', '.join(there)}."
-        raise InvalidArgumentsError(f"{server} has no prompt {key}.{hint}")
-    if key in there:
-        known = [one["name"] for one in there[key].arguments]
-        missing = [one["name"] for one in there[key].arguments if one.get("required") and one["name"] not in arguments]
-        other = [name for name in arguments if name not in known]
-        if missing or other:
-            said = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(other)}" if other else ""]
-            raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, said))}.")
-
-
-def _key(prompt: Prompt) -> str:
-    return f"{prompt.server}/{prompt.name}"
-
-
-def _arguments(prompt: Prompt) -> list[str]:
-    return [one["name"] if one.get("required") else f"[{one['name']}]" for one in prompt.arguments]
-
-
-def _example(prompt: Prompt) -> str:
-    return " ".join(f"{one['name']}=..." for one in prompt.arguments if one.get("required"))
-
-
 _HANDLERS = {
     "list": _list,
     "add": _add,
@@ -503,8 +376,4 @@ _HANDLERS = {
     "disconnect": _disconnect,
     "logs": _logs,
     "tools": _tools,
-    "prompts": _prompts,
-    "prompt": _prompt,
-    "resources": _resources,
-    "read": _read,
 }

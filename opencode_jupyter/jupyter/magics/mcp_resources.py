@@ -1,0 +1,146 @@
+"""``%mcp prompts``, ``prompt``, ``resources`` and ``read``: what the servers offer besides tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import InvalidArgumentsError, ToolError
+from ...core.suggestions import near_names, suggestion
+from ...text.visible import visible
+from ..tables import Message, Table
+from .mcp import problem_of
+
+if TYPE_CHECKING:
+    from ...core.result import Attachment, ToolResult
+    from ...mcp.calls import Prompt
+    from .mcp import McpLine
+
+RESOURCE_CHARS = 20_000
+"""Characters of a resource that a cell shows."""
+
+
+class Content:
+    """What a resource holds: ``.text``, and ``.attachments`` for what is no text."""
+
+    def __init__(self, uri: str, result: ToolResult) -> None:
+        self.uri = uri
+        self.text = result.output
+        self.attachments: list[Attachment] = result.attachments
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        text = self.text
+        if len(text) > RESOURCE_CHARS:
+            text = f"{text[:RESOURCE_CHARS]}…\n[{len(self.text):,} characters; .text has all of them]"
+        others = [f"[{one.mime}: .attachments[{place}].data]" for place, one in enumerate(self.attachments)]
+        return "\n".join([*([visible(text)] if text else []), *others]) or f"{self.uri} is empty."
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        if len(self.attachments) == 1 and self.attachments[0].mime in ("image/png", "image/jpeg"):
+            bundle[self.attachments[0].mime] = self.attachments[0].url.partition(",")[2]
+        return bundle
+
+
+def list_prompts(line: McpLine) -> Table:
+    """``%mcp prompts``: the prompts of the servers."""
+    server = _optional_server(line)
+    found = list(line.wait(line.servers.prompts(server)).values())
+    rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in found]
+    notes = [f"%mcp prompt {rows[0]['prompt']} {_example(found[0])}".rstrip()] if rows else []
+    return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
+
+
+def show_prompt(line: McpLine) -> Message:
+    """``%mcp prompt``: a prompt's messages, with arguments filled in."""
+    server, key = _split(line, line.next("Which prompt?"))
+    if not key and line.rest and line.rest[0].key is None:
+        key = line.next("")
+    if not key:
+        raise InvalidArgumentsError(f"Which prompt of {server}? {line.usage}")
+    arguments: dict[str, str] = {}
+    for word in line.rest:
+        if word.key is None:
+            raise InvalidArgumentsError(f"{word.text} has no name: {line.usage}")
+        arguments[word.key] = word.text
+    try:
+        messages = line.wait(line.servers.prompt(server, key, arguments))
+    except ToolError as error:  # what servers say themselves is often no more than that there was an error
+        _explain(line, server, key, arguments)
+        raise error from None
+    if len(messages) == 1:
+        return Message(messages[0]["text"])
+    return Message("\n\n".join(f"{message['role']}: {message['text']}" for message in messages))
+
+
+def list_resources(line: McpLine) -> Table:
+    """``%mcp resources``: the resources of the servers."""
+    server = _optional_server(line)
+    found = list(line.wait(line.servers.resources(server)).values())
+    rows = [
+        {"server": r.server, "uri": r.uri, "name": r.name, "type": r.mime, "description": r.description} for r in found
+    ]
+    notes = [f"%mcp read {rows[0]['server']} {rows[0]['uri']}"] if rows else []
+    return Table(rows, ("server", "uri", "name", "type", "description"), notes=notes, empty="No resources.")
+
+
+def read_resource(line: McpLine) -> Content:
+    """``%mcp read``: a resource's content."""
+    server = line.server()
+    uri = line.next(f"Which resource of {server}? %mcp resources {server} shows them:")
+    line.end()
+    return Content(uri, line.wait(line.servers.read_resource(server, uri)))
+
+
+def _optional_server(line: McpLine) -> str | None:
+    """The server that the line names, if it names one.
+
+    Raises:
+        ToolError: it can't be connected.
+    """
+    server = line.server() if line.rest else None
+    line.end()
+    if server is not None:
+        status = line.connected(server)
+        if status.state != "connected":
+            raise ToolError(problem_of(status) or f"{server} is not connected.")
+    return server
+
+
+def _split(line: McpLine, text: str) -> tuple[str, str]:
+    """A server and the name of a prompt; either may have a ``/`` in it."""
+    for name in sorted(line.servers.specs(), key=len, reverse=True):
+        if text == name or text.startswith((f"{name}/", f"{name}:")):
+            return name, text[len(name) + 1 :]
+    head = text.partition("/")[0]
+    return line.known(head), text.partition("/")[2]
+
+
+def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) -> None:
+    """Raise what is wrong with a prompt's name or arguments, if that is it."""
+    there = {p.name: p for p in line.wait(line.servers.prompts(server)).values()}
+    if there and key not in there:
+        near = [f"{server}/{name}" for name in near_names(key, there)]
+        hint = suggestion(near) or f" It has {', '.join(there)}."
+        raise InvalidArgumentsError(f"{server} has no prompt {key}.{hint}")
+    if key in there:
+        known = [one["name"] for one in there[key].arguments]
+        missing = [one["name"] for one in there[key].arguments if one.get("required") and one["name"] not in arguments]
+        other = [name for name in arguments if name not in known]
+        if missing or other:
+            said = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(other)}" if other else ""]
+            raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, said))}.")
+
+
+def _key(prompt: Prompt) -> str:
+    return f"{prompt.server}/{prompt.name}"
+
+
+def _arguments(prompt: Prompt) -> list[str]:
+    return [one["name"] if one.get("required") else f"[{one['name']}]" for one in prompt.arguments]
+
+
+def _example(prompt: Prompt) -> str:
+    return " ".join(f"{one['name']}=..." for one in prompt.arguments if one.get("required"))
