@@ -29,6 +29,7 @@ const ALLOWED = new Set<string>([
   'dismissed by you',
   'timed out',
   'invalid arguments',
+  'dry run',
   // a style, the kind of a widget, a word in the console
   'underline line-through',
   'OpenCode tools',

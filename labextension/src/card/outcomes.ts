@@ -20,6 +20,7 @@ export function outcomes(): string[] {
     trans.__('timed out'),
     trans.__('invalid arguments'),
     trans.__('cancelled'),
+    trans.__('dry run'),
     trans.__('ended')
   ];
 }
