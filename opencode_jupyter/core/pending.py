@@ -1,4 +1,4 @@
-"""PendingRequest for a person's answer: what permission asks and questions have in common.
+"""Waiting for a person's answer: what permission asks and questions have in common.
 
 A request waits on the loop of the call that asked. An answer may come on any thread; it is told, and the call goes on,
 on that loop.

@@ -1,4 +1,4 @@
-"""ProviderAdapter formats: write requests, read answers."""
+"""Wire formats: write requests, read answers."""
 
 from __future__ import annotations
 

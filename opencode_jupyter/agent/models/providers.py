@@ -72,7 +72,7 @@ SPOKEN = {
     "@ai-sdk/deepinfra": "openai",
     "@ai-sdk/perplexity": "openai",
 }
-"""ProviderAdapter format of the provider packages that a configuration names."""
+"""Wire format of the provider packages that a configuration names."""
 
 UNSUPPORTED = {
     "amazon-bedrock": "Amazon's own signatures",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Format = Literal["openai", "anthropic", "google"]
-"""ProviderAdapter formats: OpenAI's chat completions, Anthropic's messages, Google's generateContent."""
+"""Wire formats: OpenAI's chat completions, Anthropic's messages, Google's generateContent."""
 
 
 @dataclass(frozen=True, slots=True)

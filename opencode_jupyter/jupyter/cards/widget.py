@@ -26,13 +26,8 @@ const KEY = Symbol.for('opencode_jupyter/card/@HASH@');
 async function unpack() {
   const bytes = Uint8Array.from(atob('@DATA@'), (c) => c.charCodeAt(0));
   const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  const script = new Blob([await new Response(text).arrayBuffer()], { type: 'text/javascript' });
-  const url = URL.createObjectURL(script);
-  try {
-    return (await import(url)).default;
-  } finally {
-    URL.revokeObjectURL(url);
-  }
+  const url = URL.createObjectURL(new Blob([await new Response(text).arrayBuffer()], { type: 'text/javascript' }));
+  return (await import(url).finally(() => URL.revokeObjectURL(url))).default;
 }
 export default () => (globalThis[KEY] ??= unpack().catch((error) => {
   delete globalThis[KEY];
