@@ -305,7 +305,8 @@ def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: in
         ended = reap()
         if child in ended:
             running = False
-            say(sock, " ".join(["exited", str(ended[child]), *map(str, descendants(os.getpid()))]))
+            left = [] if childless() else descendants(os.getpid())
+            say(sock, " ".join(["exited", str(ended[child]), *map(str, left)]))
         if not running and childless():
             return
         ready = {descriptor for descriptor, _ in poll.poll()}
