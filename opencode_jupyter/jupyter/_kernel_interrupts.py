@@ -11,12 +11,14 @@ gives back the function that undoes it.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import contextlib
 import functools
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, TypeVar
@@ -28,10 +30,17 @@ ASYNC_CELL_HANDLER = "_cancel_on_sigint.<locals>.handle_sigint"
 RETRY = 0.02
 """Seconds after which an interrupt is tried again that came where it could only do harm."""
 
-interrupted = threading.Event()
-"""Set once the person has interrupted the running cell: else a cancel was the work of code."""
+
+class _Flag:
+    """Whether the person has interrupted the running cell: else a cancel was the work of code.
+
+    Not a `threading.Event`: its lock, taken by a signal's handler that a second signal interrupts, is never free again.
+    """
+
+    is_set = False
 
 
+interrupted = _Flag()
 _cancelled: set[CodeType] = set()
 _raised_in: set[CodeType] = set()
 
@@ -54,7 +63,8 @@ class _Request:
     def __init__(self) -> None:
         self.cancel: Callable[[int, FrameType | None], Any] | None = None
         """Ipykernel's handler, which cancels the task of a cell that awaits."""
-        self._timer: threading.Timer | None = None
+        self._retries = False
+        """Whether the interrupt will be tried again."""
         self._lock = threading.Lock()
         self._over = False
 
@@ -74,7 +84,7 @@ class _Request:
         """
         if self._over:
             return
-        interrupted.set()
+        interrupted.is_set = True
         in_job = False
         inner = frame
         while inner is not None:
@@ -89,13 +99,14 @@ class _Request:
             self.cancel(number, frame)
             if in_job:
                 raise asyncio.CancelledError
-        elif self._timer is None or not self._timer.is_alive():
-            self._timer = threading.Timer(RETRY, self._retry)
-            self._timer.daemon = True
-            self._timer.start()
+        elif not self._retries:
+            self._retries = True
+            _thread.start_new_thread(self._retry, ())  # a `threading.Thread` takes locks, as an Event does
 
     def _retry(self) -> None:
+        time.sleep(RETRY)
         with self._lock:
+            self._retries = False
             if not self._over:
                 interrupt_main()
 
@@ -103,8 +114,6 @@ class _Request:
         """Drop what was not delivered: the cell is over."""
         with self._lock:
             self._over = True
-        if self._timer is not None:
-            self._timer.cancel()
 
 
 class _Hooks:
@@ -149,7 +158,7 @@ class _Hooks:
         self._post()
 
     def _before_cell(self, *_: Any) -> None:
-        interrupted.clear()
+        interrupted.is_set = False
         if self._request is not None and threading.current_thread() is threading.main_thread():
             self._request.begin_cell()
 
@@ -181,8 +190,6 @@ def interrupt_main() -> None:
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGINT)
     else:
-        import _thread
-
         _thread.interrupt_main()
 
 

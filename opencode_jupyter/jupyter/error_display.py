@@ -81,7 +81,7 @@ def for_cell(error: BaseException, *, whole: bool = True, base: Path | None = No
         base: files below it are named from there, as the card names them.
     """
     stopped = isinstance(error, ToolAbortedError) and error.reason in ("stopped", "interrupted")
-    cancelled = isinstance(error, asyncio.CancelledError) and _kernel_interrupts.interrupted.is_set()
+    cancelled = isinstance(error, asyncio.CancelledError) and _kernel_interrupts.interrupted.is_set
     if stopped or cancelled or isinstance(error, KeyboardInterrupt):
         setattr(error, _kernel_interrupts.ON_CARD, not whole)
     if isinstance(error, (ToolError, KeyboardInterrupt)):

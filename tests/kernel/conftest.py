@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,28 +39,46 @@ def kernel(version: str, tmp_path: Path) -> Iterator[kernels.Kernel]:
         yield running
 
 
+class _SharedKernels:
+    """One running kernel of a module: the next one once it no longer answers.
+
+    Args:
+        start: starts a kernel in a new folder.
+    """
+
+    def __init__(self, start: Callable[[], kernels.Kernel]) -> None:
+        self._start = start
+        self._kernel: kernels.Kernel | None = None
+
+    def get(self) -> kernels.Kernel:
+        """Return the running kernel; start one if there is none."""
+        if self._kernel is None:
+            self._kernel = self._start()
+        return self._kernel
+
+    def forget(self) -> None:
+        """Give up the running kernel, which no longer answers."""
+        self._kernel = None
+
+
 @pytest.fixture(scope="module")
-def shared_kernel(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[kernels.Kernel]:
-    """One kernel of `version` for a whole module: quicker, for tests that leave nothing behind."""
-    with _started(version, tmp_path_factory.mktemp("kernel")) as running:
-        yield running
+def _shared_kernels(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[_SharedKernels]:
+    with ExitStack() as started:
+        yield _SharedKernels(lambda: started.enter_context(_started(version, tmp_path_factory.mktemp("kernel"))))
 
 
-@pytest.fixture(autouse=True)
-def _freed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that failed with a cell still waiting must not hang the kernel of the next, nor cost it its waits."""
-    running: kernels.Kernel | None = None
-    if "shared_kernel" in request.fixturenames:
-        running = request.getfixturevalue("shared_kernel")
-        lost = getattr(running, "test_lost", None)
-        if lost is not None:
-            pytest.fail(f"the shared kernel has not answered since {lost}")
-    yield
-    if running is None:
-        return
+@pytest.fixture
+def shared_kernel(_shared_kernels: _SharedKernels) -> Iterator[kernels.Kernel]:
+    """One kernel of `version` for a whole module: quicker, for tests that leave nothing behind.
+
+    A test that leaves a cell waiting fails alone: the cell is interrupted, or the next test has a new kernel.
+    """
+    running = _shared_kernels.get()
+    yield running
     if any(not cell.done for cell in running.executions.values()):
         running.interrupt()
         if not running.pump(lambda: all(cell.done for cell in running.executions.values()), 5, strict=False):
-            running.test_lost = request.node.nodeid  # type: ignore[attr-defined]
+            _shared_kernels.forget()
+            pytest.fail("the shared kernel no longer answers")
         running.executions = {i: cell for i, cell in running.executions.items() if cell.done}
         running.inputs.clear()

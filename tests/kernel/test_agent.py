@@ -90,8 +90,15 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def talk(shared_kernel: Kernel) -> Iterator[Talk]:
-    with ScriptedServer([], side={"text": "A title"}) as server:
+def server(version: str) -> Iterator[ScriptedServer]:
+    """The model service of a module's kernel."""
+    with ScriptedServer([], side={"text": "A title"}) as running:
+        yield running
+
+
+@pytest.fixture
+def talk(shared_kernel: Kernel, server: ScriptedServer) -> Talk:
+    if not hasattr(shared_kernel, "test_ready"):
         work = Path(shared_kernel.run("import os; print(os.getcwd())").stdout.strip())
         options = {"baseURL": server.url, "apiKey": "none"}
         entry = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"m": {}}}
@@ -111,7 +118,8 @@ def talk(shared_kernel: Kernel) -> Iterator[Talk]:
         (work / "opencode.json").write_text(json.dumps(config))
         acts.prepare(shared_kernel)
         shared_kernel.run("_ = %tools trust --project")
-        yield Talk(shared_kernel, server)
+        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    return Talk(shared_kernel, server)
 
 
 def reached(talk: Talk, point: str) -> bool:

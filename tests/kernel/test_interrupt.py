@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 
@@ -42,8 +43,6 @@ def _loaded(shared_kernel: Kernel) -> Iterator[None]:
         shared_kernel.run("%tool bash true")
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
     yield
-    if hasattr(shared_kernel, "test_lost"):
-        return
     shared_kernel.execute(
         "from opencode_jupyter.jupyter.extension_state import current\n"
         "for c in list(current().workspace.calls.values()): c.abort()"
@@ -107,6 +106,22 @@ def test_interrupted_twice_and_thrice(shared_kernel: Kernel, version: str, style
         check_over(shared_kernel, cell, start + 0.2, sleeper, f"{version} {style} {pauses}")
         part = next(c for c in shared_kernel.cards() if sleeper in str(c["state"]["input"]))
         assert part["ui"]["outcome"] == "interrupted"
+
+
+def test_a_burst_of_interrupts_does_not_cost_the_kernel(shared_kernel: Kernel) -> None:
+    """One that comes while another is dealt with finds no lock that is taken."""
+    pid = int(shared_kernel.run("import os; print(os.getpid())").stdout)
+    for style in ("top", "def"):
+        sleeper = mark()
+        cell = shared_kernel.submit(RUNNING[style].format(mark=sleeper))
+        acts.wait_processes(f"sleep\0{sleeper}", True)
+        shared_kernel.idle_for(0.25)
+        for _ in range(3000):
+            os.kill(pid, signal.SIGINT)
+        shared_kernel.finish(cell, 8)
+        assert cell.error is not None
+        assert cell.error.startswith("KeyboardInterrupt")
+        assert shared_kernel.run("6 * 7").result == "42"
 
 
 HIT = """
