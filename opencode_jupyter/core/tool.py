@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import BaseModel, ValidationError
 
+from .card_spec import CARDS, PLAIN, CardSpec
 from .context import InitContext, ToolContext
 from .defined_tools import on_tool_defined
 from .errors import InvalidArgumentsError, InvalidDefinitionError, InvalidResultError, ToolError
@@ -208,6 +209,7 @@ class Tool:
             may do anything), ``notes`` something for the session only. Empty if unknown.
         permission: the permission that its requests use, by default its id; empty if it requests none.
         example: a line that calls it.
+        card: how its calls are shown.
         static: its bound form, if its definition depends on nothing; None for the others.
     """
 
@@ -226,6 +228,7 @@ class Tool:
         effect: Effect = "",
         permission: str | None = None,
         example: str = "",
+        card: CardSpec = PLAIN,
     ) -> None:
         if runs_in not in RUNS_IN:
             raise InvalidDefinitionError(f"runs_in of the tool {id} must be 'engine' or 'kernel', not {runs_in!r}")
@@ -240,6 +243,9 @@ class Tool:
         self.effect = effect
         self.permission = id if permission is None else permission
         self.example = example
+        self.card = card
+        if builtin:
+            CARDS[id] = card
         self._init = init
         self.static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
 

@@ -21,6 +21,7 @@ from ..core.trust import PERMISSION as TRUST
 from ..text.visible import visible
 from . import _kernel_compat
 from .cards.approval_json import code_of
+from .cards.labels import card_of
 from .magics.words import quote
 from .waiting import Waiter, interrupts_released
 
@@ -177,19 +178,17 @@ class PolicyChannel:
 
 
 QUESTIONS = {
-    "bash": "Run this command?",
-    "edit": "Edit this file?",
-    "read": "Read this file?",
     "external_directory": "Access files outside the project?",
-    "webfetch": "Fetch this page?",
-    "websearch": "Search the web?",
-    "task": "Run this agent?",
-    "skill": "Load this skill?",
     "trust": "Trust this project's code until it changes?",
     "sandbox": "Allow what the sandbox blocked?",
     "doom_loop": "Run the same call again?",
 }
-"""By permission: what a prompt asks; the twin of `questionOf` in ``labextension/src/card/ask.ts``."""
+"""By permission: what a prompt asks where no tool of that id says it (`CardSpec.question`)."""
+
+
+def question_of(permission: str) -> str:
+    """What a person is asked about a permission; empty if nothing better is known than its name."""
+    return card_of(permission).question or QUESTIONS.get(permission, "")
 
 
 def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
@@ -228,7 +227,7 @@ def unanswered(request: QuestionRequest) -> str:
 
 def question(request: PermissionRequest) -> str:
     """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
-    head = QUESTIONS.get(request.permission, f"Allow {request.permission}?")
+    head = question_of(request.permission) or f"Allow {request.permission}?"
     lines = [f"{head} {', '.join(visible(p) for p in request.everything)}"]
     for key in ("command", "diff"):
         text = code_of(request) if request.permission == TRUST and key == "command" else request.metadata.get(key)

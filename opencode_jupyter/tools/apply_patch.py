@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..core.state import Completed, ToolPart
 from ..text.encoding import printable
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
 from . import _paths, _write_all, _writing
@@ -36,6 +40,20 @@ class Parameters(Arguments):
 EMPTY = "The patch changes no file. It needs a line such as *** Update File: PATH between its Begin and End lines."
 
 
+_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+
+
+def _label(arguments: dict[str, Any], part: ToolPart) -> str:
+    """The patch's only file, or how many there are; OpenCode's title is the whole output."""
+    metadata = part.state.metadata if isinstance(part.state, Completed) else {}
+    files = [file for file in metadata.get("files") or [] if isinstance(file, dict)]
+    names = [str(file.get("relativePath") or file.get("filePath") or "") for file in files]
+    patch = arguments.get("patchText", arguments.get("patch_text"))
+    if not names and isinstance(patch, str):
+        names = _FILE.findall(patch)
+    return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
+
+
 @builtin(
     "apply_patch",
     Parameters,
@@ -43,6 +61,7 @@ EMPTY = "The patch changes no file. It needs a line such as *** Update File: PAT
     body="patchText",
     effect="writes",
     permission="edit",
+    card=CardSpec(label=_label),
 )
 async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Edit files with a patch."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
@@ -59,6 +60,7 @@ class Parameters(Arguments):
     body="command",
     effect="acts",
     example="%tool bash ls -la | head",
+    card=CardSpec(question="Run this command?"),
 )
 async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run a shell command."""

@@ -10,6 +10,7 @@ import anyio
 from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 
 from ..core.call import Call
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError, UnknownToolError
 from ..core.issues import received
@@ -18,7 +19,7 @@ from ..core.registry import Registry
 from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.state import Completed, Failed
+from ..core.state import Completed, Failed, ToolPart
 from .builtin import builtin
 
 LIMIT = 25
@@ -66,6 +67,21 @@ def format_validation_error(error: ValidationError) -> str:
     return f"Invalid parameters for tool 'batch':\n{listed}\n\nExpected payload format:\n  {payload}"
 
 
+def _label(arguments: dict[str, Any], part: ToolPart) -> str:
+    calls = arguments.get("tool_calls") or arguments.get("toolCalls")
+    count = len(calls) if isinstance(calls, list) else 0
+    return f"{count} call{'' if count == 1 else 's'}" if count else ""
+
+
+def _summary(state: Completed) -> str | None:
+    """How many calls failed; OpenCode's text tells a model to use more of them."""
+    total = state.metadata.get("totalCalls")
+    if not isinstance(total, int):
+        return None
+    failure = failure_of("batch", state.metadata)
+    return f"{failure}." if failure else "1 call completed." if total == 1 else f"{total} calls completed."
+
+
 @builtin(
     "batch",
     Parameters,
@@ -75,6 +91,7 @@ def format_validation_error(error: ValidationError) -> str:
     effect="acts",
     permission="",
     example='%tool batch tool_calls:=[{"tool": "read", "parameters": {"filePath": "notes.txt"}}]',
+    card=CardSpec(label=_label, text=_summary),
 )
 async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run several calls at once."""

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from ..core.card_spec import PLAIN, CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.tool import Definition, Effect, FormatValidationError, Tool, ToolGroup
@@ -27,6 +28,7 @@ def builtin(
     permission: str | None = None,
     example: str = "",
     body: str | None = None,
+    card: CardSpec = PLAIN,
     format_validation_error: FormatValidationError | None = None,
 ) -> Callable[[Body[P]], Tool]:
     """Make a built-in tool of ``async def fn(args, ctx)``.
@@ -39,6 +41,7 @@ def builtin(
         permission: the permission that its requests use, by default its id.
         example: a line that calls it.
         body: the parameter that a ``%%tool`` cell's body fills, as on the wire.
+        card: how its calls are shown.
         format_validation_error: makes the message for arguments that do not fit.
     """
 
@@ -52,6 +55,7 @@ def builtin(
             permission=permission,
             example=example,
             body=body,
+            card=card,
             builtin=True,
             source=fn.__module__,
         )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
@@ -34,6 +35,7 @@ class Parameters(Arguments):
     body="newString",
     effect="writes",
     example="%tool edit notes.txt first second",
+    card=CardSpec(path="file", question="Edit this file?"),
 )
 async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace text in a file."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
@@ -43,6 +44,7 @@ class Parameters(Arguments):
     group="search",
     effect="reads",
     example="%tool glob '**/*.py'",
+    card=CardSpec(body="table"),
 )
 async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Find files by a path pattern."""

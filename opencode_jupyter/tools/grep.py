@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
@@ -44,6 +45,7 @@ class Parameters(Arguments):
     group="search",
     effect="reads",
     example="%tool grep TODO include=*.py",
+    card=CardSpec(body="table"),
 )
 async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Search the text of files."""

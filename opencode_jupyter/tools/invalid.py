@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.repair import INVALID
 from ..core.result import ToolResult
@@ -25,6 +26,7 @@ class Parameters(Arguments):
     Parameters,
     group="internal",
     effect="notes",
+    card=CardSpec(label=lambda arguments, part: "invalid call"),
 )
 async def invalid(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Tell a model what was wrong with its call."""

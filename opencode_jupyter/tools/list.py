@@ -9,10 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
+from ..core.state import ToolPart
 from ..text.encoding import printable
 from . import _paths
 from ._external import assert_external
@@ -58,11 +60,18 @@ class Parameters(Arguments):
     ignore: Sequence[str] | None = Field(None, description="List of glob patterns to ignore")
 
 
+def _label(arguments: dict[str, Any], part: ToolPart) -> str:
+    """The folder; OpenCode's title says nothing of the project's own."""
+    path = arguments.get("path")
+    return str(getattr(part.state, "title", None) or (path if isinstance(path, str) else "") or ".")
+
+
 @builtin(
     "list",
     Parameters,
     group="files",
     effect="reads",
+    card=CardSpec(path="folder", label=_label),
 )
 async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     """List a directory as a tree."""

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal
 import anyio.to_thread
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
+from ..core.state import ToolPart
 from ..text.encoding import printable
 from . import _paths
 from ._external import assert_external
@@ -43,12 +45,22 @@ class Parameters(Arguments):
     character: Count = Field(description="The character offset (1-based, as shown in editors)")
 
 
+def _label(arguments: dict[str, Any], part: ToolPart) -> str:
+    """OpenCode's title, or before there is one what it will be: ``goToDefinition src/a.py:3:7``."""
+    title = getattr(part.state, "title", None)
+    operation, path = arguments.get("operation"), arguments.get("filePath", arguments.get("file_path"))
+    if title or not isinstance(operation, str) or not isinstance(path, str):
+        return str(title or "")
+    return f"{operation} {path}:{arguments.get('line', 1)}:{arguments.get('character', 1)}"
+
+
 @builtin(
     "lsp",
     Parameters,
     group="search",
     effect="reads",
     example="%tool lsp documentSymbol app.py 1 1",
+    card=CardSpec(path="file", label=_label),
 )
 async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask language servers about code."""

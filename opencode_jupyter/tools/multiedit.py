@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
@@ -55,6 +56,7 @@ class Parameters(Arguments):
     effect="writes",
     permission="edit",
     example='%tool multiedit notes.txt edits:=[{"oldString": "first", "newString": "second"}]',
+    card=CardSpec(path="file"),
 )
 async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Make several edits to a file."""

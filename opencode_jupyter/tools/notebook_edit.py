@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import Field, WithJsonSchema, model_validator
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
@@ -23,6 +24,7 @@ from .builtin import builtin
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
 from .notebook.change import Operation, Plan, Wanted, around, in_file, plan
 from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks
+from .notebook_read import label
 
 Number = Annotated[int, WithJsonSchema({"type": "number"})]
 SYNONYMS = {"editMode": "operation", "cellId": "cell", "notebookPath": "filePath", "position": "index"}
@@ -81,6 +83,7 @@ class _Where:
     effect="writes",
     permission="edit",
     example="%tool notebook_edit analysis.ipynb cell=2 newSource='x = 1'",
+    card=CardSpec(path="file", label=label),
 )
 async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Change one cell of a notebook."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import Field, WithJsonSchema
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.filetime import Snapshot
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
+from ..core.state import ToolPart
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from . import _paths
@@ -61,6 +64,14 @@ class _Found:
     snapshot: Snapshot | None = None
 
 
+def label(arguments: dict[str, Any], part: ToolPart) -> str:
+    """The notebook, and which of its cells."""
+    title = getattr(part.state, "title", None)
+    names = ("filePath", "file_path", "path", "notebook")
+    path = next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
+    return str(title or (os.path.basename(path.rstrip("/")) if os.path.isabs(path) else path))
+
+
 @builtin(
     "notebook_read",
     Parameters,
@@ -68,6 +79,7 @@ class _Found:
     effect="reads",
     permission="read",
     example="%tool notebook_read analysis.ipynb",
+    card=CardSpec(path="file", body="cells", label=label),
 )
 async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a notebook as cells."""

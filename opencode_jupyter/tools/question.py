@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import ConfigDict, Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import InvalidArgumentsError
 from ..core.question_request import Answers, Question
 from ..core.question_request import Option as Choice
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..core.state import ToolPart
 from ..text.encoding import printable
 from .builtin import builtin
 
@@ -38,12 +42,20 @@ class Parameters(Arguments):
     questions: list[Asked] = Field(description="The questions to ask")
 
 
+def _label(arguments: dict[str, Any], part: ToolPart) -> str:
+    questions = arguments.get("questions")
+    asked = [one for one in questions if isinstance(one, dict)] if isinstance(questions, list) else []
+    headers = [str(one.get("header") or one.get("question") or "").strip() for one in asked]
+    return ", ".join(filter(None, headers))
+
+
 @builtin(
     "question",
     Parameters,
     group="agent",
     body="questions",
     effect="notes",
+    card=CardSpec(label=_label),
 )
 async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask the person a question."""

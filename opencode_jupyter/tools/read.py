@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.filetime import Snapshot
@@ -69,12 +71,26 @@ class Parameters(Arguments):
     limit: Number | None = Field(None, description="The maximum number of lines to read (defaults to 2000)")
 
 
+_WRAPPER = re.compile(r"<path>[^\n]*</path>\n<type>\w+</type>\n<(content|entries)>\n")
+
+
+def _content_lines(output: str) -> list[int] | None:
+    """The lines in ``<content>`` or ``<entries>``."""
+    head = _WRAPPER.match(output)
+    if head is None:
+        return None
+    # A line of a file has its number in front, and no name has a slash inside: the first such line is the end.
+    end = output.find(f"\n</{head[1]}>", head.end() - 1)
+    return None if end < 0 else [output.count("\n", 0, head.end()), output.count("\n", 0, end) + 1]
+
+
 @builtin(
     "read",
     Parameters,
     group="files",
     effect="reads",
     example="%tool read notes.txt limit=20",
+    card=CardSpec(path="file", lines=_content_lines, question="Read this file?"),
 )
 async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a file or directory."""

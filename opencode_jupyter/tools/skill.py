@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, create_model
 
+from ..core.card_spec import CardSpec
 from ..core.context import InitContext, ToolContext
 from ..core.errors import ToolError
 from ..core.host import ToolHost
@@ -138,5 +139,20 @@ def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     return [one.name for one in workspace.service(Skills).all()] if parameter == "name" else ()
 
 
-skill = Tool("skill", init, builtin=True, group="agent", effect="reads", completions=names, source=__name__)
+def _instructions(output: str) -> list[int] | None:
+    """The lines of the skill itself."""
+    end = output.rfind("\n\nBase directory for this skill")
+    return [1, output.count("\n", 0, end) + 1] if end > 0 and output.startswith("<skill_content") else None
+
+
+skill = Tool(
+    "skill",
+    init,
+    builtin=True,
+    group="agent",
+    effect="reads",
+    card=CardSpec(body="skill", lines=_instructions, question="Load this skill?"),
+    completions=names,
+    source=__name__,
+)
 skill.__doc__ = run.__doc__

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.todos import Todos
 from .builtin import builtin
-from .todowrite import listed
+from .todowrite import listed, progress
 
 
 class Parameters(Arguments):
@@ -19,6 +20,7 @@ class Parameters(Arguments):
     Parameters,
     group="agent",
     effect="reads",
+    card=CardSpec(body="tasks", label=progress),
 )
 async def todoread(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Show the session's task list."""

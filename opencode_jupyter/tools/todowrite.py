@@ -7,9 +7,11 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
+from ..core.state import Completed, ToolPart
 from ..core.todos import Todos, left
 from ..text.encoding import escaped
 from .builtin import builtin
@@ -49,6 +51,15 @@ class Parameters(Arguments):
     todos: list[Todo] = Field(description="The whole list as it is from now on")
 
 
+def progress(arguments: dict[str, Any], part: ToolPart) -> str:
+    """How many tasks are done; OpenCode's title counts those that are left."""
+    todos = (part.state.metadata or {}).get("todos") if isinstance(part.state, Completed) else arguments.get("todos")
+    if not isinstance(todos, list):
+        return ""
+    done = sum(isinstance(todo, dict) and todo.get("status") == "completed" for todo in todos)
+    return f"{done} of {len(todos)} task{'' if len(todos) == 1 else 's'} done" if todos else "no tasks"
+
+
 @builtin(
     "todowrite",
     Parameters,
@@ -56,6 +67,7 @@ class Parameters(Arguments):
     body="todos",
     effect="notes",
     example='%tool todowrite todos:=[{"content": "Read the data", "status": "pending", "priority": "high"}]',
+    card=CardSpec(body="tasks", label=progress),
 )
 async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace the session's task list."""

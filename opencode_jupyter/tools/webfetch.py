@@ -6,10 +6,12 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments
+from ..core.state import ToolPart
 from .builtin import builtin
 from .web import charset, content, target
 from .web.decoding import ACCEPTED
@@ -46,12 +48,17 @@ class Parameters(Arguments):
     timeout: float | None = Field(None, description="Optional timeout in seconds (max 120)", allow_inf_nan=False)
 
 
+def _label(arguments: dict[str, Any], part: ToolPart) -> str:
+    return str(getattr(part.state, "title", None) or arguments.get("url") or "")
+
+
 @builtin(
     "webfetch",
     Parameters,
     group="web",
     effect="fetches",
     example="%tool webfetch https://example.com",
+    card=CardSpec(label=_label, question="Fetch this page?"),
 )
 async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Fetch a web page."""

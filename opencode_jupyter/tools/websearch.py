@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
+from ..core.card_spec import CardSpec
 from ..core.context import InitContext, ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
@@ -72,6 +73,7 @@ websearch = Tool(
     group="web",
     effect="fetches",
     example='%tool websearch "release notes of pandas"',
+    card=CardSpec(question="Search the web?"),
     source=__name__,
 )
 websearch.__doc__ = """Search the web."""

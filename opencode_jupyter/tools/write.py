@@ -7,6 +7,7 @@ from typing import Annotated
 import anyio.to_thread
 from pydantic import Field
 
+from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
@@ -36,6 +37,7 @@ class Parameters(Arguments):
     effect="writes",
     permission="edit",
     example="%tool write notes.txt 'a first line'",
+    card=CardSpec(path="file"),
 )
 async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Create or overwrite a file."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
 from ...core.agents import Agent, list_agents
+from ...core.card_spec import CardSpec
 from ...core.context import InitContext, ToolContext
 from ...core.errors import ToolAbortedError, ToolError
 from ...core.host import ToolHost
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 DEEPEST = 5
 """Tasks within tasks: how many levels there may be."""
 ORIGIN = "task"
+_RESULT = re.compile(r"task_id: [^\n]*\n\n<task_result>\n(.*)\n</task_result>(.*)", re.DOTALL)
 NO_WORDS = "This subagent should only be called manually by the user."
 EDITS = ("edit", "write", "multiedit", "apply_patch", "notebook_edit")
 
@@ -278,5 +281,21 @@ def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     return _names(workspace) if parameter == "subagent_type" else ()
 
 
-task = Tool("task", init, body="prompt", builtin=True, group="agent", effect="acts", completions=names, source=__name__)
+def _answer(state: Completed) -> str | None:
+    """The answer and the notes below it, without what a model needs to continue the task."""
+    match = _RESULT.fullmatch(state.output)
+    return "\n\n".join(filter(None, map(str.strip, match.groups()))) if match else None
+
+
+task = Tool(
+    "task",
+    init,
+    body="prompt",
+    builtin=True,
+    group="agent",
+    effect="acts",
+    card=CardSpec(text=_answer, question="Run this agent?"),
+    completions=names,
+    source=__name__,
+)
 task.__doc__ = run.__doc__

@@ -12,11 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.outcome import failure_of
 from ...core.repair import INVALID
 from ...core.result import PRINTED, TABLES
 from ...core.state import Completed, ToolPart
 from ..tables import cell
+from .labels import card_of
 
 if TYPE_CHECKING:
     from ...core.question_request import Answered
@@ -31,11 +31,7 @@ DIFF_CHARS = 200_000
 """Most characters of all diffs of one call."""
 VALUES = 20
 """Most tables of one result."""
-SEARCHES = ("glob", "grep")
-"""Tools whose text says nothing that the table of their records does not."""
-TASK_TOOLS = ("todowrite", "todoread")
 
-_TASK_RESULT = re.compile(r"task_id: [^\n]*\n\n<task_result>\n(.*)\n</task_result>(.*)", re.DOTALL)
 _TRUNCATED = re.compile(r"\.\.\.\d+ (?:lines|bytes) truncated\.\.\.")
 
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
@@ -55,7 +51,8 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     shown: dict[str, Any] = {}
     if part.answered:
         shown["answered"] = [answered_json(one) for one in part.answered]
-    if part.tool in TASK_TOOLS:
+    body = card_of(part.tool).body
+    if body == "tasks":
         tasks = task_list(part, metadata)
         if tasks is not None:
             shown["tasks"] = tasks
@@ -63,7 +60,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     if diffs:
         del metadata["files"]
         shown["diffs"] = diffs
-    if part.tool == "notebook_read" and isinstance(part.state, Completed):
+    if body == "cells" and isinstance(part.state, Completed):
         cells = notebook_cells(part.state, metadata)
         if cells is not None:
             shown["cells"] = cells
@@ -79,7 +76,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         printed = _printed(part.tool, part.state, printed, tables)
         if printed is not None:
             shown["printed"] = printed
-        if part.tool == "skill":
+        if body == "skill":
             files = skill_files(part.state.output, metadata)
             if files:
                 shown["files"] = files
@@ -88,30 +85,11 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     return shown
 
 
-def _batch_text(state: Completed) -> str | None:
-    """How many calls of a batch failed; OpenCode's text tells a model to use more of them."""
-    total = state.metadata.get("totalCalls")
-    if not isinstance(total, int):
-        return None
-    failure = failure_of("batch", state.metadata)
-    return f"{failure}." if failure else "1 call completed." if total == 1 else f"{total} calls completed."
-
-
-def _task_text(state: Completed) -> str | None:
-    """The answer of a task and the notes below it, without what a model needs to continue it."""
-    match = _TASK_RESULT.fullmatch(state.output)
-    return "\n\n".join(filter(None, map(str.strip, match.groups()))) if match else None
-
-
 def _printed(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
     """The text that a person reads in place of the output, which is for a model; None shows the output."""
-    if tool in _PERSON_TEXTS:
-        return _PERSON_TEXTS[tool](state)
+    if (text := card_of(tool).text) is not None:
+        return text(state)
     return printed if isinstance(printed, str) and (tables or state.attachments or tool == INVALID) else None
-
-
-_PERSON_TEXTS = {"batch": _batch_text, "task": _task_text}
-"""By the tool's id: the text for a person in place of the one that is written for a model; None keeps that."""
 
 
 def answered_json(answered: Answered) -> dict[str, Any]:
@@ -207,9 +185,8 @@ def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
     state, result = part.state, part.result
     if not isinstance(state, Completed) or result is None or not result.records:
         return None
-    if part.tool not in SEARCHES and not state.output.lstrip().startswith(("[", "{")):
-        return None
-    if part.tool in TASK_TOOLS:
+    body = card_of(part.tool).body
+    if body == "tasks" or (body != "table" and not state.output.lstrip().startswith(("[", "{"))):
         return None
     rows = [row for row in result.records[:ROWS] if isinstance(row, dict)]
     columns = list(dict.fromkeys(str(key) for row in rows for key in row))[:COLUMNS]

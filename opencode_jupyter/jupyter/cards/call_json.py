@@ -20,7 +20,7 @@ from ...core.state import FOR_PERSON, Completed, Failed, Pending, Running, State
 from ..served import files_url
 from .approval_json import AskView, rule_json
 from .bodies_json import bodies_of
-from .labels import label_of, paths_below, project_folder
+from .labels import card_of, label_of, paths_below, project_folder
 from .saved import cut, plain_json
 
 if TYPE_CHECKING:
@@ -46,9 +46,6 @@ COUNT_LINES_UP_TO = 64 * 1024 * 1024
 
 _NOTES = re.compile(r"\n*<bash_metadata>\n.*\n</bash_metadata>\s*\Z", re.DOTALL)
 """What bash tells a model of how it ended; the card of a call that failed says it by its error."""
-_WRAPPER = re.compile(r"<path>[^\n]*</path>\n<type>\w+</type>\n<(content|entries)>\n")
-TOOLS = ("read", "edit", "multiedit", "write", "notebook_read", "notebook_edit", "lsp")
-"""Tools whose label is the name of one file."""
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 
 
@@ -305,22 +302,9 @@ def spill_so_far(metadata: dict[str, Any], state: Any) -> dict[str, Any] | None:
 
 
 def shown_lines(tool: str, output: str) -> list[int] | None:
-    """Which lines of an output a person wants: of read the ones in ``<content>`` or ``<entries>``; of skill its words.
-
-    Returns:
-        The first line's index and the index after the last one; None to show all.
-    """
-    if tool == "skill":
-        end = output.rfind("\n\nBase directory for this skill")
-        return [1, output.count("\n", 0, end) + 1] if end > 0 and output.startswith("<skill_content") else None
-    if tool != "read":
-        return None
-    head = _WRAPPER.match(output)
-    if head is None:
-        return None
-    # A line of a file has its number in front, and no name has a slash inside: the first such line is the end.
-    end = output.find(f"\n</{head[1]}>", head.end() - 1)
-    return None if end < 0 else [output.count("\n", 0, head.end()), output.count("\n", 0, end) + 1]
+    """Which lines of an output a person wants: the first one's index and the one after the last; None for all."""
+    lines = card_of(tool).lines
+    return None if lines is None else lines(output)
 
 
 def _first_cut_line(metadata: dict[str, Any], output: str) -> int:
@@ -359,7 +343,7 @@ def opens_of(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any
     """
     given = part.state.input
     if (
-        part.tool not in TOOLS
+        card_of(part.tool).path != "file"
         or directory is None
         or not isinstance(part.state, Completed)
         or not isinstance(given, dict)
