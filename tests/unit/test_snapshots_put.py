@@ -17,6 +17,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.agent.snapshots import Snapshots
 from opencode_jupyter.core.errors import ToolError
 from tests.support.repository import repository
+from tests.support.snapshots import patch, restore, revert
 
 pytestmark = pytest.mark.anyio
 
@@ -67,12 +68,12 @@ async def test_restore_brings_all_back(project: Path, snapshots: Snapshots) -> N
     (project / "l").symlink_to("c")
     (project / "new" / "deep").mkdir(parents=True)
     (project / "new" / "deep" / "n").write_text("n")
-    done = await snapshots.restore(tree)
+    done = await restore(snapshots, tree)
     assert contents(project) == before
     assert {Path(path).name for path in done} == {"a", "b", "c", "l", "n"}
     assert not (project / "new").exists()  # left empty
     assert await track(snapshots) == tree
-    assert await snapshots.restore(tree) == []
+    assert await restore(snapshots, tree) == []
 
 
 async def test_revert_takes_the_first_of_several_patches(project: Path, snapshots: Snapshots) -> None:
@@ -88,7 +89,7 @@ async def test_revert_takes_the_first_of_several_patches(project: Path, snapshot
         {"hash": first, "files": [str(project / "a")]},
         {"hash": second, "files": [str(project / "a"), str(project / "new"), "/etc/passwd"]},
     ]
-    done = await snapshots.revert(patches)
+    done = await revert(snapshots, patches)
     assert sorted(done) == [str(project / "a"), str(project / "new")]
     assert contents(project) == {"a": ("file", b"1"), "b": ("file", b"mine")}
 
@@ -99,10 +100,10 @@ async def test_permissions_stay(project: Path, snapshots: Snapshots) -> None:
     secret.chmod(0o600)
     tree = await track(snapshots)
     secret.write_text("2")
-    await snapshots.restore(tree)
+    await restore(snapshots, tree)
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     secret.chmod(0o700)
-    await snapshots.restore(tree)
+    await restore(snapshots, tree)
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 
 
@@ -122,7 +123,7 @@ async def test_a_file_and_a_folder_of_one_name(project: Path, snapshots: Snapsho
     before = contents(project)
     tree = await track(snapshots)
     then()
-    await snapshots.restore(tree)
+    await restore(snapshots, tree)
     assert contents(project) == before
 
 
@@ -138,9 +139,9 @@ async def test_nothing_is_written_through_a_link_that_leads_away(
     (project / "x").symlink_to(outside)
     # The whole tree comes back by taking the link away; one file alone would be written through it.
     with pytest.raises(ToolError, match="symbolic link"):
-        await snapshots.revert([{"hash": tree, "files": [str(project / "x" / "y")]}])
+        await revert(snapshots, [{"hash": tree, "files": [str(project / "x" / "y")]}])
     assert list(outside.iterdir()) == []
-    await snapshots.restore(tree)
+    await restore(snapshots, tree)
     assert (project / "x" / "y").read_text() == "mine"
     assert list(outside.iterdir()) == []
 
@@ -154,7 +155,7 @@ async def test_all_or_nothing(project: Path, snapshots: Snapshots) -> None:
     (project / "b").mkdir()
     (project / "b" / ".git").mkdir()  # no file of ours, so it stays
     with pytest.raises(ToolError, match=r"folder|directory"):
-        await snapshots.revert([{"hash": tree, "files": [str(project / "a"), str(project / "b")]}])
+        await revert(snapshots, [{"hash": tree, "files": [str(project / "a"), str(project / "b")]}])
     assert (project / "a").read_text() == "2"
 
 
@@ -163,9 +164,9 @@ async def test_a_snapshot_that_is_gone(project: Path, snapshots: Snapshots) -> N
     await track(snapshots)
     for gone in ("0" * 40, "nonsense", "--help"):
         with pytest.raises(ToolError, match=r"no longer exists|can't be used"):
-            await snapshots.restore(gone)
+            await restore(snapshots, gone)
         with pytest.raises(ToolError, match=r"no longer exists|can't be used"):
-            await snapshots.revert([{"hash": gone, "files": [str(project / "a")]}])
+            await revert(snapshots, [{"hash": gone, "files": [str(project / "a")]}])
 
 
 NAMES = ["a", "b.txt", "d/x", "d/y", "d/e/z", "d", "link", "sp ace", "new\nline", "big"]
@@ -210,10 +211,10 @@ async def test_random_changes_and_all_is_as_it_was(
             for seed in seeds:
                 change(folder, seed)
             hash = states[-1][0]
-            patches.append({"hash": hash, "files": await snapshots.patch(hash)})
+            patches.append({"hash": hash, "files": await patch(snapshots, hash)})
         end = await track(snapshots), contents(folder)
         for at in reversed(range(len(steps))):
-            await snapshots.revert(patches[at:])
+            await revert(snapshots, patches[at:])
             assert contents(folder) == states[at][1]
-        await snapshots.restore(end[0])
+        await restore(snapshots, end[0])
         assert contents(folder) == end[1]

@@ -14,6 +14,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.agent.snapshots import Snapshots
 from opencode_jupyter.agent.snapshots.shadow import MOST_BYTES, NEW_BYTES
 from tests.support.repository import git, repository
+from tests.support.snapshots import diff, patch, restore, revert
 
 pytestmark = pytest.mark.anyio
 ODD = [
@@ -66,14 +67,14 @@ async def test_same_files_same_tree(project: Path, snapshots: Snapshots) -> None
     first = await snapshots.track()
     assert first is not None
     assert await snapshots.track() == first
-    assert await snapshots.patch(first) == []
+    assert await patch(snapshots, first) == []
     (project / "a.txt").write_text("two\n")
     (project / "new").mkdir()
     (project / "new" / "b.txt").write_text("b")
-    assert sorted(await snapshots.patch(first)) == [str(project / "a.txt"), str(project / "new" / "b.txt")]
+    assert sorted(await patch(snapshots, first)) == [str(project / "a.txt"), str(project / "new" / "b.txt")]
     (project / "a.txt").unlink()
     (project / "new" / "b.txt").unlink()
-    assert await snapshots.patch(first) == [str(project / "a.txt")]
+    assert await patch(snapshots, first) == [str(project / "a.txt")]
     (project / "a.txt").write_text("one\n")
     assert await snapshots.track() == first
 
@@ -96,13 +97,13 @@ async def test_odd_names(project: Path, snapshots: Snapshots) -> None:
     assert tree_of(snapshots, first) == sorted(names)
     for name in names:
         (project / name).write_text("changed")
-    assert sorted(await snapshots.patch(first)) == sorted(str(project / name) for name in names)
+    assert sorted(await patch(snapshots, first)) == sorted(str(project / name) for name in names)
     second = await snapshots.track()
     assert second is not None
     rows = await snapshots.diffs(first, second)
     assert sorted(row["file"] for row in rows) == sorted(names)
     assert {row["status"] for row in rows} == {"modified"}
-    await snapshots.revert([{"hash": first, "files": [str(project / name) for name in names]}])
+    await revert(snapshots, [{"hash": first, "files": [str(project / name) for name in names]}])
     assert await snapshots.track() == first
     assert (project / "line\nbreak.txt").read_text() == "line\nbreak.txt"
 
@@ -132,7 +133,7 @@ async def test_what_is_ignored_stays_out(project: Path, snapshots: Snapshots, tm
     first = await snapshots.track()
     (project / "tracked.log").unlink()
     assert first is not None
-    assert await snapshots.patch(first) == [str(project / "tracked.log")]
+    assert await patch(snapshots, first) == [str(project / "tracked.log")]
 
 
 async def test_data_in_the_project_is_not_recorded(project: Path) -> None:
@@ -155,12 +156,12 @@ async def test_large_files_stay_out_unless_the_project_tracks_them(project: Path
     assert first is not None
     assert tree_of(snapshots, first) == ["just.bin", "tracked.bin"]
     sized("just.bin", NEW_BYTES + 5)  # a known file may grow
-    assert await snapshots.patch(first) == [str(project / "just.bin")]
+    assert await patch(snapshots, first) == [str(project / "just.bin")]
     second = await snapshots.track()
     sized("just.bin", MOST_BYTES + 1)
     assert await snapshots.track() == second
     (project / "just.bin").unlink()
-    assert await snapshots.patch(first) == [str(project / "just.bin")]
+    assert await patch(snapshots, first) == [str(project / "just.bin")]
 
 
 async def test_bytes_are_kept_whatever_attributes_and_settings_say(
@@ -179,7 +180,7 @@ async def test_bytes_are_kept_whatever_attributes_and_settings_say(
     assert first is not None
     for name in contents:
         (project / name).write_bytes(b"other")
-    await snapshots.restore(first)
+    await restore(snapshots, first)
     assert {name: (project / name).read_bytes() for name in contents} == contents
 
 
@@ -206,7 +207,7 @@ async def test_a_submodule_is_left_alone(project: Path, snapshots: Snapshots, tm
     assert first is not None
     assert tree_of(snapshots, first) == [".gitmodules"]
     (project / "sub" / "f").write_text("changed")
-    assert await snapshots.patch(first) == []
+    assert await patch(snapshots, first) == []
 
 
 async def test_links_and_modes(project: Path, snapshots: Snapshots) -> None:
@@ -217,7 +218,7 @@ async def test_links_and_modes(project: Path, snapshots: Snapshots) -> None:
     assert first is not None
     assert tree_of(snapshots, first) == ["broken", "outside", "run.sh"]
     (project / "run.sh").chmod(0o755)
-    assert await snapshots.patch(first) == [str(project / "run.sh")]
+    assert await patch(snapshots, first) == [str(project / "run.sh")]
 
 
 async def test_the_projects_own_repository_is_not_touched(project: Path, snapshots: Snapshots) -> None:
@@ -238,7 +239,7 @@ async def test_the_projects_own_repository_is_not_touched(project: Path, snapsho
     (project / "c").write_text("c")
     first = await snapshots.track()
     assert first is not None
-    await snapshots.restore(first)
+    await restore(snapshots, first)
     assert state() == before
     assert not (project / "hook-ran").exists()
 
@@ -288,9 +289,9 @@ async def test_differences(project: Path, snapshots: Snapshots) -> None:
         "new": ("added", 1, 0),
     }
     assert "+2\n+3\n" in rows["a.txt"]["patch"]
-    text = await snapshots.diff(first)
+    text = await diff(snapshots, first)
     assert "-two\n+2\n+3\n" in text and "deleted file" in text
-    assert await snapshots.diff(second) == ""
+    assert await diff(snapshots, second) == ""
     assert sorted(await snapshots.changed(first, second)) == [str(project / name) for name in sorted(rows)]
 
 
@@ -302,15 +303,14 @@ async def test_files_that_were_touched_only_cost_nothing_for_long(project: Path,
         os.utime(project / f"f{i}")
     assert await snapshots.track() == first
     assert first is not None
-    assert await snapshots.patch(first) == []
+    assert await patch(snapshots, first) == []
 
 
 async def _none(make: Callable[[], Any]) -> None:
     async with make() as ws:
         snapshots = ws.service(Snapshots)
         assert await snapshots.track() is None
-        assert await snapshots.patch("0" * 40) == []
-        assert await snapshots.diff("0" * 40) == ""
+        assert await patch(snapshots, "0" * 40) == []
         assert snapshots.why_not()
 
 

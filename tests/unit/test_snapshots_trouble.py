@@ -23,6 +23,7 @@ from opencode_jupyter.agent.snapshots.git import Git, GitError, StoppedError, To
 from opencode_jupyter.agent.snapshots.shadow import CLEANED, forsaken, project_id
 from opencode_jupyter.core.errors import ToolError
 from tests.support.repository import repository
+from tests.support.snapshots import patch, restore
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
@@ -97,6 +98,7 @@ import asyncio, sys
 from pathlib import Path
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.snapshots import Snapshots
+from tests.support.snapshots import patch, revert
 
 async def main(project, data, name):
     async with Workspace(project, data_dir=data, store=False) as ws:
@@ -106,9 +108,9 @@ async def main(project, data, name):
             tree = await snapshots.track()
             assert tree is not None, snapshots.problem
             Path(project, name).write_text("changed")
-            assert str(Path(project, name)) in await snapshots.patch(tree), (i, tree)
+            assert str(Path(project, name)) in await patch(snapshots, tree), (i, tree)
             patches = [{"hash": tree, "files": [str(Path(project, name))]}]
-            assert patches[0]["files"] == await snapshots.revert(patches)
+            assert patches[0]["files"] == await revert(snapshots, patches)
             assert Path(project, name).read_text() == f"{name}{i}"
         print("all well")
 
@@ -180,7 +182,7 @@ async def test_a_stop_ends_git_at_once(
     assert tree is not None
     assert not (folder_of(snapshots) / "index.lock").exists()
     (project / "b").write_text("c")
-    assert await snapshots.patch(tree) == [str(project / "b")]
+    assert await patch(snapshots, tree) == [str(project / "b")]
 
 
 async def test_closing_ends_git(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,14 +225,14 @@ async def test_no_room_is_said_once_and_is_no_error(
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert await snapshots.track() is None
-            assert await snapshots.patch(first) == []
+            assert await patch(snapshots, first) == []
     assert [record.getMessage() for record in caplog.records if "No space" in record.getMessage()] != []
     assert len(caplog.records) == 1
     assert snapshots.problem is not None and "No space" in snapshots.problem
     with pytest.raises(ToolError, match="No space"):
-        await snapshots.restore(first)
+        await restore(snapshots, first)
     monkeypatch.undo()
-    assert await snapshots.patch(first) == [str(project / "a")]
+    assert await patch(snapshots, first) == [str(project / "a")]
     assert snapshots.problem is None
 
 
@@ -288,7 +290,7 @@ async def test_files_that_can_not_be_read_are_left_out(
     tree = await snapshots.track()
     assert tree is not None
     (project / "secret").write_text("changed")
-    assert await snapshots.patch(tree) == []
+    assert await patch(snapshots, tree) == []
 
 
 async def test_old_ones_are_cleared_away_once_a_day(
@@ -314,10 +316,10 @@ async def test_old_ones_are_cleared_away_once_a_day(
     assert (folder / CLEANED).stat().st_mtime > old
     assert first is not None and second is not None and third is not None
     with pytest.raises(ToolError, match="7 days"):
-        await snapshots.restore(first)
+        await restore(snapshots, first)
     assert await snapshots.diffs(first, third) == []
     (project / "a").write_text("d")
-    await snapshots.restore(third)
+    await restore(snapshots, third)
     assert (project / "a").read_text() == "c"
 
 

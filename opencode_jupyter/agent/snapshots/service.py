@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -17,7 +17,6 @@ import anyio
 
 from ...core.errors import ToolError
 from ...text import diff as text_diff
-from . import files
 from .git import Git, GitError, StoppedError, TooSlowError
 from .shadow import CLEAN_EVERY, Entries, Shadow
 
@@ -71,21 +70,9 @@ class Snapshots:
             self._clean_later()
         return made
 
-    async def patch(self, hash: str) -> list[str]:
-        """Absolute paths of the files that differ from a snapshot, those that are gone and new ones included."""
-
-        def work(shadow: Shadow) -> list[str]:
-            return [str(shadow.worktree / path) for path in shadow.compare(hash, shadow.track())]
-
-        return await self._quietly(work, [])
-
     async def changed(self, before: str, after: str) -> list[str]:
         """Absolute paths of the files that differ between two snapshots; the files as they are now do not count."""
         return await self._quietly(lambda shadow: _absolute(shadow, shadow.compare(before, after)), [])
-
-    async def diff(self, hash: str) -> str:
-        """The diff since a snapshot, in git's form; "" if nothing changed or there are no snapshots."""
-        return await self._quietly(lambda shadow: shadow.text(hash, shadow.track()), "")
 
     async def diffs(self, before: str, after: str) -> list[dict[str, Any]]:
         """The files that differ between two snapshots.
@@ -97,43 +84,6 @@ class Snapshots:
         return await self._quietly(lambda shadow: _diffs(shadow, before, after), [])
 
     # ------------------------------------------------------------------ putting back
-
-    async def restore(self, hash: str) -> list[str]:
-        """Make the files what they are in a snapshot: changed ones, gone ones, and new ones go.
-
-        Returns:
-            Absolute paths of what was changed.
-
-        Raises:
-            ToolError: it can't be done; the message says why.
-        """
-
-        def work(shadow: Shadow) -> list[str]:
-            _wanted(shadow, hash)
-            wanted = {path: then for path, (_, then) in shadow.compare(shadow.track(), hash).items()}
-            return _absolute(shadow, files.put(shadow, wanted))
-
-        return await self._loudly(work)
-
-    async def revert(self, patches: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Put back the files that ``patch`` parts name; one that several name becomes what the first says.
-
-        Args:
-            patches: ``{"hash", "files"}``, oldest first.
-
-        Returns:
-            Absolute paths of what was changed.
-
-        Raises:
-            ToolError: it can't be done; the message says why.
-        """
-        chosen = [(str(patch["hash"]), [str(file) for file in patch["files"]]) for patch in patches]
-
-        def work(shadow: Shadow) -> list[str]:
-            shadow.track()  # so that what is replaced is kept
-            return _absolute(shadow, files.put(shadow, firsts(shadow, chosen)))
-
-        return await self._loudly(work)
 
     async def work(self, work: Callable[[Shadow], T]) -> T:
         """Do something that takes several steps, while nobody else is at work here; `work` runs on a thread.
