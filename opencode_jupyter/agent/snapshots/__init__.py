@@ -1,7 +1,6 @@
 """Snapshots of a project's files in a git repository of our own, as OpenCode keeps them.
 
-`git` runs git, `lock` lets one at a time, `shadow` records and compares, `files` puts back, `service` is what the
-loop uses.
+`git` runs git, one process at a time; `shadow` records and compares; `files` restores; `service` is what the loop uses.
 """
 
 from .service import Snapshots

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from ...core.filetime import FileTimes
 from ...core.paths import make_private_folder
-from .git import Git, GitError
-from .lock import locked
+from .git import Git, GitError, locked
 
 NEW_BYTES = 2 << 20
 """A larger file is left out, unless the project's own repository tracks it; as OpenCode's later releases have it."""
