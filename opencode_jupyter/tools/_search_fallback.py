@@ -34,7 +34,7 @@ def _translate(pattern: str) -> str:
             continue
         end = pattern.find("]", at + 2)
         if char == "[" and end > 0:
-            inside = pattern[at + 1 : end].replace("\\", "\\\\")
+            inside = pattern[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
             out += "[^" + inside[1:] + "]" if inside[0] in "!^" else f"[{inside}]"
             at = end + 1
             continue

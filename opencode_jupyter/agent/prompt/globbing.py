@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from ...tools._search_fallback import glob_regex
+
 MOST_FILES = 100
 """Files that one pattern can name."""
 MOST_ENTRIES = 50_000
@@ -63,30 +65,7 @@ def _walk(top: Path, depth: int | None, named: set[str]) -> Iterator[Path]:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    out, i, open_braces = "", 0, 0
-    while i < len(pattern):
-        character = pattern[i]
-        if pattern.startswith("**/", i):
-            out, i = out + "(?:.*/)?", i + 3
-            continue
-        if pattern.startswith("**", i):
-            out, i = out + ".*", i + 2
-            continue
-        end = pattern.find("]", i + 2) if character == "[" else -1
-        if end > 0:
-            inside = pattern[i + 1 : end].replace("\\", r"\\").replace("[", r"\[")
-            out, i = out + f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]", end + 1
-            continue
-        if character == "{" and "}" in pattern[i:]:
-            out, open_braces = out + "(?:", open_braces + 1
-        elif character == "}" and open_braces:
-            out, open_braces = out + ")", open_braces - 1
-        elif character == "," and open_braces:
-            out += "|"
-        else:
-            out += {"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character))
-        i += 1
     try:
-        return re.compile(out + ")" * open_braces, re.DOTALL)
+        return glob_regex("/" + pattern)
     except re.error:  # such as [z-a]
         return re.compile(re.escape(pattern))
