@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
 from ..core.state import now_ms
-from .exchange.importing import ABORTED, Renaming, keep
+from .exchange.importing import Renaming, aborted, keep
 from .exchange.reading import read
 from .sessions import AgentSession, sessions_of
 
@@ -76,12 +76,8 @@ def _copied(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[
 
 
 def _ended(part: dict[str, Any]) -> dict[str, Any]:
-    """A call that is at work belongs to the old session; in the new one it was stopped."""
+    """A part for the new session: a call that still runs belongs to the old one, so it is aborted here."""
     state = part.get("state")
     if part.get("type") != "tool" or not isinstance(state, dict) or state.get("status") not in ("pending", "running"):
         return part
-    start = (state.get("time") or {}).get("start") or now_ms()
-    ended = {"status": "error", "input": state.get("input") or {}, "error": ABORTED}
-    if state.get("metadata") is not None:
-        ended["metadata"] = state["metadata"]
-    return {**part, "state": {**ended, "time": {"start": start, "end": max(start, now_ms())}}}
+    return {**part, "state": aborted(state, now_ms(), now_ms())}

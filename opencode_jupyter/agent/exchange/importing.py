@@ -221,30 +221,25 @@ def _settled(message: Data, session: Data) -> Data:
     info = message["info"]
     by = "user" if info.get("providerID") == "opencode_jupyter" else "model"
     agent = info.get("agent") or info.get("mode") or ""
+    updated = session["time"].get("updated") or session["time"]["created"]
     parts = []
     for part in message["parts"]:
         made = {**part, "sessionID": info["sessionID"], "messageID": info["id"]}
         made.pop(EXTRA, None)
         if part["type"] == "tool":
             if part["state"]["status"] in ("pending", "running"):
-                made["state"] = _ended(part["state"], info, session)
+                made["state"] = aborted(part["state"], info["time"]["created"], updated)
             made[EXTRA] = {"agent": agent, "by": by}
         parts.append(made)
     return {**message, "parts": parts}
 
 
-def _ended(state: Data, info: Data, session: Data) -> Data:
-    start = (state.get("time") or {}).get("start") or info["time"]["created"]
-    last = session["time"].get("updated") or session["time"]["created"]
-    made = {
-        "status": "error",
-        "input": state["input"],
-        "error": ABORTED,
-        "time": {"start": start, "end": max(start, last)},
-    }
-    if state.get("metadata") is not None:
-        made["metadata"] = state["metadata"]
-    return made
+def aborted(state: Data, start: int, end: int) -> Data:
+    """The state of a call that nobody works on any more; it starts at `start` unless it says otherwise."""
+    start = (state.get("time") or {}).get("start") or start
+    metadata = {} if state.get("metadata") is None else {"metadata": state["metadata"]}
+    time = {"start": start, "end": max(start, end)}
+    return {"status": "error", "input": state.get("input") or {}, "error": ABORTED, "time": time, **metadata}
 
 
 # ---------------------------------------------------------------------- what is here already
