@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from ...tools import builtin_tools
 
 if TYPE_CHECKING:
     from ...core.tool import Tool
 
+_MODULES = {"plan_enter": "plan", "plan_exit": "plan", "task": "task"}
+"""The module of each tool; it is imported when the tool is first needed."""
+
 
 def agent_tools() -> dict[str, Callable[[], Tool]]:
     """Return what makes each of these tools, by the tool's id."""
-    return builtin_tools(__name__, Path(__file__).parent)
+    return {id: partial(_load, id) for id in _MODULES}
+
+
+def _load(id: str) -> Tool:
+    tool: Tool = getattr(import_module(f"{__name__}.{_MODULES[id]}"), id)
+    return tool

@@ -1,4 +1,4 @@
-"""Going over between planning and building: where a session's plan is, the question, what the next agent is told."""
+"""plan_enter and plan_exit: ask a person whether the plan or the build agent continues (docs/opencode/core.md 15.7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from ...core.errors import QuestionRejectedError
 from ...core.host import ToolHost
 from ...core.messages import new_part, user_message
 from ...core.question_request import Option, Question
+from ...core.result import ToolResult
+from ...core.schema import Arguments
 from ...core.sessions import Session
+from ...tools.builtin import builtin
 
 YES, NO = "Yes", "No"
 _FIRST = (
@@ -45,24 +48,68 @@ def shown(workspace: ToolHost, session: Session) -> str:
     return workspace.relative(plan_file(workspace, session))
 
 
-async def switch(ctx: ToolContext, agent: str, question: str, header: str, choices: tuple[str, str], said: str) -> None:
-    """Ask a person whether another agent is to go on, and if so leave it a message.
+class Parameters(Arguments):
+    """Nothing."""
 
-    Args:
-        ctx: the call that wants it.
-        agent: who is to go on.
-        question: the whole question.
-        header: its short name.
-        choices: what Yes and No mean.
-        said: the message, for the model alone.
+
+@builtin("plan_enter", Parameters, group="agent", effect="notes")
+async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Ask to switch to the plan agent."""
+    ctx.proceed()
+    path = shown(ctx.workspace, ctx.workspace.sessions.get(ctx.session_id))
+    question = Question(
+        f"Switch to the plan agent first, and save a plan at {path}?",
+        "Plan Mode",
+        (
+            Option(YES, "The plan agent looks and thinks, and writes nothing but the plan"),
+            Option(NO, "Continue with the build agent"),
+        ),
+        custom=False,
+    )
+    message = f"The user wants a plan first. Work out a plan and write it to {path}; change nothing else."
+    await _switch(ctx, "plan", question, message)
+    return ToolResult(
+        "Switching to plan agent",
+        f"The user approved switching to the plan agent. The plan belongs in {path}. Wait for further instructions.",
+    )
+
+
+@builtin("plan_exit", Parameters, group="agent", effect="notes")
+async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
+    """Ask to carry out the plan."""
+    ctx.proceed()
+    session = ctx.workspace.sessions.get(ctx.session_id)
+    path = shown(ctx.workspace, session)
+    text = f"Planning is over (nothing was written to {path}). Switch to the build agent and start with the work?"
+    message = "The plan is approved. You may edit files now. Carry out the plan."
+    if plan_file(ctx.workspace, session).is_file():
+        text = f"The plan at {path} is complete. Switch to the build agent and start carrying it out?"
+        message = f"The plan in {path} is approved. You may edit files now. Carry out the plan."
+    question = Question(
+        text,
+        "Build Agent",
+        (
+            Option(YES, "The build agent continues and changes files"),
+            Option(NO, "Stay with the plan agent and work on the plan"),
+        ),
+        custom=False,
+    )
+    await _switch(ctx, "build", question, message)
+    return ToolResult(
+        "Switching to build agent",
+        "The user approved switching to the build agent. Wait for further instructions.",
+    )
+
+
+async def _switch(ctx: ToolContext, agent: str, question: Question, text: str) -> None:
+    """Ask a person whether another agent continues; if so, leave it a message for its model.
 
     Raises:
-        QuestionRejectedError: the person does not want it; the loop ends there.
+        QuestionRejectedError: the person declined; the loop ends there.
         ToolError: there is no such agent.
     """
     ctx.workspace.agent(agent)
-    options = (Option(YES, choices[0]), Option(NO, choices[1]))
-    answers = await ctx.question([Question(question, header, options, custom=False)])
+    answers = await ctx.question([question])
     if answers != [[YES]]:
         raise QuestionRejectedError
     sessions = ctx.workspace.sessions
@@ -72,5 +119,5 @@ async def switch(ctx: ToolContext, agent: str, question: str, header: str, choic
         sessions.save(session)
         return
     message = user_message(session.id, agent, session.model or {"providerID": "", "modelID": ""})
-    message.parts.append(new_part(message, "text", text=said, synthetic=True))
+    message.parts.append(new_part(message, "text", text=text, synthetic=True))
     session.run.add(message)
