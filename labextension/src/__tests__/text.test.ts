@@ -1,10 +1,10 @@
-import { ansiRuns, piece } from '../card/ansi';
+import { ansiLines, ansiText } from '../card/ansi';
 import { diffRows } from '../card/diff';
 import { safeLink, safePicture } from '../card/dom';
 import { clock, duration, overwritten, readable, size, visible } from '../card/format';
 
 const shown = (text: string): [string, string][] =>
-  ansiRuns(text).map(piece).map(node => [node.textContent as string, (node as HTMLElement).style?.cssText ?? '']);
+  ansiLines([text])[0].map(node => [node.textContent as string, (node as HTMLElement).style?.cssText ?? '']);
 
 describe('ANSI', () => {
   test.each([
@@ -22,7 +22,7 @@ describe('ANSI', () => {
   });
 
   test('no escape character is left whatever comes', () => {
-    const text = ansiRuns('a\u001b\u001b[\u001b]x\u001b[999m\u009b31mb').map(piece).map(node => node.textContent).join('');
+    const text = ansiText('a\u001b\u001b[\u001b]x\u001b[999m\u009b31mb');
     // eslint-disable-next-line no-control-regex
     expect(text).not.toMatch(/[\u001b\u009b]/);
   });

@@ -101,7 +101,7 @@ function apply(style: Style, parameters: string): Style {
 }
 
 /** A stretch as a node. */
-export function piece({ text: clean, style }: Run): Node {
+function piece({ text: clean, style }: Run): Node {
   const { bold, dim, italic, underline, strike, inverse } = style;
   const fg = inverse ? (style.bg ?? 'var(--oc-bg)') : style.fg;
   const bg = inverse ? (style.fg ?? 'var(--oc-fg)') : style.bg;
@@ -133,7 +133,7 @@ export function piece({ text: clean, style }: Run): Node {
 }
 
 /** A stretch of the text in one style. */
-export interface Run {
+interface Run {
   text: string;
   style: Style;
 }
@@ -159,9 +159,9 @@ function styled(text: string, style: Style): [Run[], Style] {
   return [runs, style];
 }
 
-/** `text` as a terminal would leave it: what is written, and how. */
-export function ansiRuns(text: string): Run[] {
-  return styled(text, {})[0];
+/** Draws `text` into `host` as a terminal would leave it, replacing what is there. */
+export function drawOutput(host: HTMLElement, text: string): void {
+  host.replaceChildren(...styled(text, {})[0].map(piece));
 }
 
 /** Lines that follow each other, each as nodes: a colour stays on until it is ended. `before` sets the first ones. */
@@ -175,7 +175,7 @@ export function ansiLines(lines: string[], before = ''): Node[][] {
 
 /** `text` without colours, as it is shown. */
 export function ansiText(text: string): string {
-  return ansiRuns(text)
+  return styled(text, {})[0]
     .map(run => run.text)
     .join('');
 }

@@ -2,7 +2,7 @@
 
 import { trans } from './i18n';
 import { CHANGED, preferences } from './preferences';
-import { ansiText } from './ansi';
+import { ansiText, drawOutput } from './ansi';
 import { AskView } from './ask';
 import { BodiesView, saysOutput } from './bodies';
 import { textBox } from './copy';
@@ -14,7 +14,6 @@ import { drawSpill, FootView } from './foot';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
 import { RunningControls } from './runningControls';
 import { linkPaths, markPath } from './links';
-import { drawOutput } from './output';
 import { ProgressView } from './progress';
 import { QuestionView } from './question';
 import type { CardCallbacks, CardPart, TailUpdate } from './token';

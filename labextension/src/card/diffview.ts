@@ -6,12 +6,10 @@ import { diffPairs, diffRows, unified } from './diff';
 import type { DiffPair, MarkedRow } from './diff';
 import { el } from './dom';
 import { visible } from './format';
-import { drawLong } from './long';
-import type { Piece, Place } from './long';
 
 /** Width, in ems of the code's font, from which on there is room for two columns. */
 const ROOM = 62;
-/** Rows of one piece of a long diff. */
+/** A longer diff is laid out in chunks, those in view only (`card.css`). */
 const ROWS = 60;
 const KIND: Record<string, string> = { '+': 'oc-add', '-': 'oc-del', '@': 'oc-gap', '\\': 'oc-gap', f: 'oc-file', c: 'oc-cell' };
 
@@ -70,42 +68,15 @@ function draw(host: HTMLElement, split: boolean): void {
   const lines = state.pairs.flatMap(({ left, right }) => [left?.line ?? 0, right?.line ?? 0, right?.before ?? 0]);
   const width = String(lines.reduce((most, line) => Math.max(most, line), 0)).length;
   host.style.setProperty('--oc-gutter', `${width + 3}ch`);
-  const rows: Row[] = split
-    ? state.pairs.map(pair => ({ source: textOf(pair.left) + textOf(pair.right), make: () => pairRow(pair, width) }))
-    : unified(state.pairs).map(row => ({ source: textOf(row), make: () => line(row, width, 'oc-row') }));
-  const pieces: Piece[] = [];
+  const rows = split
+    ? state.pairs.map(pair => pairRow(pair, width))
+    : unified(state.pairs).map(row => line(row, width, 'oc-row'));
+  host.replaceChildren();
   for (let at = 0; at < rows.length; at += ROWS) {
-    pieces.push(rowsPiece(rows.slice(at, at + ROWS)));
+    const chunk = el('span', 'oc-chunk');
+    chunk.append(...rows.slice(at, at + ROWS));
+    host.append(chunk);
   }
-  drawLong(host, pieces);
-}
-
-interface Row {
-  /** As it is copied. */
-  source: string;
-  make(): HTMLElement;
-}
-
-function textOf(row: MarkedRow | undefined): string {
-  return row ? `${row.line === undefined ? '' : row.sign}${row.text}\n` : '';
-}
-
-function rowsPiece(rows: Row[]): Piece {
-  const index = ([node]: Place): number => {
-    const row = (node instanceof Element ? node : node.parentElement)?.closest('.oc-row');
-    return row?.parentElement ? [...row.parentElement.children].indexOf(row) : -1;
-  };
-  return {
-    lines: rows.length,
-    characters: rows.reduce((sum, { source }) => sum + source.length, 0),
-    fill: () => rows.map(({ make }) => make()),
-    text: (from, to) => {
-      const first = from ? Math.max(0, index(from)) : 0;
-      const last = to ? index(to) : -1;
-      const some = rows.slice(first, last < 0 ? undefined : last + 1);
-      return some.map(({ source }) => source).join('').replace(/\n$/, '');
-    }
-  };
 }
 
 /** Two lines beside each other; what is no change goes over both columns, but for context, which stands in both. */

@@ -1,10 +1,10 @@
 /** The card's last lines: where a cut output is kept; who decided; the arguments, and an output that is shown better above. */
 
+import { drawOutput } from './ansi';
 import { trans } from './i18n';
 import { copyButton } from './copy';
 import { button, el, safeLink, setText, show } from './dom';
 import { decisionWords, extent, grouped, lineCount, live, patternWords, visible, visibleLine } from './format';
-import { drawOutput } from './output';
 import type { CardCallbacks, CardPart, CardSpill } from './token';
 
 /** Most characters of input JSON that are drawn. */

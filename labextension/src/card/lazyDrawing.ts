@@ -3,8 +3,6 @@
  * the page from opening. Until then a card's plain text stands in its place, about as high, and is found by a search.
  */
 
-import { beforeSearch } from './long';
-
 /** How far from what is seen something is drawn. */
 const MARGIN = '1200px 0px';
 /** So many in a burst are drawn at once: what a person has just run must not flicker (JupyterLab shows 50 outputs of a cell). */
@@ -53,7 +51,16 @@ function drawNow(node: Element): void {
 
 function watch(): IntersectionObserver {
   // a search or a printer wants them all
-  beforeSearch(drawSome, () => [...waiting.keys()].forEach(drawNow));
+  window.addEventListener('beforeprint', () => [...waiting.keys()].forEach(drawNow));
+  document.addEventListener(
+    'keydown',
+    ({ key, ctrlKey, metaKey }) => {
+      if (key === 'F3' || ((ctrlKey || metaKey) && (key === 'f' || key === 'g'))) {
+        drawSome();
+      }
+    },
+    true
+  );
   return new IntersectionObserver(
     entries => entries.forEach(({ target, isIntersecting }) => isIntersecting && drawNow(target)),
     { rootMargin: MARGIN }

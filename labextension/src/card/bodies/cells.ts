@@ -1,10 +1,10 @@
 /** A notebook that was read: its cells, each with its source and its outputs. */
 
 import { trans } from '../i18n';
+import { drawOutput } from '../ansi';
 import { codeNodes } from '../code';
 import { el } from '../dom';
 import { visible, visibleLine } from '../format';
-import { drawOutput } from '../output';
 import type { CardPart } from '../token';
 
 /** Lines of a source and of outputs that are shown at first. */
