@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.core._store_process import this_process
-from opencode_jupyter.core._store_schema import open_database
-from opencode_jupyter.core._store_sessions import statements
 from opencode_jupyter.core.store import Store
+from opencode_jupyter.core.store.database import open_database
+from opencode_jupyter.core.store.process import this_process
+from opencode_jupyter.core.store.rows import session_rows
 from tests.support.session_files import session
 
 from ._measure import Options, Row, timed
@@ -45,7 +45,7 @@ async def _listed(path: Path, count: int) -> float:
     connection.execute("BEGIN")
     for number in range(1, count + 1):
         folder = "/mine" if number % 10 == 0 else "/x"
-        for sql, values in statements(*session(number, 4, folder, every=4), this_process())[3:]:
+        for sql, values in session_rows(*session(number, 4, folder, every=4), this_process())[3:]:
             connection.execute(sql, values)
     connection.execute("COMMIT")
     connection.close()

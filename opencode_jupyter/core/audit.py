@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._store_rows import decision_wire, encode
 from .paths import make_private_folder
+from .store.rows import decision_wire, encode
 
 if TYPE_CHECKING:
     from .host import ToolHost

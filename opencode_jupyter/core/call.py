@@ -19,7 +19,6 @@ import anyio
 
 from . import doom_loop, ids
 from .call_approval import REVISED_NOTE, CallApproval
-from .cancel_scope import cancel_scope
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
 from .descriptions import renew_description
 from .errors import (
@@ -34,12 +33,11 @@ from .issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
 from .outcome import error_of_call
 from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
-from .reporting import Reporting
+from .reporting import Reporting, cancel_scope
 from .result import ToolResult
 from .schema import wire_names
 from .sessions import Session
 from .state import FOR_PERSON, Completed, Pending, Running, ToolPart, now_ms
-from .streamed_arguments import StreamedArguments
 from .threads import call_on_loop
 from .tool import Bound, Tool
 from .trust import ask_for_project
@@ -57,7 +55,7 @@ By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
 
 
-class Call(CallApproval, StreamedArguments, Reporting):
+class Call(CallApproval, Reporting):
     """One call in progress; make it with `Workspace.start`, then await `run` once.
 
     Attributes:
@@ -74,8 +72,8 @@ class Call(CallApproval, StreamedArguments, Reporting):
         "_agent",
         "_by",
         "_given",
+        "_last_parse",
         "_last_update",
-        "_looked",
         "_loop",
         "_nested",
         "_pieces",
@@ -135,7 +133,7 @@ class Call(CallApproval, StreamedArguments, Reporting):
         self.children: list[Call] = []
         self._given = tool is not None
         self._nested = parent is not None and parent.session is session
-        self._pieces, self._looked = [], 0.0
+        self._pieces, self._last_parse = [], 0.0
         self._settled_at = 0.0
         self._too_deep = (
             type(arguments) is dict

@@ -1,17 +1,20 @@
-"""How a call's state is kept in the store and reported to whoever watches it, from its first update to its end."""
+"""How a call's state is kept in the store and reported to whoever watches it, from its first argument to its end."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .cancel_scope import cancel_scope
+import anyio
+from pydantic_core import from_json
+
 from .errors import QuestionRejectedError, ToolError
 from .outcome import error_text, outcome_of, why_cancelled
-from .state import FOR_PERSON, Failed, Running, now_ms
+from .state import FOR_PERSON, Failed, Pending, Running, now_ms
 
 if TYPE_CHECKING:
     from .call import Call
@@ -23,6 +26,20 @@ log = logging.getLogger(__name__)
 
 UPDATE_INTERVAL = 0.05
 """Seconds between two updates of a running part: at most 20 a second."""
+PARSE_INTERVAL = 0.1
+"""Seconds between two parses of arguments that a model is still writing: each parses all that has come so far."""
+PARSED_CHARS = 100_000
+"""Characters of unfinished arguments that are parsed; longer ones are shown whole when they are complete."""
+
+
+def cancel_scope() -> anyio.CancelScope:
+    """An `anyio.CancelScope` on an asyncio event loop; `anyio.CancelScope()` detects the kind of loop each time."""
+    return _scope_class()()
+
+
+@functools.cache
+def _scope_class() -> type[anyio.CancelScope]:
+    return type(anyio.CancelScope())
 
 
 class Reporting:
@@ -31,8 +48,10 @@ class Reporting:
     if not TYPE_CHECKING:
         __slots__ = ()  # a class can have only one base with slots of its own; these are `Call`'s
     else:
+        _last_parse: float
         _last_update: float
         _loop: asyncio.AbstractEventLoop | None
+        _pieces: list[str]
         _timer: asyncio.TimerHandle | None
         _workspace: ToolHost
         dry_run: bool
@@ -46,6 +65,28 @@ class Reporting:
         """Take a state, secrets masked: nothing else of a call is kept, shown or sent."""
         masker = self._workspace.masker()
         self.part.state = state if masker is None else masker.value(state)
+
+    def receive(self, text: str) -> None:
+        """More of the arguments, as JSON text. Who watches the call is told at most ten times a second."""
+        self._pieces.append(text)
+        now = asyncio.get_running_loop().time()
+        if now - self._last_parse < PARSE_INTERVAL:
+            return
+        self._last_parse = now
+        raw = self.raw
+        if len(raw) > PARSED_CHARS:
+            return
+        try:
+            arguments = from_json(raw, allow_partial="trailing-strings")
+        except ValueError:
+            arguments = None
+        self._become(Pending(arguments if isinstance(arguments, dict) else self.part.state.input, raw))
+        self._tell()
+
+    @property
+    def raw(self) -> str:
+        """The text of the arguments that has come so far."""
+        return "".join(self._pieces)
 
     def report(self, title: str | None, metadata: dict[str, Any] | None) -> None:
         """Show how far the call is (`ToolContext.metadata`); on its own loop only."""

@@ -180,7 +180,7 @@ class Masker:
 
     def _other(self, value: Any) -> Any:
         """A value of a kind that JSON does not know, as the store writes it, if a secret is in that."""
-        from ._store_rows import encode  # here: few values are of such a kind
+        from .store.rows import encode  # here: few values are of such a kind
 
         text = encode(value)
         masked = self._text.replace(text)

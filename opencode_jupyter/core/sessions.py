@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 
 from . import ids
-from ._store_sessions import DIRECT
 from .doom_loop import Key
 from .errors import UnknownSessionError
 from .option_checks import check_kind, check_rules
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
 from .state import now_ms
+from .store.queries import DIRECT
 
 if TYPE_CHECKING:
     from .host import ToolHost

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core._store_rows import EXTRA
-from ..core._store_schema import WAITING
 from ..core.errors import ToolError
 from ..core.permission import PermissionRequest
+from ..core.store.database import WAITING
+from ..core.store.rows import EXTRA
 from ..core.threads import call_on_loop, call_soon
 from .cards.approval_json import AskView, digest_of
 from .cards.call_json import is_untouched

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.agent.forking import fork
-from opencode_jupyter.core import _store_rows as rows
-from opencode_jupyter.core import _store_sessions as whole
-from opencode_jupyter.core._store_process import this_process
-from opencode_jupyter.core._store_schema import _FIRST, open_database
-from opencode_jupyter.core.store import Store
+from opencode_jupyter.core.store import Store, queries, rows
+from opencode_jupyter.core.store.database import open_database
+from opencode_jupyter.core.store.process import this_process
 from tests.support.agents import project
 from tests.support.session_files import id_of, session
 
@@ -26,7 +23,7 @@ async def test_many_sessions_are_listed(tmp_path: Path) -> None:
     connection.execute("BEGIN")
     for number in range(1, 1001):
         folder = "/mine" if number % 10 == 0 else "/x"
-        for sql, values in whole.statements(*session(number, 4, folder, every=4), this_process())[3:]:
+        for sql, values in rows.session_rows(*session(number, 4, folder, every=4), this_process())[3:]:
             connection.execute(sql, values)
     connection.execute("COMMIT")
     connection.close()
@@ -56,19 +53,12 @@ async def test_a_session_of_many_messages_opens(tmp_path: Path) -> None:
         assert len((await fork(workspace, opened)).messages) == 1000
 
 
-def test_a_store_of_an_older_release_gets_the_columns_of_the_list(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    old = sqlite3.connect(path)
-    old.executescript(_FIRST)
+def test_a_session_is_found_by_its_title_in_any_case(tmp_path: Path) -> None:
+    connection = open_database(tmp_path / "store.db")
     for number in (1, 2):
         info, _, _ = session(number, 0, "/mine")
-        data = rows.encode({**info, "title": "é 漢"})
-        old.execute("INSERT INTO sessions (id, updated, data) VALUES (?, ?, ?)", (info["id"], number, data))
-    old.execute("PRAGMA user_version = 1")
-    old.commit()
-    old.close()
-    connection = open_database(path)
-    listed = whole.listed(connection, "/mine", None)
+        connection.execute(*rows.session_row({**info, "title": "é 漢"}))
+    listed = queries.listed(connection, "/mine", None)
     assert [row["info"]["id"] for row in listed] == [id_of("ses", 2), id_of("ses", 1)]
-    assert len(whole.found(connection, "É 漢", 5)) == len(whole.found(connection, "é 漢", 5)) == 2
+    assert len(queries.found(connection, "É 漢", 5)) == len(queries.found(connection, "é 漢", 5)) == 2
     connection.close()

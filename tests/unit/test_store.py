@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.core import _store_rows as rows
 from opencode_jupyter.core.permission import Decision, Rule
 from opencode_jupyter.core.result import Attachment
 from opencode_jupyter.core.state import Completed, Failed, Pending, Running
-from opencode_jupyter.core.store import Store
+from opencode_jupyter.core.store import Store, rows
 from tests.support.storing import completed, tool_part
 
 pytestmark = pytest.mark.anyio

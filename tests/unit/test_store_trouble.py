@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core import _store_schema as schema
-from opencode_jupyter.core import store as store_module
 from opencode_jupyter.core.state import Running
 from opencode_jupyter.core.store import Store
+from opencode_jupyter.core.store import database as schema
+from opencode_jupyter.core.store import store as store_module
 from tests.support.storing import completed, run_child, tool_part
 
 pytestmark = pytest.mark.anyio
@@ -186,7 +186,7 @@ async def test_migration_keeps_what_is_there(path: Path, monkeypatch: pytest.Mon
         assert (await store.calls())[0]["tool"] == "migrated"
         store.close()
     with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
+        assert other.execute("PRAGMA user_version").fetchone() == (schema.FIRST_VERSION + len(schema.MIGRATIONS),)
         other.execute("SELECT colour FROM parts")
 
 

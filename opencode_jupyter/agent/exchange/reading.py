@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core import _store_rows as rows
 from ...core.messages import Message
 from ...core.sessions import Session
+from ...core.store import rows
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core._store_rows import encode
-from ...core._store_schema import ABORTED
 from ...core.call_approval import NOT_OF_ARGUMENTS, WAITING_FOR
 from ...core.outcome import failure_of
 from ...core.permission import Decision
 from ...core.repair import INVALID, requested_tool
 from ...core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from ...core.store.database import ABORTED
+from ...core.store.rows import encode
 from ..served import files_url
 from .approval_json import AskView, rule_json
 from .bodies_json import bodies_of

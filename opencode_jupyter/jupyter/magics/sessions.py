@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...agent.sessions import AgentSession
-from ...core._store_sessions import DIRECT
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.store import Store
+from ...core.store.queries import DIRECT
 from ..tables import Message, Table, cell
 from .command_line import CommandLine, as_typed
 from .commands import SESSIONS

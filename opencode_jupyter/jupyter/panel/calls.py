@@ -19,7 +19,7 @@ def calls(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     """The calls and their sessions; ``since`` is what the last answer gave, 0 for all.
 
     Returns:
-        ``calls`` (as `core._store_calls` has them; a wait that goes on has no end),
+        ``calls`` (as `core.store.queries` has them; a wait that goes on has no end),
         ``since``, ``sessions`` (titles by id), ``now`` (the kernel's clock in Unix milliseconds).
     """
     since = asked.get("since")

@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ._store_process import Writer, is_alive, this_process
-from ._store_sessions import add_session_columns
-from .flags import flag
-from .paths import make_private_folder
+from ..flags import flag
+from ..paths import make_private_folder
+from .process import Writer, is_alive, this_process
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +26,13 @@ SYNC = "OPENCODE_JUPYTER_STORE_SYNC"
 FOREIGN_HOURS = 24
 """Unfinished rows of another machine (a shared home folder) can't be checked; they are given up after this long."""
 
-_FIRST = """
+_TABLES = """
 CREATE TABLE sessions (
-    id TEXT PRIMARY KEY, parent_id TEXT, updated INTEGER NOT NULL, data TEXT NOT NULL);
+    id TEXT PRIMARY KEY, parent_id TEXT, updated INTEGER NOT NULL, data TEXT NOT NULL,
+    directory TEXT NOT NULL DEFAULT '', title TEXT NOT NULL DEFAULT '');
+CREATE INDEX sessions_of_folder ON sessions (directory, updated);
+CREATE INDEX sessions_of_parent ON sessions (parent_id);
+CREATE INDEX sessions_by_time ON sessions (updated);
 CREATE TABLE messages (
     id TEXT PRIMARY KEY, session_id TEXT NOT NULL, data TEXT NOT NULL);
 CREATE INDEX messages_of_session ON messages (session_id);
@@ -40,25 +43,24 @@ CREATE TABLE parts (
     host TEXT NOT NULL, pid INTEGER NOT NULL, process_started TEXT NOT NULL, data TEXT NOT NULL);
 CREATE INDEX parts_of_session ON parts (session_id, message_id);
 CREATE INDEX parts_unfinished ON parts (status) WHERE status IN ('pending', 'running');
+CREATE INDEX calls_of_session ON parts (session_id) WHERE tool IS NOT NULL;
 CREATE TABLE decisions (
     id TEXT PRIMARY KEY, session_id TEXT NOT NULL, time INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE INDEX decisions_of_session ON decisions (session_id);
 CREATE TABLE todos (session_id TEXT PRIMARY KEY, data TEXT NOT NULL);
-"""
-
-_NOTEBOOKS = """
 CREATE TABLE notebooks (
     host TEXT NOT NULL, pid INTEGER NOT NULL, process_started TEXT NOT NULL, path TEXT NOT NULL,
     PRIMARY KEY (host, pid, process_started));
 CREATE INDEX notebooks_by_path ON notebooks (path)
 """
+FIRST_VERSION = 3
+"""The version of `_TABLES`; a file keeps its own in ``PRAGMA user_version``."""
+MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = []
+"""Step n brings a file from version `FIRST_VERSION` + n to the next."""
 
-MIGRATIONS: list[str | Callable[[sqlite3.Connection], None]] = [_FIRST, add_session_columns, _NOTEBOOKS]
-"""Step n brings a file from version n to n + 1; the file keeps its version in ``PRAGMA user_version``."""
 
-
-class NewerStoreError(Exception):
-    """The file was written by a later release, whose tables this one does not know."""
+class UnknownVersionError(Exception):
+    """The file was written by another release, whose tables this one does not know."""
 
 
 def is_corrupt(error: BaseException) -> bool:
@@ -77,7 +79,7 @@ def open_database(path: Path | None, busy_ms: int = 3000) -> sqlite3.Connection:
     Raises:
         sqlite3.Error: the file can't be opened, written or understood.
         OSError: its folder can't be made or the file can't be created.
-        NewerStoreError: a later release has been at work on it.
+        UnknownVersionError: another release, whose tables this one does not know, wrote it.
     """
     if path is not None:
         make_private_folder(path.parent)
@@ -141,21 +143,22 @@ def _set_wal(connection: sqlite3.Connection, busy_ms: int) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
+    newest = FIRST_VERSION + len(MIGRATIONS)
     version = _version(connection)
-    if version > len(MIGRATIONS):
-        raise NewerStoreError(f"it has version {version}, this release knows {len(MIGRATIONS)}")
-    if version == len(MIGRATIONS):
+    if version == newest:
         return
+    if version and not FIRST_VERSION <= version < newest:
+        raise UnknownVersionError(f"it has version {version}, this release knows {FIRST_VERSION} to {newest}")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Asked again under the lock: another process may have been quicker.
-        for step in MIGRATIONS[_version(connection) :]:
+        version = _version(connection)  # asked again under the lock: another process may have been quicker
+        for step in MIGRATIONS[version - FIRST_VERSION :] if version else [_TABLES, *MIGRATIONS]:
             if callable(step):
                 step(connection)
             else:
                 for statement in filter(str.strip, step.split(";")):
                     connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS):d}")
+        connection.execute(f"PRAGMA user_version = {newest:d}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

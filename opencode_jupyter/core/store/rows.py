@@ -1,29 +1,23 @@
-"""From what the store is given to statements, and from rows back to OpenCode's wire form."""
+"""The statements that write what the store is given."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import reprlib
-import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
-from ._store_process import Writer
-from .outcome import failure_of
-from .repair import requested_tool
-from .state import ToolPart
+from ..state import ToolPart
+from .process import Writer
 
 Statement = tuple[str, tuple[Any, ...]]
 
 EXTRA = "opencode_jupyter"
 """The key of a part's wire form that carries what OpenCode's own form has no place for."""
-TITLE_LIMIT = 200
-"""Characters of a call's input that stand in for a title it does not have."""
 
 _PUT_SESSION = (
     "INSERT INTO sessions (id, parent_id, updated, directory, title, data) VALUES (?, ?, ?, ?, ?, ?) "
@@ -236,100 +230,30 @@ def delete_part_rows(part_id: str) -> list[Statement]:
     return [("DELETE FROM parts WHERE id = ?", (part_id,))]
 
 
-# Reading. Every function runs on the store's own thread.
-
-
-def read_data(connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-    """The decoded first column of every row."""
-    return [json.loads(row[0]) for row in connection.execute(sql, parameters)]
-
-
-def read_parts(
-    connection: sqlite3.Connection, session_id: str | None, message_id: str | None, limit: int | None
-) -> list[dict[str, Any]]:
-    """Parts, oldest first; of more than `limit`, the newest."""
-    rows = connection.execute(
-        'SELECT data, agent, "by", waited, outcome, decisions, parent_id FROM parts '
-        "WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR message_id = ?2) ORDER BY rowid DESC LIMIT ?3",
-        (session_id, message_id, -1 if limit is None else limit),
-    ).fetchall()
-    parts = []
-    for data, agent, by, waited, outcome, decisions, parent_id in reversed(rows):
-        part = json.loads(data)
-        part[EXTRA] = {
-            "agent": agent,
-            "by": by,
-            "waited": waited,
-            "outcome": outcome,
-            "decisions": json.loads(decisions) if decisions != "[]" else [],
-            "parentID": parent_id,
-        }
-        parts.append(part)
-    return parts
-
-
-_OF_NOTEBOOK = (
-    "SELECT 1 FROM notebooks n WHERE n.path = ? AND n.pid = p.pid AND n.host = p.host "
-    "AND n.process_started = p.process_started"
-)
-
-
 def notebook_row(path: str, writer: Writer) -> Statement:
     """The notebook that a process is the kernel of."""
     values = (writer.host, writer.pid, writer.started, text_of(path))
     return "INSERT OR REPLACE INTO notebooks (host, pid, process_started, path) VALUES (?, ?, ?, ?)", values
 
 
-def read_calls(
-    connection: sqlite3.Connection,
-    limit: int,
-    writer: Writer | None = None,
-    folder: str | None = None,
-    label: Callable[[dict[str, Any]], str] | None = None,
-    notebook: str | None = None,
-) -> list[dict[str, Any]]:
-    """The newest calls, newest first, one flat row each; see `Store.calls`."""
-    conditions, parameters = ["p.tool IS NOT NULL"], list[Any]()
-    if writer is not None:
-        own = "p.pid = ? AND p.host = ? AND p.process_started = ?"
-        conditions.append(f"({own} OR EXISTS ({_OF_NOTEBOOK}))" if notebook else own)
-        parameters += [writer.pid, writer.host, writer.started, *([text_of(notebook)] if notebook else [])]
-    if folder is not None:
-        conditions.append("(s.directory = ? OR substr(s.directory, 1, ?) = ?)")
-        below = folder.rstrip("/\\") + os.sep
-        parameters += [folder, len(below), below]
-    rows = connection.execute(
-        'SELECT p.id, coalesce(p.start, p.written), p.tool, p.title, p.status, p.outcome, p.start, p."end", '  # noqa: S608
-        'p.waited, p.agent, p."by", p.session_id, '
-        "CASE WHEN ? OR coalesce(p.title, '') = '' THEN p.data END "
-        f"FROM parts p LEFT JOIN sessions s ON s.id = p.session_id WHERE {' AND '.join(conditions)} "
-        "ORDER BY p.rowid DESC LIMIT ?",
-        (label is not None, *parameters, limit),
-    )
-    calls = []
-    for part_id, at, tool, title, state, outcome, start, end, waited, agent, by, session, data in rows:
-        part = json.loads(data) if data else {}
-        wire = part.get("state", {})
-        given = wire.get("input")
-        calls.append(
-            {
-                "time": at,
-                "tool": requested_tool(tool, given),
-                "title": label(part)
-                if label is not None
-                else title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
-                "state": state,
-                "outcome": outcome,
-                "failure": failure_of(tool, wire.get("metadata")) if state == "completed" else "",
-                "seconds": None if start is None or end is None else (end - start) / 1000,
-                "waited": waited,
-                "agent": agent,
-                "by": by,
-                "session": session,
-                "id": part_id,
-            }
-        )
-    return calls
+def session_rows(
+    info: Mapping[str, Any],
+    messages: Iterable[Mapping[str, Any]],
+    parts: Iterable[Mapping[str, Any]],
+    writer: Writer,
+) -> list[Statement]:
+    """The statements that write a whole session in place of what is stored under its id."""
+    owned = ("messages", "parts", "todos")
+    removals: list[Statement] = [
+        (f"DELETE FROM {table} WHERE session_id = ?", (info["id"],))  # noqa: S608  (the names above)
+        for table in owned
+    ]
+    return [
+        *removals,
+        session_row(info),
+        *map(message_row, messages),
+        *(part_row(part, writer) for part in parts),
+    ]
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -23,15 +23,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import _store_rows as rows
-from . import _store_sessions as whole
-from ._store_calls import read_own_calls
-from ._store_process import this_process
-from ._store_schema import NewerStoreError, inode, is_corrupt, move_aside, open_database
-from .ids import create
-from .permission import Decision
-from .state import ToolPart
-from .threads import resolve_all
+from ..ids import create
+from ..permission import Decision
+from ..state import ToolPart
+from ..threads import resolve_all
+from . import queries, rows
+from .database import UnknownVersionError, inode, is_corrupt, move_aside, open_database
+from .process import this_process
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -121,12 +119,12 @@ class Store:
     async def sessions(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Sessions, the one changed last first."""
         sql = "SELECT data FROM sessions ORDER BY updated DESC, rowid DESC LIMIT ?"
-        return await self._ask(lambda c: rows.read_data(c, sql, (-1 if limit is None else limit,)))
+        return await self._ask(lambda c: queries.read_data(c, sql, (-1 if limit is None else limit,)))
 
     async def session(self, session_id: str) -> dict[str, Any] | None:
         """One session's info; None if there is none."""
         found = await self._ask(
-            lambda c: rows.read_data(c, "SELECT data FROM sessions WHERE id = ?", (session_id,)),
+            lambda c: queries.read_data(c, "SELECT data FROM sessions WHERE id = ?", (session_id,)),
         )
         return found[0] if found else None
 
@@ -136,24 +134,24 @@ class Store:
         Returns:
             Rows with info, messages and calls (how many of each) and cost (US dollars, of the messages).
         """
-        return await self._ask(lambda c: whole.listed(c, directory, limit))
+        return await self._ask(lambda c: queries.listed(c, directory, limit))
 
     async def found(self, name: str, limit: int = 20) -> list[dict[str, Any]]:
         """The infos of the sessions of this id, else whose id begins so, else of this title."""
-        return await self._ask(lambda c: whole.found(c, name, limit))
+        return await self._ask(lambda c: queries.found(c, name, limit))
 
     async def children(self, session_id: str) -> list[dict[str, Any]]:
         """The infos of the sessions that this one began, oldest first."""
-        return await self._ask(lambda c: whole.children(c, session_id))
+        return await self._ask(lambda c: queries.children(c, session_id))
 
     async def taken(self, session_id: str, ids: Collection[str]) -> list[str]:
         """Which of these ids of messages and parts belong to other sessions."""
-        return await self._ask(lambda c: whole.taken(c, session_id, ids))
+        return await self._ask(lambda c: queries.taken(c, session_id, ids))
 
     async def messages(self, session_id: str) -> list[dict[str, Any]]:
         """A session's messages, oldest first."""
         sql = "SELECT data FROM messages WHERE session_id = ? ORDER BY rowid"
-        return await self._ask(lambda c: rows.read_data(c, sql, (session_id,)))
+        return await self._ask(lambda c: queries.read_data(c, sql, (session_id,)))
 
     async def parts(
         self, session_id: str | None = None, message_id: str | None = None, limit: int | None = None
@@ -162,7 +160,7 @@ class Store:
 
         Under ``opencode_jupyter`` each carries agent, by, waited (seconds), outcome, decisions and parentID.
         """
-        return await self._ask(lambda c: rows.read_parts(c, session_id, message_id, limit))
+        return await self._ask(lambda c: queries.read_parts(c, session_id, message_id, limit))
 
     async def calls(
         self,
@@ -183,26 +181,26 @@ class Store:
             notebook: a notebook's path, as given to `put_notebook`.
 
         Returns:
-            Rows with time (Unix ms), tool, title, state, outcome, failure (`endings.failure_of`),
+            Rows with time (Unix ms), tool, title, state, outcome, failure (`outcome.failure_of`),
             seconds (None until it has ended), waited (seconds), agent, by, session, id.
         """
         writer = this_process() if own else None
-        return await self._ask(lambda c: rows.read_calls(c, limit, writer, folder, label, notebook))
+        return await self._ask(lambda c: queries.read_calls(c, limit, writer, folder, label, notebook))
 
     async def own_calls(self, since: int = 0, limit: int = 5_000) -> dict[str, Any]:
-        """The calls of this process from a place on (`_store_calls.read_own_calls`)."""
+        """The calls of this process from a place on (`queries.read_own_calls`)."""
         writer = this_process()
-        return await self._ask(lambda c: read_own_calls(c, writer, since, limit))
+        return await self._ask(lambda c: queries.read_own_calls(c, writer, since, limit))
 
     async def decisions(self, limit: int = 50) -> list[dict[str, Any]]:
         """The newest permission decisions, newest first."""
         sql = "SELECT data FROM decisions ORDER BY time DESC, rowid DESC LIMIT ?"
-        return await self._ask(lambda c: rows.read_data(c, sql, (limit,)))
+        return await self._ask(lambda c: queries.read_data(c, sql, (limit,)))
 
     async def todos(self, session_id: str) -> list[Any]:
         """A session's task list; empty if it has none."""
         found = await self._ask(
-            lambda c: rows.read_data(c, "SELECT data FROM todos WHERE session_id = ?", (session_id,)),
+            lambda c: queries.read_data(c, "SELECT data FROM todos WHERE session_id = ?", (session_id,)),
         )
         return list(found[0]) if found else []
 
@@ -210,7 +208,7 @@ class Store:
         self, info: dict[str, Any], messages: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]
     ) -> None:
         """Keep a whole session, in place of what is there under its id, in one transaction."""
-        batch = {"session:" + info["id"]: whole.statements(info, messages, parts, this_process())}
+        batch = {"session:" + info["id"]: rows.session_rows(info, messages, parts, this_process())}
         await self._ask(lambda _: self._write(batch))
 
     async def delete_session(self, session_id: str) -> None:
@@ -454,7 +452,7 @@ class Store:
 
     def _set_problem(self, error: BaseException) -> None:
         self.problem = f"the history is kept in memory only: {self.path}: {error}"
-        self._hopeless = isinstance(error, NewerStoreError)
+        self._hopeless = isinstance(error, UnknownVersionError)
         self._retry_at = time.monotonic() + RETRY_S
         log.warning("%s", self.problem)
 

@@ -1,0 +1,5 @@
+"""Sessions, messages, calls and permission decisions in one SQLite file."""
+
+from .store import Store
+
+__all__ = ["Store"]

@@ -1,0 +1,246 @@
+"""Reading the store: parts, sessions, and the calls of lists and timelines. It all runs on the store's own thread."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..outcome import FAILURE_KEYS, failure_of
+from ..repair import requested_tool
+from .process import Writer
+from .rows import EXTRA, text_of
+
+DIRECT = "Direct calls"
+"""The title of the session that calls by hand belong to; one that no call came to is not listed."""
+
+_SESSION_COLUMNS = """
+SELECT s.data,
+    (SELECT count(*) FROM messages m WHERE m.session_id = s.id),
+    (SELECT count(*) FROM parts p WHERE p.session_id = s.id AND p.tool IS NOT NULL),
+    (SELECT total(json_extract(m.data, '$.cost')) FROM messages m WHERE m.session_id = s.id AND json_valid(m.data))
+FROM sessions s WHERE (s.title != ? OR EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id))
+"""
+_ORDER = " ORDER BY s.updated DESC, s.rowid DESC LIMIT ?"
+TITLE_LIMIT = 200
+"""Characters of a call's input that stand in for a title it does not have."""
+_OWN = "tool IS NOT NULL AND pid = ? AND host = ? AND process_started = ?"
+_FACTS = ", ".join(
+    f"'{key}', json_extract(data, '$.state.{'input' if key == 'tool' else 'metadata'}.{key}')"
+    for key in (*FAILURE_KEYS, "tool")
+)
+"""What of a completed call tells how it ended, and which tool it asked for, without its output."""
+_CALL_COLUMNS = (
+    "rowid, id, parent_id, session_id, tool, status, outcome, CASE WHEN title = '' THEN NULL ELSE title END, "
+    'coalesce(start, written), "end", waited, agent, "by", decisions, '
+    "CASE WHEN coalesce(title, '') = '' THEN data END, "
+    f"CASE WHEN tool IN ('bash', 'batch', 'invalid') AND status = 'completed' THEN json_object({_FACTS}) END"
+)
+OPEN = ("pending", "running")
+
+
+def read_data(connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    """The decoded first column of every row."""
+    return [json.loads(row[0]) for row in connection.execute(sql, parameters)]
+
+
+def read_parts(
+    connection: sqlite3.Connection, session_id: str | None, message_id: str | None, limit: int | None
+) -> list[dict[str, Any]]:
+    """Parts, oldest first; of more than `limit`, the newest."""
+    rows = connection.execute(
+        'SELECT data, agent, "by", waited, outcome, decisions, parent_id FROM parts '
+        "WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR message_id = ?2) ORDER BY rowid DESC LIMIT ?3",
+        (session_id, message_id, -1 if limit is None else limit),
+    ).fetchall()
+    parts = []
+    for data, agent, by, waited, outcome, decisions, parent_id in reversed(rows):
+        part = json.loads(data)
+        part[EXTRA] = {
+            "agent": agent,
+            "by": by,
+            "waited": waited,
+            "outcome": outcome,
+            "decisions": json.loads(decisions) if decisions != "[]" else [],
+            "parentID": parent_id,
+        }
+        parts.append(part)
+    return parts
+
+
+_OF_NOTEBOOK = (
+    "SELECT 1 FROM notebooks n WHERE n.path = ? AND n.pid = p.pid AND n.host = p.host "
+    "AND n.process_started = p.process_started"
+)
+
+
+def read_calls(
+    connection: sqlite3.Connection,
+    limit: int,
+    writer: Writer | None = None,
+    folder: str | None = None,
+    label: Callable[[dict[str, Any]], str] | None = None,
+    notebook: str | None = None,
+) -> list[dict[str, Any]]:
+    """The newest calls, newest first, one flat row each; see `Store.calls`."""
+    conditions, parameters = ["p.tool IS NOT NULL"], list[Any]()
+    if writer is not None:
+        own = "p.pid = ? AND p.host = ? AND p.process_started = ?"
+        conditions.append(f"({own} OR EXISTS ({_OF_NOTEBOOK}))" if notebook else own)
+        parameters += [writer.pid, writer.host, writer.started, *([text_of(notebook)] if notebook else [])]
+    if folder is not None:
+        conditions.append("(s.directory = ? OR substr(s.directory, 1, ?) = ?)")
+        below = folder.rstrip("/\\") + os.sep
+        parameters += [folder, len(below), below]
+    rows = connection.execute(
+        'SELECT p.id, coalesce(p.start, p.written), p.tool, p.title, p.status, p.outcome, p.start, p."end", '  # noqa: S608
+        'p.waited, p.agent, p."by", p.session_id, '
+        "CASE WHEN ? OR coalesce(p.title, '') = '' THEN p.data END "
+        f"FROM parts p LEFT JOIN sessions s ON s.id = p.session_id WHERE {' AND '.join(conditions)} "
+        "ORDER BY p.rowid DESC LIMIT ?",
+        (label is not None, *parameters, limit),
+    )
+    calls = []
+    for part_id, at, tool, title, state, outcome, start, end, waited, agent, by, session, data in rows:
+        part = json.loads(data) if data else {}
+        wire = part.get("state", {})
+        given = wire.get("input")
+        calls.append(
+            {
+                "time": at,
+                "tool": requested_tool(tool, given),
+                "title": label(part)
+                if label is not None
+                else title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
+                "state": state,
+                "outcome": outcome,
+                "failure": failure_of(tool, wire.get("metadata")) if state == "completed" else "",
+                "seconds": None if start is None or end is None else (end - start) / 1000,
+                "waited": waited,
+                "agent": agent,
+                "by": by,
+                "session": session,
+                "id": part_id,
+            }
+        )
+    return calls
+
+
+def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, limit: int) -> dict[str, Any]:
+    """The calls of one process from a place on, oldest first; of more than `limit`, the newest.
+
+    Args:
+        connection: the store's.
+        writer: the process.
+        since: where an earlier answer said to go on; 0 for all.
+        limit: most calls.
+
+    Returns:
+        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again. A call without
+        a title has ``given``: its arguments. The outcome of a completed call says what failed in it.
+    """
+    who = (writer.pid, writer.host, writer.started)
+    rows = connection.execute(
+        f"SELECT {_CALL_COLUMNS} FROM parts WHERE rowid >= ? AND {_OWN} ORDER BY rowid DESC LIMIT ?",  # noqa: S608
+        (since, *who, limit),
+    ).fetchall()
+    calls = [_call(row) for row in reversed(rows)]
+    unfinished = [row[0] for row in rows if row[5] in OPEN]
+    return {
+        "calls": calls,
+        "since": min(unfinished) if unfinished else max((row[0] for row in rows), default=since - 1) + 1,
+    }
+
+
+def _call(row: tuple[Any, ...]) -> dict[str, Any]:
+    _, part_id, parent, session, tool, status, outcome, title, start, end, waited, agent, by, decisions, data, facts = (
+        row
+    )
+    known = json.loads(facts) if facts else {}
+    given = json.loads(data).get("state", {}).get("input") if data else None
+    return {
+        **({"given": given} if isinstance(given, dict) else {}),
+        "id": part_id,
+        "parent": parent,
+        "session": session,
+        "tool": requested_tool(tool, known),
+        "state": status,
+        "outcome": (failure_of(tool, known) if facts else "") or outcome,
+        "title": title or "",
+        "start": start,
+        "end": end,
+        "waited": round((waited or 0) * 1000),
+        "waits": _waits(decisions) or _answered(tool, end, waited),
+        "agent": agent,
+        "by": by,
+    }
+
+
+def _answered(tool: str, end: int | None, waited: float | None) -> list[list[int]]:
+    """The wait of a question, of which no decision tells: it ends with the answer, and the call with it."""
+    return [[round(end - waited * 1000), end]] if tool == "question" and end and waited else []
+
+
+def _waits(decisions: str) -> list[list[int]]:
+    """Begin and end of each wait for a person, in Unix milliseconds."""
+    found = []
+    for decision in json.loads(decisions) if decisions not in ("", "[]") else []:
+        waited, ended = decision.get("waited"), decision.get("time")
+        if waited and ended:
+            found.append([round(ended - waited * 1000), ended])
+    return found
+
+
+def listed(connection: sqlite3.Connection, directory: str | None, limit: int | None) -> list[dict[str, Any]]:
+    """Sessions with their counts, the one changed last first."""
+    most = -1 if limit is None else limit
+    if directory is None:
+        return _read_sessions(connection, _ORDER, (most,))
+    return _read_sessions(connection, "AND s.directory = ?" + _ORDER, (text_of(directory), most))
+
+
+def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
+    """Infos of sessions whose id is `name`, else begins with it (``ses_`` optional), else whose title it is."""
+    wanted = text_of(name) or ""
+    if not wanted:
+        return []
+    tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (wanted,))]
+    connection.create_function("folded", 1, str.casefold, deterministic=True)
+    starts = [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]
+    tried += [("substr(id, 1, ?) = ?", (len(start), start)) for start in starts]
+    tried += [("title = ?", (wanted,)), ("folded(title) = folded(?)", (wanted,))]
+    for where, values in tried:
+        sql = f"SELECT data FROM sessions WHERE {where} ORDER BY updated DESC, rowid DESC LIMIT ?"  # noqa: S608
+        there = read_data(connection, sql, (*values, limit))
+        if there:
+            return there
+    return []
+
+
+def children(connection: sqlite3.Connection, session_id: str) -> list[dict[str, Any]]:
+    """The infos of the sessions that were begun by this one, oldest first."""
+    sql = "SELECT data FROM sessions WHERE parent_id = ? ORDER BY rowid"
+    return read_data(connection, sql, (session_id,))
+
+
+def taken(connection: sqlite3.Connection, session_id: str, ids: Iterable[str]) -> list[str]:
+    """Which of these ids of messages and parts belong to other sessions."""
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY)")
+    connection.execute("DELETE FROM wanted")
+    connection.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", ((one,) for one in ids))
+    there = connection.execute(
+        "SELECT m.id FROM messages m JOIN wanted w ON w.id = m.id WHERE m.session_id != ?1 UNION ALL "
+        "SELECT p.id FROM parts p JOIN wanted w ON w.id = p.id WHERE p.session_id != ?1",
+        (session_id,),
+    ).fetchall()
+    connection.execute("DELETE FROM wanted")
+    return [row[0] for row in there]
+
+
+def _read_sessions(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[dict[str, Any]]:
+    out = []
+    for data, messages, calls, cost in connection.execute(_SESSION_COLUMNS + where, (DIRECT, *values)):
+        out.append({"info": json.loads(data), "messages": messages, "calls": calls, "cost": cost})
+    return out
