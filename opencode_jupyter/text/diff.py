@@ -1,34 +1,29 @@
 """Unified patches as jsdiff writes them, and what is shown of them (docs/opencode/tools.md 6.4).
 
-Small edits are found by Myers' algorithm in process; when two texts differ much, git (where it is
-installed) does it faster, and ``difflib`` or a plain "all of this became all of that" is the last resort.
-The time is bounded for any input.
+Edits are found by Myers' algorithm; where two texts differ much, by ``difflib``, and where that would take long, what
+is between their common ends is replaced as a whole. The time is bounded for any input.
 """
 
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
-from . import _myers
-from ._myers import Opcode
+Opcode = tuple[str, int, int, int, int]
+"""As ``difflib``'s: tag (``equal``, ``replace``, ``delete``, ``insert``), old from and to, new from and to."""
 
+MAX_EDITS = 500
+MAX_STEPS = 2_000_000
 CONTEXT = 4
 """Context lines around a change (jsdiff's default)."""
-DIFFLIB_LINES = 5_000
-"""Lines of both texts together up to which ``difflib`` is quick enough on any input."""
-GIT_SECONDS = 5.0
+DIFFLIB_LINES = 40_000
+"""Lines of both texts together up to which ``difflib`` takes two seconds at most."""
 SHOWN = 400_000
 """Characters of a patch that are put before a person or into metadata."""
 
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _INDENT = re.compile(r"\s*")
 
 
@@ -145,12 +140,9 @@ def _hunk_header(group: Sequence[Opcode]) -> str:
 def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     if not old or not new:
         return _replaced(len(old), len(new))
-    found = _myers.opcodes(old, new)
-    if found is not None:
-        return found
-    found = _git_opcodes(old, new)
-    if found is not None:
-        return found
+    edits = _myers(old, new)
+    if edits is not None:
+        return edits
     if len(old) + len(new) <= DIFFLIB_LINES:
         return list(difflib.SequenceMatcher(None, old, new).get_opcodes())
     return _common_ends(old, new)
@@ -185,44 +177,93 @@ def _with_equal(changes: Sequence[tuple[int, int, int, int]], old: int, new: int
     return out
 
 
-def _git_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode] | None:
-    """What git says, or None without git, on its failure, or after `GIT_SECONDS`."""
-    git = shutil.which("git")
-    if git is None:
-        return None
-    with tempfile.TemporaryDirectory(prefix="opencode-diff-") as folder:
-        before, after = Path(folder, "before"), Path(folder, "after")
-        before.write_bytes("".join(old).encode("utf-8", "surrogatepass"))
-        after.write_bytes("".join(new).encode("utf-8", "surrogatepass"))
-        # Nothing from the user's or a project's git configuration may run or change the answer.
-        command = [git, "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"]
-        command += ["-c", "core.autocrlf=false", "diff", "--no-index", "--no-ext-diff", "--no-textconv"]
-        command += ["--no-color", "--text", "--unified=0", "--no-indent-heuristic", "--diff-algorithm=myers"]
-        command += ["--", "before", "after"]
-        environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_CEILING_DIRECTORIES": str(Path(folder).parent)}
-        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS"):
-            environment.pop(name, None)
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=GIT_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
+class _Path(NamedTuple):
+    old: int
+    """Old lines passed."""
+    equal: int
+    """How many of them, at the end, are equal to new ones."""
+    deleted: bool
+    """True if the edit before those was a deletion; else an insertion."""
+    before: _Path | None
+
+
+def _myers(old: Sequence[str], new: Sequence[str], max_edits: int = MAX_EDITS) -> list[Opcode] | None:
+    """The shortest edits by Myers' greedy algorithm; None if they are too many or finding them takes too long.
+
+    Of several it takes the one that jsdiff takes: of the two ways to a diagonal the one that has passed more old
+    lines, and a deletion at a tie.
+    """
+    count = _equal_run(old, new, 0, 0)
+    paths: dict[int, _Path] = {0: _Path(count, count, False, None)}
+    if count == len(old) == len(new):
+        return _walk_back(paths[0], len(new))
+    # A diagonal is old lines passed minus new lines passed. Those beyond an end reached lead nowhere.
+    lowest, highest, steps = -len(new), len(old), count
+    for edits in range(1, min(max_edits, len(old) + len(new)) + 1):
+        reached: dict[int, _Path] = {}
+        for diagonal in range(-edits, edits + 1, 2):
+            if not lowest <= diagonal <= highest:
+                continue
+            remove, add = paths.get(diagonal - 1), paths.get(diagonal + 1)
+            if remove is not None and remove.old >= len(old):
+                remove = None
+            if add is not None and add.old - diagonal > len(new):
+                add = None
+            if remove is not None and (add is None or remove.old >= add.old):
+                passed, base = remove.old + 1, remove
+            elif add is not None:
+                passed, base = add.old, add
+            else:
+                continue
+            count = _equal_run(old, new, passed, passed - diagonal)
+            path = _Path(passed + count, count, base is remove, base)
+            steps += 1 + count
+            done_old, done_new = path.old == len(old), path.old - diagonal == len(new)
+            if done_old and done_new:
+                return _walk_back(path, len(new))
+            if done_old:
+                highest = min(highest, diagonal - 1)
+            if done_new:
+                lowest = max(lowest, diagonal + 1)
+            reached[diagonal] = path
+        if steps > MAX_STEPS:
             return None
-    if done.returncode not in (0, 1):
-        return None
-    changes = []
-    # Lines of the texts follow a sign, so only a header can begin with @@.
-    for line in done.stdout.split(b"\n"):
-        match = _HUNK.match(line)
-        if match:
-            i1, i_count, j1, j_count = (int(number) if number is not None else 1 for number in match.groups())
-            i1 -= i_count > 0
-            j1 -= j_count > 0
-            changes.append((i1, i1 + i_count, j1, j1 + j_count))
-    return _with_equal(changes, len(old), len(new))
+        paths = reached
+    return None
+
+
+def _equal_run(old: Sequence[str], new: Sequence[str], i: int, j: int) -> int:
+    start = i
+    last = min(len(old), i + len(new) - j)
+    while i < last and old[i] == new[j]:
+        i += 1
+        j += 1
+    return i - start
+
+
+def _walk_back(end: _Path, new_end: int) -> list[Opcode]:
+    out: list[Opcode] = []
+    path: _Path | None = end
+    i = i_end = end.old
+    j = j_end = new_end
+    while path is not None:
+        if path.equal:
+            _change(out, i, i_end, j, j_end)
+            out.append(("equal", i - path.equal, i, j - path.equal, j))
+            i = i_end = i - path.equal
+            j = j_end = j - path.equal
+        if path.before is not None:
+            if path.deleted:
+                i -= 1
+            else:
+                j -= 1
+        path = path.before
+    _change(out, i, i_end, j, j_end)
+    out.reverse()
+    return out
+
+
+def _change(out: list[Opcode], i: int, i_end: int, j: int, j_end: int) -> None:
+    if i < i_end or j < j_end:
+        tag = "replace" if i < i_end and j < j_end else "delete" if i < i_end else "insert"
+        out.append((tag, i, i_end, j, j_end))

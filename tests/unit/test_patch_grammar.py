@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.text.patch import (
     AddFile,
-    BadPatchCommand,
     Chunk,
     DeleteFile,
     Hunk,
-    ImplicitInvocationError,
     Line,
-    PatchCommand,
     PatchFormatError,
     UpdateFile,
-    maybe_parse,
-    maybe_verify,
     parse,
 )
 
@@ -190,52 +185,6 @@ def test_what_is_written_is_read_again(given_hunks: list[Hunk]) -> None:
 def test_no_text_breaks_the_reader(lines: list[str]) -> None:
     with contextlib.suppress(PatchFormatError):
         parse("\n".join(lines))
-
-
-PATCH = body("*** Add File: test.txt", "+Content")
-
-
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["apply_patch", PATCH],
-        ["applypatch", PATCH],
-        ["bash", "-lc", f"apply_patch <<'PATCH'\n{PATCH}\nPATCH"],
-        ["bash", "-lc", f'cd x && apply_patch <<"E"\n{PATCH}\nE\n'],
-    ],
-)
-def test_a_command_that_applies_a_patch(argv: list[str]) -> None:
-    found = maybe_parse(argv)
-    assert isinstance(found, PatchCommand)
-    assert (found.patch, found.hunks) == (PATCH, [AddFile("test.txt", "Content")])
-
-
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["echo", "hello"],
-        [],
-        ["apply_patch"],
-        ["bash", "-c", "x"],
-        ["bash", "-lc", f"apply_patch <<PATCH\n{PATCH}\nPATCH"],
-    ],
-)
-def test_another_command(argv: list[str]) -> None:
-    assert maybe_parse(argv) is None
-
-
-def test_a_command_with_a_wrong_patch() -> None:
-    found = maybe_parse(["apply_patch", "hello"])
-    assert isinstance(found, BadPatchCommand) and "markers" in str(found.error)
-    with pytest.raises(PatchFormatError):
-        maybe_verify(["apply_patch", "hello"])
-    with pytest.raises(ImplicitInvocationError):
-        maybe_verify([PATCH])
-    assert maybe_verify(["ls"]) is None
-    plan = maybe_verify(["apply_patch", PATCH], "/nowhere")
-    assert plan is not None and [(c.type, str(c.path), c.after) for c in plan.changes] == [
-        ("add", "/nowhere/test.txt", "Content")
-    ]
 
 
 def test_a_patch_that_is_cut_off_anywhere_is_none() -> None:

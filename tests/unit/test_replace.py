@@ -12,9 +12,9 @@ from opencode_jupyter.text.replace import (
     AmbiguousMatchError,
     DisproportionateMatchError,
     NoMatchError,
+    distance,
     replace,
 )
-from opencode_jupyter.text.similarity import distance
 
 BLOCK = "def area(r):\n    pi = 3.14\n    square = r * r\n    return pi * square\n"
 

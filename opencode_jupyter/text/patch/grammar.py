@@ -3,6 +3,11 @@
 Read as OpenCode reads it, and more kindly where that would drop a part of the patch without a word: padded markers
 and headers, a first chunk without ``@@`` and unprefixed context lines mean what they mean to Codex, and a line that
 can mean nothing is an error.
+
+PatchError
+├── PatchFormatError      it is no patch, or a part of it can't be understood
+├── PatchMismatchError    the file does not have the lines it should change
+└── PatchFileError        a file can't be changed so (missing, a directory, ...)
 """
 
 from __future__ import annotations
@@ -12,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ...core.errors import ToolError
 from ..replace import WHITE
-from .errors import PatchFormatError
 
 BEGIN = "*** Begin Patch"
 END = "*** End Patch"
@@ -21,6 +26,33 @@ END_OF_FILE = "*** End of File"
 ADD, DELETE, UPDATE, MOVE = "*** Add File:", "*** Delete File:", "*** Update File:", "*** Move to:"
 
 _HEREDOC = re.compile(r"(?:cat\s+)?<<(['\"]?)(\w+)\1[^\S\n]*\n(.*?)\n\2\Z", re.DOTALL)
+
+
+class PatchError(ToolError):
+    """A patch that can't be applied. Nothing is changed.
+
+    Attributes:
+        plain: OpenCode puts no ``Error:`` before this one.
+    """
+
+    plain = False
+
+
+class PatchFormatError(PatchError):
+    """The text is no patch."""
+
+
+class PatchMismatchError(PatchError):
+    """A file does not have the lines that the patch expects."""
+
+
+class PatchFileError(PatchError):
+    """A file that the patch names can't be changed as it says."""
+
+    def __init__(self, message: str, *, plain: bool = False, for_person: str = "") -> None:
+        super().__init__(message, for_person=for_person)
+        self.plain = plain
+
 
 Sign = Literal[" ", "-", "+", "?"]
 """How a line stands in a chunk: context, old, new; ``?`` has no sign and is most likely context."""

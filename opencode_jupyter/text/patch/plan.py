@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from ...core import atomic
+from ...core.atomic_many import Write, write_all
 from ...core.errors import ToolError
+from ...core.paths import check_file_name
 from ..encoding import Text, decode, encode
 from .content import updated
-from .errors import PatchFileError
-from .grammar import AddFile, DeleteFile, Hunk, UpdateFile
+from .grammar import AddFile, DeleteFile, Hunk, PatchError, PatchFileError, UpdateFile, parse
 
 Kind = Literal["add", "update", "move", "delete"]
 Read = Callable[[Path], bytes | None]
@@ -259,3 +261,49 @@ class _Picture:
                     raise PatchFileError(f"Can't write {named}: {folder} is a file, not a folder.")
                 break
         self._folders.update(new)
+
+
+# ---------------------------------------------------------------------- for code: nobody is asked
+
+
+def apply(patch_text: str, directory: str | os.PathLike[str] = ".", *, final_newline: bool = False) -> list[FileChange]:
+    """Apply a patch to the files in a folder: all of it or nothing (docs/opencode/tools.md 9.9).
+
+    Args:
+        patch_text: the patch.
+        directory: where relative paths start; ``~`` is the home folder.
+        final_newline: end added files with a newline, as the tool does; OpenCode's function of this name does not.
+
+    Returns:
+        What was done, in the order of the patch.
+
+    Raises:
+        PatchError: it is no patch, or does not fit the files.
+        ToolError: a file can't be read or written, or a path can't be the name of a file.
+    """
+    hunks = parse(patch_text)
+    if not hunks:
+        raise PatchError("No files were modified.")
+    base = Path(os.path.abspath(directory))
+
+    def resolve(path: str) -> Path:
+        check_file_name(path)
+        return Path(os.path.normpath(os.path.join(base, os.path.expanduser(path))))
+
+    made = plan(hunks, resolve, _read, final_newline=final_newline)
+    write_all([Write(one.path, one.after, one.before, one.mode) for one in made.results])
+    return made.changes
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise ToolError(f"Path is a directory, not a file: {path}")
+        if not stat.S_ISREG(found.st_mode):
+            raise ToolError(f"Not a regular file: {path}")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ToolError(atomic.explain(error, str(path)).replace("write", "read", 1)) from error
