@@ -18,8 +18,8 @@ import anyio
 
 from ..core.errors import ConfigError, ToolAbortedError, ToolError, full_text
 from ..text.visible import visible
-from . import _kernel_interrupts
 from .cards.labels import paths_below
+from .kernel import ipykernel_interrupts
 
 FIX = (
     "Fix it and run the cell again; no restart is needed. "
@@ -36,12 +36,13 @@ _FOLDERS = tuple(
     f"{Path(folder)}/"
     for folder in (
         _PACKAGE / "core",
+        _PACKAGE / "jupyter" / "kernel",
         Path(anyio.__file__).parent,
         Path(asyncio.__file__).parent,
         Path(concurrent.futures.__file__).parent,
     )
 )
-_FILES = {threading.__file__, *(str(_PACKAGE / "jupyter" / f"{name}.py") for name in ("engine", "notebook", "waiting"))}
+_FILES = {threading.__file__, str(_PACKAGE / "jupyter" / "notebook.py")}
 
 
 def brief(message: str, headline: str = "") -> str:
@@ -81,9 +82,9 @@ def for_cell(error: BaseException, *, whole: bool = True, base: Path | None = No
         base: files below it are named from there, as the card names them.
     """
     stopped = isinstance(error, ToolAbortedError) and error.reason in ("stopped", "interrupted")
-    cancelled = isinstance(error, asyncio.CancelledError) and _kernel_interrupts.interrupted.is_set
+    cancelled = isinstance(error, asyncio.CancelledError) and ipykernel_interrupts.interrupted.is_set
     if stopped or cancelled or isinstance(error, KeyboardInterrupt):
-        setattr(error, _kernel_interrupts.ON_CARD, not whole)
+        setattr(error, ipykernel_interrupts.ON_CARD, not whole)
     if isinstance(error, (ToolError, KeyboardInterrupt)):
         error.__traceback__ = None
         message = paths_below(base, full_text(error, for_person=True)) if isinstance(error, ToolError) else str(error)

@@ -10,8 +10,9 @@ import threading
 from typing import Any
 
 from ..core import defined_tools
-from . import _kernel_compat, terminal
+from . import terminal
 from .extension_state import ExtensionState, ensure_state, find_state, forget_state
+from .kernel import ipykernel_compat
 from .magics import registration
 from .magics.await_transformer import await_magics
 
@@ -30,8 +31,8 @@ def load(shell: Any) -> None:
     state.active = True
     registration.register(shell, state)
     registration.install_matcher(shell, state)
-    kernel = _kernel_compat.kernel_of(shell)
-    if kernel is not None and _kernel_compat.can_await(kernel):
+    kernel = ipykernel_compat.kernel_of(shell)
+    if kernel is not None and ipykernel_compat.can_await(kernel):
         shell.input_transformers_post.append(await_magics)
     if kernel is None:
         terminal.install_display_hook(shell)

@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._kernel_interrupts import runs_code
+from .kernel.ipykernel_interrupts import runs_code
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class ExtensionState:
         for id in workspace.registry.names():
             yield partial(workspace.registry.get, id)
         if workspace.config.get("model"):  # whoever names a model is going to ask it
-            from .agent.warming import warm
+            from .magics.agent_imports import warm
 
             yield warm
 

@@ -22,31 +22,31 @@ from ..core.sessions import Session
 from ..core.tool import Tool
 from ..tools.notebook.documents import Notebooks
 from ..workspace import Workspace
-from . import _kernel_compat, _kernel_interrupts
-from .adopting import adopt, both
-from .agent.state import AgentState
-from .approvals import Broker
 from .cards.call_card import Card, widget_class
 from .cards.display import CellResult, SettledCards
 from .cards.labels import project_folder
 from .cards.live import LiveDisplay
-from .channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
-from .engine import Engine, awaited
 from .error_display import for_cell
 from .extension_state import current
+from .kernel import ipykernel_compat, ipykernel_interrupts
+from .kernel.approvals import Broker
+from .kernel.channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
+from .kernel.engine import Engine, awaited
+from .kernel.late_cards import adopt, both
+from .kernel.open_notebooks import NotebookPages
+from .kernel.waiting import Waiter, blocking, in_cell_task, interrupts_held
+from .magics.agent_state import AgentState
 from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
-from .open_notebooks import NotebookPages
 from .panel import Panel
 from .presenter import Cards
-from .served import served_path
+from .server_files import served_path
 from .settings import Settings
 from .tools import kernel_tools
 from .tools.capture_context import outside
-from .waiting import Waiter, blocking, in_cell_task, interrupts_held
 
 if TYPE_CHECKING:
-    from .background import CallHandle
+    from .kernel.background import CallHandle
     from .spill import SpillRequests
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Notebook:
 
     def __init__(self, shell: Any, settings: Settings) -> None:
         self.shell = shell
-        self.kernel = _kernel_compat.kernel_of(shell)
+        self.kernel = ipykernel_compat.kernel_of(shell)
         self.settings = settings
         self.engine = Engine(self._on_main)
         try:
@@ -118,7 +118,7 @@ class Notebook:
             return
         if self.path is not None and self.workspace.store is not None:
             self.workspace.store.put_notebook(self.path)
-        tap = _kernel_compat.install_tap(self.kernel, self.broker.on_message)
+        tap = ipykernel_compat.install_tap(self.kernel, self.broker.on_message)
         requests: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             **{kind: partial(self._spilled, kind) for kind in ("page", "extent", "part", "search")},
             "served": served_path,
@@ -128,12 +128,12 @@ class Notebook:
             **self.editing.requests,
         }
         requests = {kind: self._noting_page(handler) for kind, handler in requests.items()}
-        control = _kernel_compat.install_control(self.kernel, self.broker.on_message, requests)
-        self._pump = _kernel_compat.make_pump(self.kernel)
+        control = ipykernel_compat.install_control(self.kernel, self.broker.on_message, requests)
+        self._pump = ipykernel_compat.make_pump(self.kernel)
         self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
-        interrupts = _kernel_interrupts.install_interrupts(self.shell, self.kernel)
-        quiet = _kernel_interrupts.install_quiet_errors(self.shell)
-        status = _kernel_compat.install_status(self.kernel)
+        interrupts = ipykernel_interrupts.install_interrupts(self.shell, self.kernel)
+        quiet = ipykernel_interrupts.install_quiet_errors(self.shell)
+        status = ipykernel_compat.install_status(self.kernel)
         self._undo = [undo for undo in (tap, control, interrupts, quiet, status) if undo is not None]
         timer = threading.Timer(PRELOAD_AFTER, widget_class)
         timer.daemon = True
@@ -148,7 +148,7 @@ class Notebook:
             self._undo.append(self.panel.disconnect)
 
     def _publish(self, content: dict[str, Any]) -> bool:
-        return _kernel_compat.publish(self.kernel, content)
+        return ipykernel_compat.publish(self.kernel, content)
 
     def _spilled(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a viewer of whole outputs; on the control channel's thread."""
@@ -227,7 +227,7 @@ class Notebook:
                 self.end(card)
             return self.cell_result(result, card)
 
-    @_kernel_interrupts.ended_by_cancel
+    @ipykernel_interrupts.ended_by_cancel
     async def run_async(self, request: CallRequest) -> ToolResult:
         """Make a call and await its end."""
         __tracebackhide__ = True
@@ -247,7 +247,7 @@ class Notebook:
 
     def start_background(self, request: CallRequest) -> CallHandle:
         """Make a call that goes on when the cell is over; its card lives on."""
-        from .background import CallHandle
+        from .kernel.background import CallHandle
 
         call = self._start(request)
         card = self._card(call, None, request)
@@ -258,7 +258,7 @@ class Notebook:
 
         def ended(_: Any) -> None:
             self.detach(card)
-            if not _kernel_compat.call_later_on_main(self.kernel, lambda: self.settle(card)):
+            if not ipykernel_compat.call_later_on_main(self.kernel, lambda: self.settle(card)):
                 self.settle(card)
 
         future.add_done_callback(ended)
@@ -307,7 +307,7 @@ class Notebook:
         self._stdin[card.key] = self._stdin_now()
         shows_cards = self.kernel is not None and self.settings.cards and self._card_attended(card)
         card.can_live = shows_cards and widgets_possible()
-        in_console = self._stdin[card.key] and _kernel_compat.has_no_cell(self.kernel)
+        in_console = self._stdin[card.key] and ipykernel_compat.has_no_cell(self.kernel)
         if in_console and not self.broker.heard_ever and kernel_id(self.kernel).isdigit():
             card.can_live = False  # a console's own kernel, which it names by its process: it draws no widgets
         card.is_unseen = lambda: in_console and not self.broker.heard_ever
@@ -364,7 +364,7 @@ class Notebook:
 
     def wake_main(self) -> None:
         """Let an interrupt in where a cell awaits something else than our calls: SIGINT does not wake an idle await."""
-        _kernel_compat.call_later_on_main(self.kernel, _nothing)
+        ipykernel_compat.call_later_on_main(self.kernel, _nothing)
 
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Run a function, plain or async, on the workspace's loop and give what it gives.
@@ -397,7 +397,7 @@ class Notebook:
 
         self._main_jobs.append(run)
         # Whichever comes first: an idle kernel, or a cell that waits (for this call's handle, or another call).
-        if not _kernel_compat.call_later_on_main(self.kernel, self._serve_idle) and not blocking():
+        if not ipykernel_compat.call_later_on_main(self.kernel, self._serve_idle) and not blocking():
             self._main_jobs.remove(run)
             future.set_exception(RuntimeError("this tool needs the main thread, which is not available now"))
         return future
@@ -430,7 +430,7 @@ class Notebook:
 
     def _stdin_now(self) -> bool:
         if self.kernel is not None:
-            return _kernel_compat.allows_stdin(self.kernel)
+            return ipykernel_compat.allows_stdin(self.kernel)
         return terminal_is_attended()
 
     def _can_prompt(self, ask: Any) -> bool:

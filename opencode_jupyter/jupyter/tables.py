@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.secrets import known
 from ..text.visible import visible
-from ._kernel_compat import kernel_of
+from .kernel.ipykernel_compat import kernel_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

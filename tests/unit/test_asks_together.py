@@ -14,9 +14,9 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError
-from opencode_jupyter.jupyter.approvals import Broker
 from opencode_jupyter.jupyter.cards.call_json import card_part
 from opencode_jupyter.jupyter.cards.wording import decision_words, state_words
+from opencode_jupyter.jupyter.kernel.approvals import Broker
 from tests.support.shells import Shell, shell
 
 pytestmark = pytest.mark.anyio
@@ -203,7 +203,7 @@ class Fallback:
 def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
     ip: Shell, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_jupyter.jupyter.approvals.TOLD_WAIT", 0.5 if told else 60)
+    monkeypatch.setattr("opencode_jupyter.jupyter.kernel.approvals.TOLD_WAIT", 0.5 if told else 60)
     notebook, fallback = ip.notebook, Fallback()
     workspace = notebook.workspace
     notebook.broker.close()

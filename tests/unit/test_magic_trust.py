@@ -12,7 +12,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, PermissionRejectedError, UnknownToolError
 from opencode_jupyter.core.permission import PermissionRequest
 from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
-from opencode_jupyter.jupyter.channels import nobody, question
+from opencode_jupyter.jupyter.kernel.channels import nobody, question
 from opencode_jupyter.jupyter.magics.arguments import tool_of
 from tests.support.shells import Shell, shell
 from tests.support.tool_files import write

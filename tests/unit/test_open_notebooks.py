@@ -16,8 +16,8 @@ from nbformat import v4
 
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.filetime import NotReadError
-from opencode_jupyter.jupyter import open_notebooks
-from opencode_jupyter.jupyter.open_notebooks import NotebookPages
+from opencode_jupyter.jupyter.kernel import open_notebooks
+from opencode_jupyter.jupyter.kernel.open_notebooks import NotebookPages
 from opencode_jupyter.tools.notebook.documents import Notebooks
 from opencode_jupyter.workspace import Workspace
 from tests.support.pages import Page

@@ -14,7 +14,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, Rule, ToolError, Workspace
 from opencode_jupyter.core import atomic
 from opencode_jupyter.core.call import Call
-from opencode_jupyter.jupyter.approvals import Broker
+from opencode_jupyter.jupyter.kernel.approvals import Broker
 from tests.support.shells import Shell, shell
 
 CONFIG = Path("opencode.json")

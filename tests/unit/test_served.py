@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.jupyter.served import files_url, served_path
+from opencode_jupyter.jupyter.server_files import files_url, served_path
 
 
 def served(monkeypatch: pytest.MonkeyPatch, runtime: Path, root: Path, base: str = "/") -> None:

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from opencode_jupyter.jupyter.waiting import Waiter, in_cell_task
+from opencode_jupyter.jupyter.kernel.waiting import Waiter, in_cell_task
 
 
 def later(seconds: float, fn: object, *args: object) -> None:

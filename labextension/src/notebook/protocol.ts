@@ -1,5 +1,5 @@
 /**
- * What kernel and page say to each other about open notebooks; `opencode_jupyter/jupyter/open_notebooks.py` is the
+ * What kernel and page say to each other about open notebooks; `opencode_jupyter/jupyter/kernel/open_notebooks.py` is the
  * other side and tells the order of the messages.
  */
 

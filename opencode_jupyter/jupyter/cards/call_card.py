@@ -19,7 +19,7 @@ from .live import LiveDisplay
 
 if TYPE_CHECKING:
     from ...core.call import Call
-    from ..waiting import Waiter
+    from ..kernel.waiting import Waiter
 
 TEXT_INTERVAL = 0.1
 """Seconds between two updates of live output: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""

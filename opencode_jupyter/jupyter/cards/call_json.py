@@ -17,7 +17,7 @@ from ...core.repair import INVALID, requested_tool
 from ...core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 from ...core.store.database import ABORTED
 from ...core.store.rows import encode
-from ..served import files_url
+from ..server_files import files_url
 from .approval_json import AskView, rule_json
 from .bodies_json import bodies_of
 from .labels import card_of, label_of, paths_below, project_folder

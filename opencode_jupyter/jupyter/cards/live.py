@@ -14,14 +14,14 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._kernel_compat import expect_late_messages
-from ..waiting import interrupts_held
+from ..kernel.ipykernel_compat import expect_late_messages
+from ..kernel.waiting import interrupts_held
 from .approval_json import AskView
 from .display import Bundle, show_bundle, show_object
 
 if TYPE_CHECKING:
     from ...agent.run import Run
-    from ..waiting import Waiter
+    from ..kernel.waiting import Waiter
 
 log = logging.getLogger(__name__)
 

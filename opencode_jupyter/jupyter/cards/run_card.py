@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...agent.answer import Answer
     from ...agent.run import Run
     from ...core.call import Call
-    from ..waiting import Waiter
+    from ..kernel.waiting import Waiter
     from .run_printer import Printer
 
 VERSION = 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ...core.errors import InvalidArgumentsError
 from ..error_display import for_cell
-from ..waiting import Waiter
+from ..kernel.waiting import Waiter
 from .commands import LIST, MagicCommands
 from .words import Word, words
 

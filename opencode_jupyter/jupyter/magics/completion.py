@@ -73,7 +73,7 @@ def complete(
     if command in _MAGICS:
         choices, fragment = completer.subcommand(_MAGICS[command]), word
     elif command == "agent":
-        from ..agent.completion import choices_of as agents_of
+        from .agent_completion import choices_of as agents_of
 
         cell = until.startswith("%%")
         choices, fragment = agents_of(notebook, user_ns, before, word, completer.paths, cell=cell)
@@ -84,7 +84,7 @@ def complete(
 
 def _request(user_ns: Mapping[str, Any], until: str) -> dict[str, Any]:
     """A place in what ``%%agent`` is asked: prose, but for what stands in braces."""
-    from ..agent.completion import in_body
+    from .agent_completion import in_body
 
     found = in_body(user_ns, until)
     return _matched(*(found or ([], "")), until)
@@ -211,7 +211,7 @@ class _Completer:
             return self._options(given), self.word
         key = KEY.match(self.word)
         if not spec.raw and "{" in self.word:
-            from ..agent.completion import in_body
+            from .agent_completion import in_body
 
             variables = in_body(self.user_ns, self.word)
             if variables is not None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from ...core.flags import describe
 from ...sources.file_tools import FileTools
 from ...sources.plugins import PluginTools
-from .. import _kernel_compat
 from ..cards.call_card import widget_class
 from ..cards.widget import ESM
+from ..kernel import ipykernel_compat
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -52,7 +52,7 @@ def _versions(notebook: Notebook) -> Check:
     if notebook.kernel is None:
         yield "ipykernel", "none: a terminal", ""
         return
-    have = _kernel_compat.version()
+    have = ipykernel_compat.version()
     advice = ""
     if have < OLDEST_KERNEL:
         advice = "older than what is tested: pip install -U ipykernel"
@@ -67,13 +67,13 @@ def _routes(notebook: Notebook) -> Check:
         attended = notebook._stdin_now()
         yield "approvals", "the prompt" if attended else "the policy: standard input is not a terminal", ""
         return
-    style = "awaits" if _kernel_compat.can_await(notebook.kernel) else "blocks and reads its own socket"
+    style = "awaits" if ipykernel_compat.can_await(notebook.kernel) else "blocks and reads its own socket"
     yield "a cell with %tool", style, ""
     way = "tap on the shell channel" if routes.get("tap") else "pump" if routes.get("pump") else "none"
     lost = "this ipykernel has neither; inside a plain def a click waits for the end of the cell"
     yield "clicks while a cell blocks", way, lost if way == "none" else ""
     yield "control channel", "open" if routes.get("control") else "shut", ""
-    if _kernel_compat.allows_stdin(notebook.kernel):
+    if ipykernel_compat.allows_stdin(notebook.kernel):
         yield "prompt", "this front end takes input", ""
         return
     attended = notebook.is_attended()

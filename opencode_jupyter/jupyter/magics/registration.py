@@ -20,11 +20,11 @@ from IPython.core.magic import (
 )
 
 from ...core.errors import ToolError
-from ..agent.magics import AgentMagics
 from ..error_display import for_cell, plain_errors
-from ..questions import ToolQuestion
 from ..settings import NotebookSettings
+from .agent_magics import AgentMagics
 from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS
+from .question_mark import ToolQuestion
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
@@ -149,7 +149,7 @@ class ToolMagics(NotebookSettings, Magics):
             try:
                 request = parse(line, cell, workspace.registry, variables)
             except ToolError as error:
-                from ..refused import show_refusal
+                from .refused_line import show_refusal
 
                 shown = show_refusal(workspace, line, error)
                 raise for_cell(error, whole=not shown or not self.notebook.is_attended()) from None

@@ -19,7 +19,7 @@ from ...core.context import ToolContext
 from ...core.result import ToolResult
 from ...core.tool import Definition, Tool
 from ...workspace import Workspace
-from ..waiting import Waiter
+from ..kernel.waiting import Waiter
 from .arguments import CallRequest, tool_of
 
 if TYPE_CHECKING:

@@ -113,7 +113,7 @@ def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict
         kind: its type.
     """
     if kind == "option" and before.startswith("%%agent"):
-        from ..agent.options import OPTIONS as AGENT_OPTIONS
+        from .agent_request import OPTIONS as AGENT_OPTIONS
 
         return {"help": _option(AGENT_OPTIONS, text)} if text in AGENT_OPTIONS else {}
     if kind not in ("tool", "option", "param", "value"):

@@ -9,7 +9,7 @@ from ..cards.approval_json import AskView
 from ..cards.call_json import Extras, card_part
 
 if TYPE_CHECKING:
-    from ..approvals import Ask
+    from ..kernel.approvals import Ask
     from .service import Panel
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
-from ..waiting import HeldInterrupts
+from ..kernel.waiting import HeldInterrupts
 
 STOP_SIGNAL = getattr(signal, "SIGURG", signal.SIGINT)
 DOUBLE_FROM = 3

@@ -29,7 +29,7 @@ from typing import Any, Literal
 from ...core.errors import ToolError
 from ...core.threads import call_soon
 from ...text.encoding import printable
-from ..waiting import blocking
+from ..kernel.waiting import blocking
 from .capture import Capture, current
 from .children import Before, before
 from .interrupts import Ended, Interrupts

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..core.question_request import Answers, Question, QuestionRequest
-from ..text.visible import visible
+from ...core.question_request import Answers, Question, QuestionRequest
+from ...text.visible import visible
 
 TRIES = 3
 """Answers that fit nothing, after which the questions count as dismissed: nothing may ask forever."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..core.state import ToolPart
-from ..core.threads import call_soon
-from . import _kernel_compat
-from .cards.call_card import Card
-from .tools.capture_context import outside
+from ...core.state import ToolPart
+from ...core.threads import call_soon
+from ..cards.call_card import Card
+from ..tools.capture_context import outside
+from . import ipykernel_compat
 from .waiting import HEARTBEAT
 
 if TYPE_CHECKING:
-    from ..core.call import Call
-    from .notebook import Notebook
+    from ...core.call import Call
+    from ..notebook import Notebook
 
 Told = Callable[[ToolPart], None]
 
@@ -46,7 +46,7 @@ def adopt(notebook: Notebook, call: Call) -> Card:
 
     def over() -> None:
         notebook.detach(card)
-        if not _kernel_compat.call_later_on_main(notebook.kernel, lambda: notebook.settle(card)):
+        if not ipykernel_compat.call_later_on_main(notebook.kernel, lambda: notebook.settle(card)):
             notebook.settle(card)
 
     def update(part: ToolPart) -> None:

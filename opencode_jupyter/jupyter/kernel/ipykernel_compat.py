@@ -1,4 +1,4 @@
-"""Touches of ipykernel's internals, for releases 6.29 to 7.x; those of its interrupts are in `_kernel_interrupts`.
+"""Touches of ipykernel's internals, for releases 6.29 to 7.x; those of its interrupts are in `ipykernel_interrupts`.
 
 Each function looks whether the release has what it needs, does nothing and says so when it has not, and gives back
 the function that undoes it. What was measured about each is in docs/opencode/jupyter.md 4; in short: a kernel
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from ._kernel_interrupts import runs_code
+from .ipykernel_interrupts import runs_code
 
 log = logging.getLogger(__name__)
 

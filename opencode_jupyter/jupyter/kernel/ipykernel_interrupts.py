@@ -5,7 +5,7 @@ the cell's first line, while a traceback is drawn, in a step of the event loop. 
 waits for ever) or the whole kernel. So while a cell is run the signal has one handler, which looks where the thread
 is: it interrupts the cell's code, cancels a cell that awaits, and otherwise waits until it can do one of the two.
 
-Like `_kernel_compat`, each function looks whether the release has what it needs, does nothing when it has not, and
+Like `ipykernel_compat`, each function looks whether the release has what it needs, does nothing when it has not, and
 gives back the function that undoes it.
 """
 

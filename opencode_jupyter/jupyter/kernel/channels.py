@@ -1,7 +1,7 @@
 """The ways an answer comes in when no card can be clicked: the prompt, and the policy when nobody is there.
 
 (The card's own ways, widget message, tap, pump and control channel, all end in `Broker.on_message`; they are laid in
-`_kernel_compat`.)
+`ipykernel_compat`.)
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import PermissionRejectedError, QuestionRejectedError
-from ..core.permission import PermissionRequest
-from ..core.trust import PERMISSION as TRUST
-from ..text.visible import visible
-from . import _kernel_compat
-from .cards.approval_json import code_of
-from .cards.labels import card_of
-from .magics.words import quote
+from ...core.errors import PermissionRejectedError, QuestionRejectedError
+from ...core.permission import PermissionRequest
+from ...core.trust import PERMISSION as TRUST
+from ...text.visible import visible
+from ..cards.approval_json import code_of
+from ..cards.labels import card_of
+from ..magics.words import quote
+from . import ipykernel_compat
 from .waiting import Waiter, interrupts_released
 
 if TYPE_CHECKING:
-    from ..core.question_request import QuestionRequest
+    from ...core.question_request import QuestionRequest
     from .approvals import Ask, Broker
     from .question_prompt import QuestionDialog
 
@@ -55,7 +55,7 @@ class PromptChannel:
         self._kernel = kernel
         self._can_prompt = can_prompt
         self._queue: deque[Ask] = deque()
-        self._active: tuple[Ask, _kernel_compat.StdinPrompt] | None = None
+        self._active: tuple[Ask, ipykernel_compat.StdinPrompt] | None = None
         self._unclear: dict[str, list[str]] = {}
         self._dialogs: dict[str, QuestionDialog] = {}
         self.broker: Broker | None = None
@@ -92,7 +92,7 @@ class PromptChannel:
             return
         ask = self._queue[0]
         if self._kernel is not None:
-            self._active = (ask, _kernel_compat.StdinPrompt(self._kernel, self._text(ask)))
+            self._active = (ask, ipykernel_compat.StdinPrompt(self._kernel, self._text(ask)))
         elif waiter is not None and ask.card.waiter is waiter:
             nothing = _nothing(ask)
             ask.card.before_prompt()

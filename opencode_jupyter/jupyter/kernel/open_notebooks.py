@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import ToolError
-from ..core.threads import call_soon
-from ..tools.notebook.documents import OpenContent, OpenDocument
+from ...core.errors import ToolError
+from ...core.threads import call_soon
+from ...tools.notebook.documents import OpenContent, OpenDocument
 
 KIND = "notebook"
 SILENT_WAIT = 0.5

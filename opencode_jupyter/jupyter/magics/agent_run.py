@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from ...agent.answer import Answer
 from ...core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
-from .. import _kernel_compat
-from .._kernel_interrupts import ended_by_cancel
-from ..background import Handle
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
 from ..cards.run_printer import Printer
 from ..error_display import for_cell
+from ..kernel import ipykernel_compat
+from ..kernel.background import Handle
+from ..kernel.ipykernel_interrupts import ended_by_cancel
+from ..kernel.waiting import Waiter, in_cell_task, interrupts_held
 from ..tools.capture_context import outside
-from ..waiting import Waiter, in_cell_task, interrupts_held
-from .choosing import choose
-from .options import AgentRequest
+from .agent_models import choose
+from .agent_request import AgentRequest
 
 if TYPE_CHECKING:
     from ...agent.run import Run
@@ -107,7 +107,7 @@ def start_background(notebook: Notebook, request: AgentRequest) -> RunHandle:
 
     def ended(_: Any) -> None:
         notebook.detach(card)
-        if not _kernel_compat.call_later_on_main(notebook.kernel, lambda: notebook.settle(card)):
+        if not ipykernel_compat.call_later_on_main(notebook.kernel, lambda: notebook.settle(card)):
             notebook.settle(card)
 
     future.add_done_callback(ended)

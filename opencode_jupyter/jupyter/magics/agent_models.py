@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ...agent.model import ModelInfo
     from ...core.sessions import Session
     from ...workspace import Workspace
-    from .options import AgentRequest
-    from .state import AgentState
+    from .agent_request import AgentRequest
+    from .agent_state import AgentState
 
 SHOWN = 6
 """Models that an error names."""

@@ -7,8 +7,8 @@ from importlib import import_module
 NEEDED = (
     "opencode_jupyter.agent.loop",
     "opencode_jupyter.agent.models.resolving",
-    "opencode_jupyter.jupyter.agent.magic",
-    "opencode_jupyter.jupyter.agent.running",
+    "opencode_jupyter.jupyter.magics.agent",
+    "opencode_jupyter.jupyter.magics.agent_run",
     "httpx2",
 )
 

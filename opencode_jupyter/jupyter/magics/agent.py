@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
-from ..magics.words import line_error, words
 from ..tables import Message, Table
-from .body import fill
-from .choosing import key_of, missing_keys
-from .options import AgentRequest, parse
+from .agent_models import key_of, missing_keys
+from .agent_request import AgentRequest, parse
+from .interpolation import fill
+from .words import line_error, words
 
 if TYPE_CHECKING:
     from ...agent.model import ModelInfo

@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core.errors import ToolError
-from ..core.permission import PermissionRequest
-from ..core.store.database import WAITING
-from ..core.store.rows import EXTRA
-from ..core.threads import call_on_loop, call_soon
-from .cards.approval_json import AskView, digest_of
-from .cards.call_json import is_untouched
+from ...core.errors import ToolError
+from ...core.permission import PermissionRequest
+from ...core.store.database import WAITING
+from ...core.store.rows import EXTRA
+from ...core.threads import call_on_loop, call_soon
+from ..cards.approval_json import AskView, digest_of
+from ..cards.call_json import is_untouched
 
 if TYPE_CHECKING:
-    from ..core.call import Call
-    from ..core.question_request import QuestionRequest
-    from ..core.sessions import ActiveRun
-    from ..workspace import Workspace
-    from .cards.live import LiveDisplay
+    from ...core.call import Call
+    from ...core.question_request import QuestionRequest
+    from ...core.sessions import ActiveRun
+    from ...workspace import Workspace
+    from ..cards.live import LiveDisplay
 
 log = logging.getLogger(__name__)
 

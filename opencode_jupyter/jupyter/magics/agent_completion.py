@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.permission.modes import MODES
-from .magic import known_models, talkable
-from .options import OPTIONS
+from .agent import known_models, talkable
+from .agent_request import OPTIONS
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import anyio
 
-from ..core.context import ToolContext
-from ..core.errors import ToolAbortedError, ToolError
-from ..core.result import ToolResult
-from ..core.threads import LoopThread, call_soon, wait_interruptibly
-from ..core.tool import Bound, Tool
+from ...core.context import ToolContext
+from ...core.errors import ToolAbortedError, ToolError
+from ...core.result import ToolResult
+from ...core.threads import LoopThread, call_soon, wait_interruptibly
+from ...core.tool import Bound, Tool
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -95,7 +95,7 @@ class Engine:
                 self._tools = None
 
     async def _on_kernel_thread(self, tool: Tool, bound: Bound, arguments: Any, ctx: ToolContext) -> ToolResult:
-        from ..core.tool import as_result
+        from ...core.tool import as_result
 
         run = bound.definition.execute
         if bound.is_async:

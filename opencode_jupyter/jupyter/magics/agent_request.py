@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
-from ..magics.words import json_object, line_error, lookup, next_word, skip_blanks
+from .words import json_object, line_error, lookup, next_word, skip_blanks
 
 OPTIONS = {
     "-m": "MODEL  the model: provider:model, provider/model or scripted:FILE; by default that of the last request",

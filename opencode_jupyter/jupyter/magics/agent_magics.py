@@ -11,7 +11,7 @@ from ..error_display import plain_errors
 
 if TYPE_CHECKING:
     from ..extension_state import ExtensionState
-    from .options import AgentRequest
+    from .agent_request import AgentRequest
 
 
 @magics_class
@@ -56,10 +56,10 @@ class AgentMagics(Magics):
         request, answer = self._read(line, cell, local_ns)
         if request is None:
             return answer
-        from . import running
+        from . import agent_run
 
         with plain_errors():
-            return self._bind(request, running.run_sync(self._state.notebook, request))
+            return self._bind(request, agent_run.run_sync(self._state.notebook, request))
 
     @no_var_expand
     @needs_local_scope
@@ -69,24 +69,22 @@ class AgentMagics(Magics):
         request, answer = self._read(line, cell, local_ns)
         if request is None:
             return answer
-        from . import running
+        from . import agent_run
 
         with plain_errors():
-            return self._bind(request, await running.run_async(self._state.notebook, request))
+            return self._bind(request, await agent_run.run_async(self._state.notebook, request))
 
     def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[AgentRequest | None, Any]:
         """The prompt that is to be run; or the answer, where it needs no waiting."""
-        from . import magic
-
         with plain_errors():
             self._state.report_config_problems()
-            if cell is None:
-                return None, magic.run(self._state.notebook, line)
-            request = magic.read(line, cell, ChainMap(local_ns or {}, self._shell.user_ns))
-            if request.background:
-                from . import running
+            from . import agent, agent_run
 
-                return None, self._bind(request, running.start_background(self._state.notebook, request))
+            if cell is None:
+                return None, agent.run(self._state.notebook, line)
+            request = agent.read(line, cell, ChainMap(local_ns or {}, self._shell.user_ns))
+            if request.background:
+                return None, self._bind(request, agent_run.start_background(self._state.notebook, request))
         return request, None
 
     def _bind(self, request: AgentRequest, value: Any) -> Any:

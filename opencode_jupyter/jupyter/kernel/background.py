@@ -9,16 +9,16 @@ import threading
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .cards.labels import project_folder
-from .error_display import for_cell
+from ..cards.labels import project_folder
+from ..error_display import for_cell
 from .waiting import Waiter
 
 if TYPE_CHECKING:
-    from ..core.call import Call
-    from ..core.result import ToolResult
-    from .cards.call_card import Card
-    from .cards.live import LiveDisplay
-    from .notebook import Notebook
+    from ...core.call import Call
+    from ...core.result import ToolResult
+    from ..cards.call_card import Card
+    from ..cards.live import LiveDisplay
+    from ..notebook import Notebook
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
-from ..core.threads import call_soon
-from ._kernel_interrupts import ended_by_cancel, ended_by_raise, runs_code
+from ...core.threads import call_soon
+from .ipykernel_interrupts import ended_by_cancel, ended_by_raise, runs_code
 
 T = TypeVar("T")
 
