@@ -1,7 +1,7 @@
 # Everything a person or a CI machine does with a checkout. Needs Python 3.11 or newer and make; Node.js comes from PyPI.
 #
 #   make lab     JupyterLab on the first notebook
-#   make test    every check and every test
+#   make test    every check and every test        (make test SEED=2 runs them in another order)
 #   make fuzz    the property tests with random examples, ROUNDS times over
 #   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two)
 
@@ -10,6 +10,8 @@ VENV   ?= .venv
 ARGS   ?=
 # Test workers. Most tests wait for a kernel or a browser, so twice as many as a small machine has cores.
 JOBS   ?= 4
+# The tests' order is random, but the same for the same seed.
+SEED   ?= 1
 BIN     = $(VENV)/bin
 ROUNDS ?= 5
 FRONT   = labextension
@@ -32,7 +34,7 @@ lab: $(VENV)/lab.stamp
 
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory -j3 check
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope tests $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope -p randomly --randomly-seed=$(SEED) tests $(ARGS)
 
 fuzz: $(VENV)/dev.stamp
 	for round in $$(seq $(ROUNDS)); do \

@@ -70,11 +70,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.args = [*files[first:], *files[:first]]
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spread the tests over the workers; one that drives a kernel or a browser gets another try, which is reported."""
     ranks = {path: rank(path) for path in {item.path for item in items}}
-    # the slowest first, so that no worker is left with a browser when the others are done; the same in every worker
-    items.sort(key=lambda item: (ranks[item.path], item.path))
+    # the slowest first, so that no worker is left with a browser when the others are done; within a folder the order
+    # that pytest-randomly has made from the seed, the same in every worker
+    items.sort(key=lambda item: ranks[item.path])
     for item in items:
         if item.path.relative_to(HERE).parts[0] in RERUN:
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))

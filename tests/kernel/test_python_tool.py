@@ -280,7 +280,7 @@ def test_a_background_call_prints_into_its_card(shared_kernel: Kernel) -> None:
     assert kernel.run("sorted(h.result().output.split())").result == "[\"'end'\", 'mine', 'raw']"
     kernel.run("h = %tool --bg python time.sleep(0.2); threading.current_thread() is threading.main_thread()")
     assert kernel.run("h.result().output").result == "'True'"
-    pair = "a = %tool --bg python n = globals().get('n', 0); time.sleep(0.1); n += 1; n\n"
+    pair = "a = %tool --bg python pair = globals().get('pair', 0); time.sleep(0.1); pair += 1; pair\n"
     kernel.run(pair + pair.replace("a =", "b =", 1))
     assert kernel.run("[a.result().output, b.result().output]").result == "['1', '2']"
 

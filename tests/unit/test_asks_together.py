@@ -50,14 +50,14 @@ def words(call: Call) -> str:
 
 async def test_a_call_says_that_another_one_changes_its_file_first(workspace: Workspace) -> None:
     await workspace.call("read", {"filePath": "a.txt"})
-    calls = [edit(workspace, "one", "1"), edit(workspace, "two", "2", timeout=0.3), edit(workspace, "three", "3")]
+    calls = [edit(workspace, "one", "1"), edit(workspace, "two", "2", timeout=1), edit(workspace, "three", "3")]
     tasks = [asyncio.create_task(calls[0].run())]
     await until(workspace.permissions.pending)
     for call in calls[1:]:
         tasks.append(asyncio.create_task(call.run()))
         await until(lambda call=call: words(call) not in ("pending", "running"))
     assert [words(call) for call in calls] == ["running", *["waiting for another change of a.txt"] * 2]
-    await asyncio.sleep(0.5)  # the second one's limit stands still: a person takes the time
+    await asyncio.sleep(1.2)  # the second one's limit stands still: a person takes the time
     for call in calls:
         await until(workspace.permissions.pending)
         (request,) = workspace.permissions.pending()
