@@ -1,12 +1,16 @@
-"""What the file tools ask of a path before they touch it."""
+"""What the file tools ask of a path before they touch it: what it is, who may read it, whether the project has it."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
+import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
@@ -35,6 +39,13 @@ def missing_argument(name: str, what: str) -> ToolError:
         what: what a person has to give, such as ``the file to read``.
     """
     return ToolError(f"{name} is required", for_person=f"{name} is empty. Give {what}.")
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of a program: the one beside this Python, else the one on the PATH; None if there is none."""
+    places = dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent)))
+    path = shutil.which(name, path=os.pathsep.join(places)) or shutil.which(name)
+    return os.path.abspath(path) if path else None
 
 
 def is_folder(path: Path) -> ToolError:
@@ -168,3 +179,47 @@ def explain(error: OSError, path: Path) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return f"File not found: {path}"
     return f"Can't read {path}: {error.strerror or error}"
+
+
+Kind = Literal["file", "directory"]
+
+
+async def assert_external(ctx: ToolContext, path: Path | None, kind: Kind = "file", bypass: bool = False) -> None:
+    """Go on only if `path` is inside the project or a rule or a person allows its folder.
+
+    Args:
+        ctx: the call.
+        path: absolute; it need not exist. None is inside.
+        kind: ``directory`` asks for what is in it, ``file`` for what is beside it.
+        bypass: do not ask (the user attached the file).
+
+    Raises:
+        PermissionDeniedError: and the other errors of `ToolContext.ask`.
+    """
+    if path is None or bypass:
+        return
+    places = outside(ctx, path)
+    if not places:
+        return
+    folders = list(dict.fromkeys(place if kind == "directory" else place.parent for place in places))
+    globs = [(folder / "*").as_posix() for folder in folders]
+    metadata = {"filepath": str(path), "parentDir": str(folders[0])}
+    if places[0] != path:
+        metadata["target"] = str(places[0])
+    await ctx.ask("external_directory", globs, globs, metadata)
+
+
+def outside(ctx: ToolContext, path: Path) -> list[Path]:
+    """Where `path` is outside the project: as written, and with links followed; empty if it is inside."""
+    if ctx.workspace.contains(path):
+        return []
+    tops = [ctx.directory]
+    if ctx.worktree != Path(ctx.worktree.anchor):
+        tops.append(ctx.worktree)
+    actual = Path(os.path.realpath(path))
+    places = []
+    if not any(path.is_relative_to(top) for top in tops):
+        places.append(path)
+    if not any(actual.is_relative_to(os.path.realpath(top)) for top in tops):
+        places.append(actual)
+    return list(dict.fromkeys(places))

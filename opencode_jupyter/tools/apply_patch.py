@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.state import Completed, ToolPart
-from ..text.encoding import printable
+from ..text.diff import diff, shorten, trim_diff
+from ..text.encoding import printable, to_newline
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
-from . import _paths, _write_all, _writing
+from . import _paths, _writing
 from ._diagnostics import diagnostics_after
-from ._external import assert_external, outside
-from ._notebook_json import check_notebook
-from ._patch_shown import Shown, shown
+from ._paths import assert_external, outside
 from .builtin import builtin
+from .edit import WHOLE
 
 TITLE_LINES = 20
 
@@ -73,7 +73,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         await assert_external(ctx, path)
 
     async with AsyncExitStack() as stack:
-        await _write_all.hold(ctx, stack, paths)
+        await _writing.hold(ctx, stack, paths)
         made = await anyio.to_thread.run_sync(_planned, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_shown, ctx, made.changes)
         patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, made.changes)
@@ -81,7 +81,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         asked = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
         await ctx.ask("edit", patterns, ["*"], asked, also=moved)
         ctx.proceed()
-        formatted = await _write_all.put_all(ctx, made.changes, made.results, "apply_patch")
+        formatted = await _writing.put_all(ctx, made.changes, made.results, "apply_patch")
         if formatted:
             changes = [replace(one, after=formatted.get(one.target, one.after)) for one in made.changes]
             diffs = await anyio.to_thread.run_sync(_shown, ctx, changes)
@@ -90,7 +90,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    targets = await anyio.to_thread.run_sync(_write_all.left, made.changes)
+    targets = await anyio.to_thread.run_sync(_writing.left, made.changes)
     found = await diagnostics_after(ctx, targets)
     output += "".join(found.named_file(target, _name(ctx, target)) for target in targets)
     return ToolResult(_title(output), output, {**metadata, "diagnostics": found.metadata})
@@ -152,7 +152,7 @@ def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
     try:
         made = plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
         for one in made.results:
-            check_notebook(one.path, one.before, one.after)
+            _writing.check_notebook(one.path, one.before, one.after)
     except ToolAbortedError:
         raise
     except ToolError as error:
@@ -191,3 +191,63 @@ def _title(output: str) -> str:
     lines = output.split("\n")
     more = len(lines) - TITLE_LINES
     return output if more <= 1 else "\n".join([*lines[:TITLE_LINES], f"... and {more} more"])
+
+
+DIFFS = 2_000_000
+"""Characters of all files' diffs together; what goes beyond is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """All changes as text and as OpenCode's list of files."""
+
+    diff: str
+    files: list[dict[str, Any]]
+
+
+def shown(changes: Sequence[FileChange], name: Callable[[Path], str], step: Callable[[], None] = lambda: None) -> Shown:
+    """The diffs of `changes`.
+
+    Args:
+        changes: in order.
+        name: a path as people see it.
+        step: called before each file; may raise to end the work.
+    """
+    diffs: list[str] = []
+    files: list[dict[str, Any]] = []
+    left, whole = DIFFS, WHOLE
+    for change in changes:
+        step()
+        before, after = to_newline(change.before, "\n"), to_newline(change.after, "\n")
+        made = diff(str(change.path), before, after)
+        patch = _moved(trim_diff(made.patch), change)
+        if change.replaced is not None:
+            patch += trim_diff(diff(str(change.target), to_newline(change.replaced, "\n"), after).patch)
+        patch = shorten(printable(patch), max(left, 200))
+        left -= len(patch)
+        diffs.append(patch)
+        file: dict[str, Any] = {
+            "filePath": printable(str(change.path)),
+            "relativePath": name(change.target),
+            "type": change.type,
+            "diff": patch,
+            "patch": patch,
+        }
+        whole -= len(before) + len(after)
+        if whole >= 0:
+            file["before"], file["after"] = printable(change.before), printable(change.after)
+        file["additions"] = made.additions
+        # OpenCode counts the pieces between newlines
+        file["deletions"] = change.before.count("\n") + 1 if change.type == "delete" else made.deletions
+        if change.move_path is not None:
+            file["movePath"] = printable(str(change.move_path))
+        files.append(file)
+    return Shown(shorten("".join(one + "\n" for one in diffs)), files)
+
+
+def _moved(patch: str, change: FileChange) -> str:
+    """`patch` with the new path in the head of its new side."""
+    if change.move_path is None:
+        return patch
+    old = f"\n+++ {change.path}\n"
+    return patch.replace(old, f"\n+++ {change.move_path}\n", 1)

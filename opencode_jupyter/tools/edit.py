@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
+import anyio.to_thread
 from pydantic import Field
 
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
+from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
-from ..text.replace import SameTextError
-from . import _paths
-from ._edit_file import Made, changed, edit_file
+from ..text.diff import diff, shorten, trim_diff
+from ..text.encoding import Text, decode, encode, printable, to_newline
+from ..text.replace import SameTextError, replace
+from . import _paths, _writing
+from ._diagnostics import diagnostics_after
+from ._paths import assert_external
 from .builtin import builtin
 
 
@@ -48,3 +54,110 @@ async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
         return *changed(path, before, args), {}
 
     return await edit_file(ctx, args.file_path, "edit", args, make)
+
+
+Made = tuple[Text, Text, dict[str, Any]]
+"""A file's text before and after, and what more the metadata says."""
+
+WHOLE = 100_000
+"""Characters of both texts together up to which the result carries them whole, beside the patch."""
+
+MASKED = (
+    "[secret NAME] stands for a value that is hidden from you; the file has the value. Leave it out of oldString, and "
+    "use text before or after it."
+)
+
+
+class Replacement(Protocol):
+    """What is to be replaced by what."""
+
+    old_string: str
+    new_string: str
+    replace_all: bool | None
+
+
+async def edit_file(
+    ctx: ToolContext, given: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], Made]
+) -> ToolResult:
+    """Change one file: ask with the diff, write, and say what language servers find in it.
+
+    Args:
+        ctx: the call.
+        given: the file's path as it was given.
+        tool: the tool's id, for the record of changes.
+        first: the first replacement; one of a text wants the file to have been read.
+        make: makes the change, on a thread, of the file's path and content (None if there is none).
+
+    Raises:
+        ToolError: and what `make`, the asks and the writing raise.
+    """
+    path = _paths.target(ctx, given)
+    started = await _writing.at_start(ctx, path)
+    await assert_external(ctx, path)
+
+    async with ctx.hold(path):
+        place = _paths.real(path)
+        before = await anyio.to_thread.run_sync(_writing.load, path)
+        if before is not None and first.old_string:
+            await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
+        old, new, more = await anyio.to_thread.run_sync(make, path, before)
+        after = encode(new.text, bom=new.bom)
+        await anyio.to_thread.run_sync(_writing.check_notebook, path, before, after)
+        shown = await anyio.to_thread.run_sync(filediff, path, old, new)
+        await _writing.ask(ctx, path, shown["patch"])
+        written = await _writing.put(ctx, path, place, before, after, tool)
+        if written != after:
+            shown = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
+
+    metadata = {"diagnostics": {}, "diff": shown["patch"], "filediff": shown, **more}
+    ctx.metadata(metadata=metadata)
+    found = await diagnostics_after(ctx, [path])
+    output = "Edit applied successfully." + found.this_file(path)
+    return ToolResult(printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": found.metadata})
+
+
+def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:
+    """The file's text before and after.
+
+    Raises:
+        ToolError: it can't be edited so.
+    """
+    if args.old_string == args.new_string:
+        raise SameTextError
+    if not args.old_string:
+        if before is not None:
+            raise ToolError(
+                "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use "
+                "write for an intentional full-file replacement.",
+                for_person=f"{path} exists, so oldString must not be empty: give the text to replace. "
+                "Use write to replace the whole file.",
+            )
+        return Text(""), decode(encode(args.new_string))
+    if before is None:
+        raise _paths.not_found(path, f"File {path} not found")
+    old = decode(before)
+    text = old.text
+    # In a file that ends every line with CRLF the search runs over plain line ends, so that they all stay CRLF,
+    # however the match was found. In a mixed file they stay as they are and the arguments are fitted to CRLF.
+    uniform = text.count("\n") == text.count("\r\n")
+    newline = "\n" if uniform else old.newline
+    wanted, given = to_newline(args.old_string, newline), to_newline(args.new_string, newline)
+    try:
+        changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, bool(args.replace_all))
+    except ToolError as error:
+        if "[secret " not in args.old_string:
+            raise
+        raise rephrase(error, lambda said: f"{said}\n{MASKED}") from error
+    if uniform:
+        changed = to_newline(changed, old.newline)
+    return old, Text(changed, old.bom, old.exact)
+
+
+def filediff(path: Path, old: Text, new: Text) -> dict[str, Any]:
+    """OpenCode's ``filediff``: patch and counts, and the texts themselves where they are small."""
+    before, after = to_newline(old.text, "\n"), to_newline(new.text, "\n")
+    made = diff(str(path), before, after)
+    out: dict[str, Any] = {"file": printable(str(path)), "patch": shorten(printable(trim_diff(made.patch)))}
+    if len(before) + len(after) <= WHOLE:
+        out["before"], out["after"] = printable(old.text), printable(new.text)
+    return {**out, "additions": made.additions, "deletions": made.deletions}

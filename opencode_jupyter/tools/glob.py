@@ -16,7 +16,7 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from . import _paths
-from ._external import assert_external
+from ._paths import assert_external
 from ._ripgrep import Search, resolve_folder, without_checkpoints
 from ._secrets import read_actions
 from .builtin import builtin

@@ -17,7 +17,7 @@ from ..core.schema import Arguments, ForPerson
 from ..core.state import ToolPart
 from ..text.encoding import printable
 from . import _paths
-from ._external import assert_external
+from ._paths import assert_external
 from ._ripgrep import Search, resolve_folder, without_checkpoints
 from .builtin import builtin
 

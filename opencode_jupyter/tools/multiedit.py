@@ -15,8 +15,8 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import Text, decode, encode
 from . import _paths
-from ._edit_file import WHOLE, Made, changed, edit_file, filediff
 from .builtin import builtin
+from .edit import WHOLE, Made, changed, edit_file, filediff
 
 
 class Edit(Arguments):

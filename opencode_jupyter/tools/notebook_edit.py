@@ -19,7 +19,7 @@ from ..core.schema import Arguments, ForPerson
 from ..text.diff import shorten
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
-from ._external import assert_external
+from ._paths import assert_external
 from .builtin import builtin
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
 from .notebook.change import Operation, Plan, Wanted, around, in_file, plan

@@ -21,7 +21,7 @@ from ..core.state import ToolPart
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from . import _paths
-from ._external import assert_external
+from ._paths import assert_external
 from .builtin import builtin
 from .notebook.cells import Cell, NotebookFile, find, parse
 from .notebook.documents import Notebooks, OpenContent, OpenDocument

@@ -23,7 +23,7 @@ from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
 from . import _instructions, _paths
-from ._external import assert_external
+from ._paths import assert_external
 from .builtin import builtin
 
 LIMIT = 2000

@@ -15,8 +15,7 @@ from ..text.diff import Diff, diff, trim_diff
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
 from ._diagnostics import diagnostics_after
-from ._external import assert_external
-from ._notebook_json import check_notebook
+from ._paths import assert_external
 from .builtin import builtin
 
 
@@ -54,7 +53,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
         after = encode(args.content, bom=old.bom)
         if before is not None and after != before:  # what the file holds already can be lost by nobody
             await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
-        await anyio.to_thread.run_sync(check_notebook, path, before, after)
+        await anyio.to_thread.run_sync(_writing.check_notebook, path, before, after)
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
         await _writing.ask(ctx, path, patch)

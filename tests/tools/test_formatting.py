@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.tools import formatting
-from opencode_jupyter.tools.formatters import BUILTIN, Place
-from opencode_jupyter.tools.formatting import Formatters, configured
+from opencode_jupyter.tools import formatters
+from opencode_jupyter.tools.formatters import BUILTIN, Formatters, Place, configured
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +86,7 @@ async def test_what_goes_wrong_is_logged_only(project: Path, tmp_path: Path, tro
 async def test_one_that_never_ends_is_ended_and_leaves_the_file(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formatting, "LIMIT", 0.5)
+    monkeypatch.setattr(formatters, "LIMIT", 0.5)
     async with opened(
         project, tmp_path, {"slow": entry(script(tmp_path, "path.write_text('ha'); time.sleep(60)\n"))}
     ) as ws:

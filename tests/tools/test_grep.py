@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
-from opencode_jupyter.tools import _matches, _ripgrep
-from opencode_jupyter.tools._matches import Matches
+from opencode_jupyter.tools import _ripgrep
+from opencode_jupyter.tools import grep as grep_module
+from opencode_jupyter.tools.grep import Matches
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -220,7 +221,7 @@ def test_the_output_is_taken_apart_however_it_arrives(files: list[tuple[bytes, l
 
 
 def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_matches, "KEEP", 10)
+    monkeypatch.setattr(grep_module, "KEEP", 10)
     when = {b"/p/%d" % i: (i * 7) % 20 for i in range(20)}
 
     class Stat:

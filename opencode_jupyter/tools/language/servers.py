@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .._paths import find_program
 from .table import BUILTIN, Server
 
 
@@ -110,9 +109,7 @@ def program(server: Server) -> str | None:
         return name if os.access(name, os.X_OK) and os.path.isfile(name) else None
     if os.sep in name:
         return None  # a path that depends on the folder one happens to be in
-    places = dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent)))
-    found = shutil.which(name, path=os.pathsep.join(places)) or shutil.which(name)
-    return os.path.abspath(found) if found else None
+    return find_program(name)
 
 
 def root(server: Server, path: Path, top: Path) -> Path:
