@@ -1,4 +1,4 @@
-"""One request to a server: a call of its tool with progress and time limit, its prompts and resources, and results."""
+"""Requests to a server: calls of its tools with progress and a time limit, prompts, resources, and their results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from ..core.result import Attachment, ToolResult
 from .connection import PAGES
-from .elicitation import running
-from .errors import McpError, words_of
+from .elicitation import current_call
+from .errors import McpError, describe_error
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -27,45 +27,44 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 
-class Running:
-    """A call in progress, on the loop of the servers.
+class ServerCall:
+    """A call of a server's tool in progress, on the loop of the servers.
 
     Args:
         ctx: the call as its tool sees it.
-        limit: seconds without a word of the server; a person's time to think does not count.
+        limit: seconds without progress or a result; waiting for a person or a model does not count.
     """
 
     def __init__(self, ctx: ToolContext, limit: float) -> None:
         self.ctx = ctx
         self.limit = limit
-        self.sampled = 0
-        """Answers of a model that the server asked for."""
+        self.samplings = 0
+        """Answers of a model that the server requested."""
         self._scope = anyio.CancelScope()
-        self._asked = 0
-        self._reached = ""
+        self._pauses = 0
+        self._progress = ""
 
     @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """A person, or a model, is asked meanwhile: the clock stands still."""
-        self._asked += 1
+    def paused(self) -> Iterator[None]:
+        """Stop the clock while a person or a model answers."""
+        self._pauses += 1
         self._scope.deadline = float("inf")
         try:
             yield
         finally:
-            self._asked -= 1
-            self._heard()
+            self._pauses -= 1
+            self._restart_clock()
 
-    async def heard(self, progress: float, total: float | None, message: str | None) -> None:
-        """The server says how far it is."""
-        self._heard()
-        said: dict[str, Any] = {"value": _number(progress)}
+    async def _on_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        self._restart_clock()
+        shown: dict[str, Any] = {"value": _number(progress)}
         if total is not None:
-            said["total"] = _number(total)
+            shown["total"] = _number(total)
         if message:
-            said["message"] = message
-        share = f"{said['value']} of {said['total']}" if "total" in said else str(said["value"])
-        self._reached = f"; it had come to {share}" + (f" ({message})" if message else "")
-        self.ctx.metadata(metadata={"progress": said})
+            shown["message"] = message
+        share = f"{shown['value']} of {shown['total']}" if "total" in shown else str(shown["value"])
+        self._progress = f"; it had come to {share}" + (f" ({message})" if message else "")
+        self.ctx.metadata(metadata={"progress": shown})
 
     async def run(self, connection: Connection, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call a tool.
@@ -73,23 +72,23 @@ class Running:
         Args:
             connection: its server.
             name: the tool's name as the server has it.
-            arguments: as the server wants them.
+            arguments: as the server expects them.
 
         Raises:
-            McpError: the server is not there, went away, took too long, or refused.
+            McpError: the server is missing, ended, took too long, or refused.
         """
         server = connection.spec.name
         client = await connection.client()
-        token = running.set(self)
-        connection.running.append(self)
+        token = current_call.set(self)
+        connection.calls.append(self)
         try:
             with self._scope:
-                self._heard()
-                return await client.call_tool(name, arguments, progress_callback=self.heard)
+                self._restart_clock()
+                return await client.call_tool(name, arguments, progress_callback=self._on_progress)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
-                why = await connection.lost()
-                text = f"the MCP server {server} ended during the call ({why}){self._reached}"
+                reason = await connection.lost() or error.message
+                text = f"the MCP server {server} ended during the call ({reason}){self._progress}"
                 raise McpError(server, text) from error
             raise McpError(server, f"the MCP server {server} refused the call: {error.message}") from error
         except ValidationError as error:
@@ -97,21 +96,21 @@ class Running:
             raise McpError(server, f"{text}: {error.errors(include_url=False)[0]['msg']}") from error
         except McpError:
             raise
-        except RuntimeError as error:  # the SDK's word for a result that does not fit the tool's own output schema
+        except RuntimeError as error:  # the result does not fit the tool's own output schema
             raise McpError(server, f"the MCP server {server}: {error}") from error
         except Exception as error:
-            raise McpError(server, f"the MCP server {server} could not be reached: {words_of(error)}") from error
+            raise McpError(server, f"the MCP server {server} could not be reached: {describe_error(error)}") from error
         finally:
-            connection.running.remove(self)
-            running.reset(token)
+            connection.calls.remove(self)
+            current_call.reset(token)
         raise McpError(
             server,
-            f"the MCP server {server} did not answer within {self.limit:g} s{self._reached}; "
+            f"the MCP server {server} did not answer within {self.limit:g} s{self._progress}; "
             f'"timeout" (in ms) of its entry in the configuration allows more',
         )
 
-    def _heard(self) -> None:
-        if not self._asked:
+    def _restart_clock(self) -> None:
+        if not self._pauses:
             self._scope.deadline = asyncio.get_running_loop().time() + self.limit
 
 
@@ -123,18 +122,17 @@ _MIME = re.compile(r"[\w.+-]+/[\w.+-]+(?:;\s*[\w.+=-]+)*")
 OCTETS = "application/octet-stream"
 
 
-def result_of(given: CallToolResult) -> ToolResult:
+def result_of(result: CallToolResult) -> ToolResult:
     """Texts joined by a blank line; pictures, sounds and files as attachments; rows where the result is a table."""
     texts: list[str] = []
     attachments: list[Attachment] = []
-    for item in given.content:
+    for item in result.content:
         if item.type == "text":
             texts.append(item.text)
         elif item.type in ("image", "audio"):
             attachments.append(_attachment(item.mime_type, item.data))
         elif item.type == "resource_link":
-            said = [f"{item.title or item.name}: {item.uri}", item.description or ""]
-            texts.append(" - ".join(word for word in said if word))
+            texts.append(" - ".join(filter(None, [f"{item.title or item.name}: {item.uri}", item.description])))
         elif item.type == "resource":
             text = getattr(item.resource, "text", None)
             if isinstance(text, str):
@@ -143,12 +141,12 @@ def result_of(given: CallToolResult) -> ToolResult:
                 blob = getattr(item.resource, "blob", "")
                 attachments.append(_attachment(item.resource.mime_type, blob, str(item.resource.uri)))
     metadata: dict[str, Any] = {}
-    extra = (given.model_extra or {}).get("metadata")
+    extra = (result.model_extra or {}).get("metadata")
     if isinstance(extra, dict):
         metadata.update(extra)
-        for name in ("truncated", "outputPath"):  # only the pipeline says these
+        for name in ("truncated", "outputPath"):  # only the pipeline sets these
             metadata.pop(name, None)
-    structured = given.structured_content
+    structured = result.structured_content
     if structured is not None:
         metadata["structuredContent"] = structured
         if not texts:
@@ -156,9 +154,9 @@ def result_of(given: CallToolResult) -> ToolResult:
     return ToolResult(output="\n\n".join(texts), metadata=metadata, attachments=attachments, records=_rows(structured))
 
 
-def error_of(given: CallToolResult) -> str:
-    """What a result that is an error says."""
-    return result_of(given).output or "the tool failed without a message"
+def error_of(result: CallToolResult) -> str:
+    """The message of a result that is an error."""
+    return result_of(result).output or "the tool failed without a message"
 
 
 def _attachment(mime: str | None, data: str, filename: str | None = None) -> Attachment:
@@ -200,55 +198,54 @@ async def prompts(server: str, client: Client) -> list[Prompt]:
     """A server's prompts."""
     if client.server_capabilities.prompts is None:
         return []
-    found: list[Prompt] = []
-    cursor: str | None = None
-    for _ in range(PAGES):
-        page = await client.list_prompts(cursor=cursor)
-        for one in page.prompts:
-            arguments = [
-                {"name": a.name, "description": a.description or "", "required": bool(a.required)}
-                for a in one.arguments or ()
-            ]
-            found.append(Prompt(server, one.name, one.description or "", arguments))
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return found
+    return [_prompt(server, listed) async for page in _pages(client.list_prompts) for listed in page.prompts]
+
+
+def _prompt(server: str, listed: Any) -> Prompt:
+    arguments = [
+        {"name": argument.name, "description": argument.description or "", "required": bool(argument.required)}
+        for argument in listed.arguments or ()
+    ]
+    return Prompt(server, listed.name, listed.description or "", arguments)
 
 
 async def prompt(client: Client, name: str, arguments: dict[str, str]) -> list[dict[str, str]]:
     """A prompt's messages."""
-    given = await client.get_prompt(name, arguments)
-    return [{"role": message.role, "text": _text(message.content)} for message in given.messages]
+    result = await client.get_prompt(name, arguments)
+    return [{"role": message.role, "text": _text(message.content)} for message in result.messages]
 
 
 async def resources(server: str, client: Client) -> list[Resource]:
     """A server's resources."""
     if client.server_capabilities.resources is None:
         return []
-    found: list[Resource] = []
+    return [
+        Resource(server, str(listed.uri), listed.name, listed.description or "", listed.mime_type or "")
+        async for page in _pages(client.list_resources)
+        for listed in page.resources
+    ]
+
+
+async def _pages(list_page: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    """The pages of a listing."""
     cursor: str | None = None
     for _ in range(PAGES):
-        page = await client.list_resources(cursor=cursor)
-        found += [
-            Resource(server, str(one.uri), one.name, one.description or "", one.mime_type or "")
-            for one in page.resources
-        ]
+        page = await list_page(cursor=cursor)
+        yield page
         cursor = page.next_cursor
         if not cursor:
-            break
-    return found
+            return
 
 
 async def read(client: Client, uri: str) -> ToolResult:
     """A resource."""
-    given = await client.read_resource(uri)
-    items = [EmbeddedResource(type="resource", resource=one) for one in given.contents]
+    result = await client.read_resource(uri)
+    items = [EmbeddedResource(type="resource", resource=content) for content in result.contents]
     return result_of(CallToolResult(content=list(items)))
 
 
 def _text(content: Any) -> str:
-    """What a message says, as text; something else is named."""
+    """A message's content as text; of anything else its type."""
     result = result_of(CallToolResult(content=[content]))
     if result.attachments:
         return f"[{result.attachments[0].mime}]"

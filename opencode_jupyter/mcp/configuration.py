@@ -28,12 +28,12 @@ FRESH = 1.0
 """Seconds in which the files of other programs are not looked at again."""
 UNTRUSTED = "not trusted yet; run %tools trust"
 CALL = 60.0
-"""Seconds a call may take without a word of the server: the SDKs' documented default."""
+"""Seconds a call may take without progress: the SDKs' documented default."""
 FILES = (".vscode/mcp.json", ".mcp.json")
 """Files of other programs, in load order: the later overrides; OpenCode's own files override both."""
 _PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s@]+@")
 _START = frozenset({"type", "command", "args", "environment", "env", "cwd", "url", "headers", "oauth"})
-"""Keys that say what is started or reached; the others only switch."""
+"""Keys that define what is started or reached; the others only switch it on or off."""
 
 
 class ServerSpec(NamedTuple):
@@ -47,7 +47,7 @@ class ServerSpec(NamedTuple):
         url: of a remote server; "" for a local one.
         headers: sent with every request to a remote server.
         transport: ``http``, ``sse``, or "" to try the one, then the other.
-        oauth: ``{clientId, clientSecret, scope}``, False to use none, None to find out.
+        oauth: ``{clientId, clientSecret, scope}``, False for none, None to discover it.
         enabled: False: it is never connected.
         timeout: seconds for connecting, listing and calls; None for the defaults.
         source: the file that configures it.
@@ -77,12 +77,12 @@ class ServerSpec(NamedTuple):
     @property
     def secrets(self) -> list[str]:
         """Values that are never shown: of headers, and of variables whose names say so."""
-        found = [value for name, value in self.environment.items() if is_secret_name(name)]
+        secrets = [value for name, value in self.environment.items() if is_secret_name(name)]
         for value in self.headers.values():
-            found += [value, value.rpartition(" ")[2]]
+            secrets += [value, value.rpartition(" ")[2]]
         if isinstance(self.oauth, Mapping) and isinstance(self.oauth.get("clientSecret"), str):
-            found.append(self.oauth["clientSecret"])
-        return [value for value in found if len(value) > 3]
+            secrets.append(self.oauth["clientSecret"])
+        return [value for value in secrets if len(value) > 3]
 
     @property
     def shown(self) -> str:
@@ -95,8 +95,8 @@ class ServerSpec(NamedTuple):
 
     def subject(self) -> Subject:
         """What a person has to trust before the server is started or reached."""
-        plain = {k: "" if is_secret_name(k) else v for k, v in self.environment.items()}
-        what = [self.command, sorted(plain.items()), self.cwd, self.url, sorted(self.headers)]
+        variables = {k: "" if is_secret_name(k) else v for k, v in self.environment.items()}
+        identity = [self.command, sorted(variables.items()), self.cwd, self.url, sorted(self.headers)]
         shown: dict[str, Any] = {"server": self.name, "environment": sorted(self.environment)}
         if self.local:
             # variables too: LD_PRELOAD or NODE_OPTIONS change what a command does
@@ -108,7 +108,7 @@ class ServerSpec(NamedTuple):
         else:
             shown["url"] = self.shown
             shown["content"] = "\n".join([f"connects to {self.shown}", *(f"sends {name}" for name in self.headers)])
-        return Subject("mcp server", f"{self.name} of {self.source}", digest(json.dumps(what)), shown)
+        return Subject("mcp server", f"{self.name} of {self.source}", digest(json.dumps(identity)), shown)
 
 
 class ServerConfiguration:
@@ -129,10 +129,10 @@ class ServerConfiguration:
             if known is not None and same and known.state == state:
                 known = self._read = known._replace(until=now + FRESH)
             else:
-                found = configured(workspace.config, workspace.directory, workspace.worktree)
-                if found and (reason := missing_sdk()):
-                    found = {name: spec._replace(problem=spec.problem or reason) for name, spec in found.items()}
-                known = self._read = _Read(workspace.config, workspace.directory, state, found, now + FRESH)
+                specs = configured(workspace.config, workspace.directory, workspace.worktree)
+                if specs and (reason := missing_sdk()):
+                    specs = {name: spec._replace(problem=spec.problem or reason) for name, spec in specs.items()}
+                known = self._read = _Read(workspace.config, workspace.directory, state, specs, now + FRESH)
         return {**known.specs, **self._added} if self._added else known.specs
 
     def spec(self, name: str) -> ServerSpec:
@@ -194,13 +194,13 @@ class _Read(NamedTuple):
 
 
 def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> ServerSpec:
-    """One entry of a configuration as a `ServerSpec`; what is wrong with it stands in ``problem``."""
+    """One entry of a configuration as a `ServerSpec`; ``problem`` says what is wrong with it."""
 
-    def wrong(why: str) -> ServerSpec:
-        return ServerSpec(name, source=source, own=own, problem=why)
+    def invalid(problem: str) -> ServerSpec:
+        return ServerSpec(name, source=source, own=own, problem=problem)
 
     if not isinstance(entry, Mapping):
-        return wrong(f"mcp.{name} must be an object such as {{'type': 'local', 'command': ['npx', '...']}}")
+        return invalid(f"mcp.{name} must be an object such as {{'type': 'local', 'command': ['npx', '...']}}")
     enabled = entry.get("enabled") is not False and entry.get("disabled") is not True
     command, url = entry.get("command"), entry.get("url")
     kind = entry.get("type") or ("local" if command else "remote" if url else None)
@@ -208,47 +208,47 @@ def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> Ser
     if kind is None:
         if not enabled:
             return ServerSpec(name, **common)
-        return wrong(f'mcp.{name} has neither "command" nor "url", and no other file says what it is')
+        return invalid(f'mcp.{name} has neither "command" nor "url", and no other file says what it is')
     if kind in ("local", "stdio"):
         words = [command] if isinstance(command, str) else command
         arguments = entry.get("args") or []
         if not isinstance(words, list) or not words or not isinstance(arguments, list):
-            return wrong(f"mcp.{name}.command must be a list of texts: the program and its arguments")
+            return invalid(f"mcp.{name}.command must be a list of texts: the program and its arguments")
         variables = _texts(entry.get("environment") or entry.get("env"))
         if variables is None:
-            return wrong(f"mcp.{name}.environment must be an object of texts")
+            return invalid(f"mcp.{name}.environment must be an object of texts")
         argv = tuple(str(word) for word in (*words, *arguments))
         return ServerSpec(name, argv, variables, cwd=str(entry.get("cwd") or ""), **common)
     if kind in ("remote", "http", "streamable-http", "sse"):
         headers = _texts(entry.get("headers"))
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-            return wrong(f"mcp.{name}.url must be an address that begins with https:// or http://")
+            return invalid(f"mcp.{name}.url must be an address that begins with https:// or http://")
         if headers is None:
-            return wrong(f"mcp.{name}.headers must be an object of texts")
-        way: Literal["", "http", "sse"] = "sse" if kind == "sse" else "" if kind == "remote" else "http"
-        return ServerSpec(name, url=url, headers=headers, transport=way, oauth=entry.get("oauth"), **common)
-    return wrong(f"mcp.{name}.type is {kind!r}; it should be local or remote")
+            return invalid(f"mcp.{name}.headers must be an object of texts")
+        transport: Literal["", "http", "sse"] = "sse" if kind == "sse" else "" if kind == "remote" else "http"
+        return ServerSpec(name, url=url, headers=headers, transport=transport, oauth=entry.get("oauth"), **common)
+    return invalid(f"mcp.{name}.type is {kind!r}; it should be local or remote")
 
 
 def configured(config: Config, directory: Path, worktree: Path) -> dict[str, ServerSpec]:
     """The servers of a project, by name, in the order of the configuration."""
-    found: dict[str, ServerSpec] = {}
+    specs: dict[str, ServerSpec] = {}
     base = Path(os.path.realpath(directory))
     top = Path(os.path.realpath(worktree))
     if not flag("OPENCODE_DISABLE_PROJECT_CONFIG"):
         for name in FILES:
             for folder in reversed(list(upwards(base, top if top != Path(top.anchor) else base))):
-                found.update(_of_file(folder / name, folder, config.home))
+                specs.update(_of_file(folder / name, folder, config.home))
     entries = config.get("mcp")
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
         source, own = _origin(config, str(name), base, top)
-        known = found.get(str(name))
+        known = specs.get(str(name))
         if known is not None and isinstance(entry, Mapping) and not _START & set(entry):
             # a switch for a server that another file defines
-            found[str(name)] = spec_of(str(name), {**_entry_of(known), **entry}, source=known.source, own=known.own)
+            specs[str(name)] = spec_of(str(name), {**_entry_of(known), **entry}, source=known.source, own=known.own)
         else:
-            found[str(name)] = spec_of(str(name), entry, source=source, own=own)
-    return found
+            specs[str(name)] = spec_of(str(name), entry, source=source, own=own)
+    return specs
 
 
 def watched(directory: Path, worktree: Path) -> tuple[tuple[str, int, int], ...]:
@@ -273,8 +273,6 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} can't be read: {error}")}
-    from ..core.config.parse import load_jsonc  # here: few have files of other programs
-
     try:
         from ..core.config.parse import load_jsonc  # here: few projects have such a file
 
@@ -284,35 +282,35 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
     entries = data.get("servers" if path.parent.name == ".vscode" else "mcpServers") if isinstance(data, dict) else None
     if not isinstance(entries, dict):
         return {}
-    found = {}
+    specs = {}
     for name, entry in entries.items():
         try:
-            found[name] = spec_of(name, substitute(entry, folder, home), source=str(path), own=False)
+            specs[name] = spec_of(name, substitute(entry, folder, home), source=str(path), own=False)
         except UnsetVariableError as error:
-            found[name] = ServerSpec(name, source=str(path), own=False, problem=str(error))
-    return found
+            specs[name] = ServerSpec(name, source=str(path), own=False, problem=str(error))
+    return specs
 
 
 def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool]:
     """The file that says what a server is, and whether every file that says so is the user's own."""
     source, own = "", True
     folders = set(upwards(base, top))
-    mine = {Path(os.path.realpath(p)) for p in (*config.directories[:1], config.home / ".opencode")}
+    own_folders = {Path(os.path.realpath(p)) for p in (*config.directories[:1], config.home / ".opencode")}
     for path, data in config.sources:
         entries = data.get("mcp")
         entry = entries.get(name) if isinstance(entries, Mapping) else None
         if entry is None:
             continue
-        says = not isinstance(entry, Mapping) or bool(_START & set(entry))
-        if says or not source:
+        defines = not isinstance(entry, Mapping) or bool(_START & set(entry))
+        if defines or not source:
             source = path
-        if not says or not os.path.isabs(path):
+        if not defines or not os.path.isabs(path):
             continue
         parent = Path(os.path.realpath(path)).parent
-        place = parent.parent if parent.name == ".opencode" else parent
+        folder = parent.parent if parent.name == ".opencode" else parent
         versioned = top != Path(top.anchor)
-        inside = place in folders or place.is_relative_to(top if versioned else base)
-        if inside and parent not in mine:
+        inside = folder in folders or folder.is_relative_to(top if versioned else base)
+        if inside and parent not in own_folders:
             source, own = path, False
     return source, own
 
@@ -320,19 +318,21 @@ def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool
 def _entry_of(spec: ServerSpec) -> dict[str, Any]:
     if spec.local:
         return {"command": list(spec.command), "environment": dict(spec.environment), "cwd": spec.cwd}
-    way = {"": "remote"}.get(spec.transport, spec.transport)
-    return {"type": way, "url": spec.url, "headers": dict(spec.headers), "oauth": spec.oauth} if spec.url else {}
+    if not spec.url:
+        return {}
+    return {"type": spec.transport or "remote", "url": spec.url, "headers": dict(spec.headers), "oauth": spec.oauth}
 
 
 def _seconds(entry: Mapping[str, Any]) -> float | None:
     """OpenCode's ``timeout``, which is in milliseconds."""
     value = entry.get("timeout")
-    good = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    return value / 1000 if good and value is not None else None
+    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+        return None
+    return value / 1000
 
 
 def _texts(value: Any) -> dict[str, str] | None:
-    """An object of texts; numbers and truths are written out. None if it is no such thing."""
+    """An object of texts; numbers and booleans become texts. None if it is no such object."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or any(isinstance(v, dict | list) for v in value.values()):
@@ -360,7 +360,7 @@ def substitute(value: Any, folder: Path, home: Path, env: Mapping[str, str] | No
         UnsetVariableError: a variable is not set and has no other value.
     """
     variables = os.environ if env is None else env
-    own = {
+    builtin = {
         "workspaceFolder": str(folder),
         "workspaceFolderBasename": folder.name,
         "userHome": str(home),
@@ -368,25 +368,25 @@ def substitute(value: Any, folder: Path, home: Path, env: Mapping[str, str] | No
         "/": os.sep,
     }
 
-    def one(found: re.Match[str]) -> str:
-        name, other = found[1], found[2]
-        if name in own:
-            return own[name]
+    def value_of(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        if name in builtin:
+            return builtin[name]
         if name.startswith("input:"):
             raise UnsetVariableError(
-                f"it requests an input ({found[0]}), which only VS Code supports; "
+                f"it requests an input ({match[0]}), which only VS Code supports; "
                 "write ${env:NAME} there and set that variable"
             )
         name = name.removeprefix("env:")
-        if name in variables and (variables[name] or other is None):
+        if name in variables and (variables[name] or default is None):
             return variables[name]
-        if other is not None:
-            return other
+        if default is not None:
+            return default
         raise UnsetVariableError(f"the environment variable {name} is not set; set it before the kernel starts")
 
     def walk(node: Any) -> Any:
         if isinstance(node, str):
-            return _VARIABLE.sub(one, node)
+            return _VARIABLE.sub(value_of, node)
         if isinstance(node, list):
             return [walk(item) for item in node]
         if isinstance(node, dict):

@@ -1,8 +1,7 @@
-"""What a server may ask of a person while it works: forms, shown as questions on the card of the call.
+"""Requests of a server to a person during a call: forms, shown as questions on the call's card.
 
-Source of the form: the Model Context Protocol's elicitation, a flat JSON schema of texts, numbers, truths and choices.
-Models are lent to servers only where the configuration allows it (`sampling`). That a person opens a page is refused
-too, unless the configuration allows to ask; no page is ever opened by itself.
+A form is a flat JSON schema of texts, numbers, booleans and choices (the protocol's elicitation). Requests for a
+model's answer (`sampling`) and to open a page are refused unless the configuration allows them; no page is ever opened.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ if TYPE_CHECKING:
     from mcp.client.session import ElicitationFnT, SamplingFnT
 
     from ..core.host import ToolHost
-    from .calls import Running
+    from .calls import ServerCall
     from .connection import Connection
 
-running: ContextVar[Running | None] = ContextVar("mcp_call", default=None)
-"""The call in whose task this code runs: newer servers ask within it, older ones out of nowhere."""
+current_call: ContextVar[ServerCall | None] = ContextVar("mcp_call", default=None)
+"""The call in whose task this code runs; requests of servers of the older protocol come outside of it."""
 PAGES = "mcp_pages"
 """Key under ``experimental``: a server may ask a person to open a page."""
 TRIES = 3
-"""Times a question is put again because the answer does not fit."""
+"""Times a question is asked because the answer does not fit."""
 
 
 class Callbacks:
     """Answers the requests of the servers of one workspace."""
 
-    def __init__(self, workspace: ToolHost, newest: Callable[[str], Running | None]) -> None:
+    def __init__(self, workspace: ToolHost, newest: Callable[[str], ServerCall | None]) -> None:
         self._workspace = workspace
         self._newest = newest
 
@@ -55,19 +54,19 @@ class Callbacks:
         return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name or "/"})])
 
     def sampling(self, connection: Connection) -> SamplingFnT | None:
-        """What asks a model for one server; None where the configuration does not allow it."""
+        """The callback that requests a model's answer; None where the configuration does not allow it."""
         if not allowed(self._workspace):
             return None
         name = connection.spec.name
-        return sampling(self._workspace, connection, lambda: running.get() or self._newest(name))
+        return sampling(self._workspace, connection, lambda: current_call.get() or self._newest(name))
 
     def elicitation(self, connection: Connection) -> ElicitationFnT:
-        """What answers the questions of one server."""
+        """The callback that answers the forms of one server."""
 
         async def answer(context: Any, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-            call = running.get() or self._newest(connection.spec.name)
-            page = not isinstance(params, ElicitRequestFormParams)
-            if page and self._workspace.config.get("experimental", PAGES) is not True:
+            call = current_call.get() or self._newest(connection.spec.name)
+            is_page = not isinstance(params, ElicitRequestFormParams)
+            if is_page and self._workspace.config.get("experimental", PAGES) is not True:
                 connection.log.add(f"requested to open a page and was refused: {params.message}", "client")
                 return ElicitResult(action="decline")
             if call is None:
@@ -76,39 +75,37 @@ class Callbacks:
                 return await self._form(
                     connection.spec.name, params.message, form_fields(params.requested_schema), call
                 )
-            words = f"{params.message}\nIt wants this page opened: {params.url}"
-            return await self._form(connection.spec.name, words, [], call)
+            message = f"{params.message}\nIt wants this page opened: {params.url}"
+            return await self._form(connection.spec.name, message, [], call)
 
         return answer
 
-    async def _form(self, server: str, message: str, fields: list[Field], call: Running) -> ElicitResult:
-        """Put a form's fields as questions on the card of the call; one without fields is a yes or no."""
+    async def _form(self, server: str, message: str, fields: list[Field], call: ServerCall) -> ElicitResult:
+        """Ask for a form's fields on the card of the call; a form without fields is accepted or declined."""
         content: dict[str, Any] = {}
-        left, notes = list(fields), dict[str, str]()
-        with call.waiting():
+        open_fields, notes = list(fields), dict[str, str]()
+        with call.paused():
             for _ in range(TRIES):
-                questions = form_questions(server, message, left, notes)
+                questions = form_questions(server, message, open_fields, notes)
                 try:
                     answers = await call.ctx.question(questions)
                 except QuestionRejectedError:
                     return ElicitResult(action="cancel")
                 if not fields:
-                    agreed = bool(answers and answers[0] == [ACCEPT])
-                    return ElicitResult(action="accept" if agreed else "decline", content={} if agreed else None)
-                wrong: list[Field] = []
+                    accepted = bool(answers and answers[0] == [ACCEPT])
+                    return ElicitResult(action="accept" if accepted else "decline", content={} if accepted else None)
                 notes = {}
-                for field, answer in zip(left, answers, strict=False):
+                for field, answer in zip(open_fields, answers, strict=False):
                     try:
                         value = field.value(answer)
                     except ValueError as error:
                         notes[field.name] = str(error)
-                        wrong.append(field)
                         continue
                     if value is not None:
                         content[field.name] = value
-                if not wrong:
+                open_fields = [field for field in open_fields if field.name in notes]
+                if not open_fields:
                     return ElicitResult(action="accept", content=content)
-                left = wrong
         return ElicitResult(action="decline")
 
 
@@ -124,8 +121,8 @@ class Field:
 
     Attributes:
         name: its key.
-        schema: what it holds.
-        required: whether the server wants it in any case.
+        schema: its JSON schema.
+        required: it cannot be left out.
     """
 
     name: str
@@ -134,7 +131,7 @@ class Field:
 
     @property
     def choices(self) -> list[tuple[Any, str]]:
-        """Values to choose from with what a person reads; empty for a free answer."""
+        """Values to choose from with their labels; empty for a free answer."""
         schema = self.schema
         if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
             schema = schema["items"]
@@ -177,8 +174,8 @@ class Field:
         Raises:
             ValueError: it does not fit; the message tells the person.
         """
-        given = [text for text in answer if text.strip()]
-        if not given:
+        texts = [text for text in answer if text.strip()]
+        if not texts:
             if "default" in self.schema:
                 return self.schema["default"]
             if self.required and not self.multiple:
@@ -186,12 +183,12 @@ class Field:
             return [] if self.required else None
         choices = self.choices
         if choices:
-            values = [value for value, label in choices if label in given]
+            values = [value for value, label in choices if label in texts]
             if not values:
-                raise ValueError(f"{given[0]!r} is not one of the answers.")
+                raise ValueError(f"{texts[0]!r} is not one of the answers.")
             return values if self.multiple else values[0]
         kind = self.schema.get("type")
-        text = given[0].strip()
+        text = texts[0].strip()
         return self._number(text, whole=kind == "integer") if kind in ("number", "integer") else self._text(text)
 
     def _number(self, text: str, *, whole: bool) -> int | float:
@@ -226,17 +223,17 @@ def form_fields(schema: Mapping[str, Any]) -> list[Field]:
     """The fields of a form's schema, in order."""
     properties = schema.get("properties")
     required = schema.get("required")
-    wanted = required if isinstance(required, list) else []
+    names = required if isinstance(required, list) else []
     if not isinstance(properties, Mapping):
         return []
-    return [Field(str(k), v if isinstance(v, Mapping) else {}, k in wanted) for k, v in properties.items()]
+    return [Field(str(k), v if isinstance(v, Mapping) else {}, k in names) for k, v in properties.items()]
 
 
-def form_questions(server: str, message: str, asked: Sequence[Field], notes: Mapping[str, str]) -> list[Question]:
-    """The questions for some fields of a form; each says which server asks."""
+def form_questions(server: str, message: str, fields: Sequence[Field], notes: Mapping[str, str]) -> list[Question]:
+    """The questions for fields of a form; the first names the server."""
     intro = f"The MCP server {server} asks: {message}"
-    if not asked:
+    if not fields:
         return [Question(intro, server[:HEADER], (Option(ACCEPT), Option(DECLINE)), custom=False)]
-    first, *rest = (field.question(notes.get(field.name, "")) for field in asked)
+    first, *rest = (field.question(notes.get(field.name, "")) for field in fields)
     head = Question(f"{intro}\n{first.question}", first.header, first.options, first.multiple, first.custom)
     return [head, *rest]

@@ -1,7 +1,7 @@
-"""What goes wrong with MCP servers and logins at them, and what to do about it (docs/opencode/core.md 19).
+"""Errors of MCP servers and of logins, with what to do about them (docs/opencode/core.md 19).
 
-Nothing here ever carries a token, a code or a secret: what a server says about an error is taken from the two fields
-that the standard has for it, and cut.
+No error contains a token, a code or a secret: of a server's error only the two fields of the standard are used, and
+shortened.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Literal
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from ..core import secrets
 from ..core.errors import ToolError
+
+if TYPE_CHECKING:
+    from .status import State
 
 
 class McpError(ToolError):
@@ -44,13 +49,13 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
-def words_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """One line about an error of a connection."""
     error = innermost(error)
     text = " ".join(str(error).split())
-    if type(error).__name__ == "ValidationError":  # pydantic's, of the SDK's types; its whole text is a page
-        first = error.errors(include_url=False)[0]  # type: ignore[attr-defined]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    if isinstance(error, ValidationError):  # of the SDK's types; its whole text is a page
+        issue = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}"
     if isinstance(error, TimeoutError):
         return text or "it did not answer in time"
     kind = type(error).__name__
@@ -59,10 +64,8 @@ def words_of(error: BaseException) -> str:
     return text if kind in ("MCPError", "McpError") else f"{kind}: {text}"
 
 
-AuthState = Literal["needs_auth", "needs_client_registration", "failed"]
-"""What a server's status becomes (docs/opencode/core.md 19.2)."""
 _SHOWN = 200
-"""Characters of a server's own words that an error repeats."""
+"""Characters of a server's message that an error repeats."""
 _BODY = re.compile(
     r"^(?:Token exchange failed|Registration failed)[^{]*?(?P<status>\d{3})[^{]*(?P<body>\{.*\})?", re.DOTALL
 )
@@ -70,16 +73,16 @@ _REGISTRATION = re.compile(r"regist|client_id", re.IGNORECASE)
 
 
 class AuthError(McpError):
-    """A server can't be used before somebody has done something about who is there.
+    """A server can't be used without a login.
 
     Attributes:
         server: its name.
-        state: what its status becomes.
+        state: what its status becomes (docs/opencode/core.md 19.2).
     """
 
-    state: AuthState = "needs_auth"
+    state: State = "needs_auth"
 
-    def __init__(self, message: str, *, server: str = "", state: AuthState | None = None) -> None:
+    def __init__(self, message: str, *, server: str = "", state: State | None = None) -> None:
         super().__init__(server, message)
         self.state = state or self.state
 
@@ -92,7 +95,7 @@ class NeedsAuthError(AuthError):
 
 
 class NeedsScopeError(AuthError):
-    """A person is logged in, and has not given leave for what was asked now."""
+    """A person is logged in, but did not grant what is requested now."""
 
     def __init__(self, server: str, scope: str) -> None:
         super().__init__(
@@ -102,12 +105,12 @@ class NeedsScopeError(AuthError):
 
 
 class NeedsRegistrationError(AuthError):
-    """The authorization server knows no way to make this program known to it by itself."""
+    """The authorization server does not let programs register themselves."""
 
-    state: AuthState = "needs_client_registration"
+    state: State = "needs_client_registration"
 
-    def __init__(self, server: str, said: str = "") -> None:
-        because = f" ({said})" if said else ""
+    def __init__(self, server: str, detail: str = "") -> None:
+        because = f" ({detail})" if detail else ""
         super().__init__(
             f"{server} does not let programs register themselves{because}. Register one in the service's settings and "
             f'put its id into the config: "{server}": {{..., "oauth": {{"clientId": "...", "clientSecret": "..."}}}}',
@@ -116,44 +119,44 @@ class NeedsRegistrationError(AuthError):
 
 
 class LoginFailedError(AuthError):
-    """A login was begun and did not come to its end."""
+    """A login was started and failed."""
 
 
 def auth_error(error: BaseException, server: str, hide: Sequence[str] = ()) -> AuthError | None:
-    """The trouble with authorization that is somewhere in an error, its causes or its group; None if there is none.
+    """The authorization error in an error, its causes or its group; None if there is none.
 
     Args:
         error: what a connection ended with. Transports wrap what an authorization raised in groups of errors.
         server: the server's name, for the message.
-        hide: secrets that a server's own words may repeat.
+        hide: secrets that a server's message may repeat.
     """
     from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 
-    for found in _chain(error):
-        if isinstance(found, AuthError):
-            return found
-        if not isinstance(found, OAuthFlowError):
+    for cause in _causes(error):
+        if isinstance(cause, AuthError):
+            return cause
+        if not isinstance(cause, OAuthFlowError):
             continue
-        text = said(str(found), hide)
-        if isinstance(found, OAuthRegistrationError) or _REGISTRATION.search(text):
+        text = _describe_flow_error(str(cause), hide)
+        if isinstance(cause, OAuthRegistrationError) or _REGISTRATION.search(text):
             return NeedsRegistrationError(server, text)
         return LoginFailedError(f"The login at {server} failed: {text}. Again: %mcp auth {server}", server=server)
     return None
 
 
-def said(text: str, hide: Sequence[str] = ()) -> str:
-    """An error of the library; of a server's answer that it repeats only the two fields the standard has for errors."""
+def _describe_flow_error(text: str, hide: Sequence[str] = ()) -> str:
+    """The SDK's error text; of a response that it repeats only the two fields that the standard has for errors."""
     if "State parameter mismatch" in text:  # it repeats both
         return "the answer belongs to another login"
-    found = _BODY.match(text)
-    if found is None:
-        return _cut(text.partition(": {")[0], hide)
-    what = text.partition(" failed")[0].lower()
-    fields = _fields(found["body"] or "")
-    return f"the {what} was answered with {found['status']}" + (f", {_cut(fields, hide)}" if fields else "")
+    match = _BODY.match(text)
+    if match is None:
+        return _shorten(text.partition(": {")[0], hide)
+    step = text.partition(" failed")[0].lower()
+    fields = _error_fields(match["body"] or "")
+    return f"the {step} was answered with {match['status']}" + (f", {_shorten(fields, hide)}" if fields else "")
 
 
-def _fields(body: str) -> str:
+def _error_fields(body: str) -> str:
     try:
         data = json.loads(body)
     except ValueError:
@@ -163,20 +166,21 @@ def _fields(body: str) -> str:
     return ": ".join(data[key] for key in ("error", "error_description") if isinstance(data.get(key), str))
 
 
-def _cut(text: str, hide: Sequence[str]) -> str:
+def _shorten(text: str, hide: Sequence[str]) -> str:
     text = secrets.hide(text, hide)
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).rstrip(".")
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    todo, seen = [error], set[int]()
-    while todo:
-        one = todo.pop(0)
-        if id(one) in seen:
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, the errors of its group and their causes, each once."""
+    queue, seen = [error], set[int]()
+    while queue:
+        cause = queue.pop(0)
+        if id(cause) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        if isinstance(one, BaseExceptionGroup):
-            todo.extend(one.exceptions)
-        todo.extend(e for e in (one.__cause__, one.__context__) if e is not None)
+        seen.add(id(cause))
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            queue.extend(cause.exceptions)
+        queue.extend(e for e in (cause.__cause__, cause.__context__) if e is not None)

@@ -1,20 +1,20 @@
-"""The MCP servers of a workspace: which there are, how they are, what they offer, calls of their tools."""
+"""The MCP servers of a workspace: a facade over their configuration, their connections and their status."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.result import ToolResult
 from ..core.threads import LoopThread
 from ..core.trust import Subject
 from .configuration import CALL, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
-from .errors import McpError, missing_sdk, words_of
+from .errors import McpError, describe_error, missing_sdk
 from .pool import ConnectionPool
 from .source import prefix, sanitise
+from .status import Status, StatusReport
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.tool import Tool
     from .calls import Prompt, Resource
-    from .connection import Connection, Status
+    from .connection import Connection
 
 END = 2.7
 """Seconds that ending all servers may take."""
@@ -33,7 +33,7 @@ T = TypeVar("T")
 class McpServers:
     """Servers by name; made by ``workspace.service(McpServers)``.
 
-    Nothing is started before it is wanted. The servers live on a loop of their own, so every method may be called from
+    Nothing is started before it is needed. The servers live on a loop of their own, so every method may be called from
     any thread, and the async ones awaited on any loop.
 
     Attributes:
@@ -45,6 +45,9 @@ class McpServers:
         self._thread = LoopThread("opencode-mcp")
         self.configuration = ServerConfiguration(workspace)
         self._pool = ConnectionPool(workspace, self.configuration, self.call)
+        self._report = StatusReport(self.configuration, self._pool.connections)
+        self.why_unavailable = self._report.why_unavailable
+        self.switched_off = self._report.switched_off
 
     def specs(self) -> dict[str, ServerSpec]:
         """The servers that are configured or were added, by name."""
@@ -55,29 +58,17 @@ class McpServers:
         return self.configuration.trusted(spec)
 
     def untrusted(self) -> list[Subject]:
-        """What a person would have to trust before it is started: servers that files of the project bring."""
-        known = self.configuration
-        return [spec.subject() for spec in self.specs().values() if known.startable(spec) and not known.trusted(spec)]
-
-    # ------------------------------------------------------------------ how they are
+        """The servers of the project's files that need a person's trust before they are started."""
+        configuration = self.configuration
+        return [
+            spec.subject()
+            for spec in self.specs().values()
+            if configuration.startable(spec) and not configuration.trusted(spec)
+        ]
 
     def status(self) -> dict[str, Status]:
-        """How each server is. One that was not needed yet is ``disabled``, and ``error`` says so."""
-        return {name: self._status(spec) for name, spec in self.specs().items()}
-
-    def _status(self, spec: ServerSpec) -> Status:
-        from .connection import Status  # here: most projects have no servers
-
-        connection = self._pool.connections.get(spec.name)
-        shown = Status("disabled", target=spec.shown, source=spec.source)
-        if spec.problem:
-            return replace(shown, state="failed", error=spec.problem)
-        if not self.configuration.startable(spec):
-            return replace(shown, error=self.switched_off(spec))
-        if connection is not None:
-            status = connection.status()
-            return replace(status, error="starting") if connection.connecting and not status.error else status
-        return replace(shown, error="not started yet" if self.trusted(spec) else UNTRUSTED)
+        """The status of each server. One that was not needed yet is ``disabled``, and ``error`` says so."""
+        return {name: self._report.status(spec) for name, spec in self.specs().items()}
 
     def logs(self, name: str) -> list[str]:
         """The last lines of a server's stderr and log messages, oldest first, without secrets.
@@ -85,25 +76,9 @@ class McpServers:
         Raises:
             McpError: there is no such server.
         """
-        self.configuration.spec(name)
-        connection = self._pool.connections.get(name)
-        return connection.log.lines() if connection is not None else []
+        return self._report.logs(self.configuration.spec(name).name)
 
-    def why_not(self, spec: ServerSpec) -> str:
-        """Why a server has no tools now, and what to do about it; "" if it has, or was not needed yet."""
-        if spec.problem or not self.configuration.startable(spec):
-            return spec.problem
-        if not self.trusted(spec):
-            return UNTRUSTED
-        connection = self._pool.connections.get(spec.name)
-        return connection.error if connection is not None and connection.state != "connected" else ""
-
-    def switched_off(self, spec: ServerSpec) -> str:
-        """What to do to start a server that is not to be started; "" for another one."""
-        off = not spec.problem and not self.configuration.startable(spec)
-        return f"{spec.name} is switched off; start it: %mcp connect {spec.name}" if off else ""
-
-    # ------------------------------------------------------------------ changing them
+    # ------------------------------------------------------------------ adding, connecting, ending
 
     async def add(self, name: str, spec: ServerSpec | Mapping[str, Any]) -> Status:
         """Add a server, in place of one of that name, and connect it.
@@ -121,7 +96,7 @@ class McpServers:
         if added.problem:
             raise McpError(name, added.problem)
         self.configuration.add(added._replace(name=name))
-        return await self.connect(name) if added.enabled else self._status(added)
+        return await self.connect(name) if added.enabled else self._report.status(added)
 
     async def connect(self, name: str) -> Status:
         """Connect a server, anew if it is connected; the status says whether that went well.
@@ -136,7 +111,7 @@ class McpServers:
             raise McpError(name, f"the MCP server {name} is {UNTRUSTED}")
         spec = self.configuration.switch_on(spec)
         await self._thread.run(self._pool.restart(name))
-        return self._status(spec)
+        return self._report.status(spec)
 
     async def disconnect(self, name: str) -> Status:
         """End a server; it stays down until `connect`.
@@ -147,7 +122,7 @@ class McpServers:
         spec = self.configuration.spec(name)
         self.configuration.switch_off(spec)
         await self._thread.run(self._pool.end([name]))
-        return self._status(spec)
+        return self._report.status(spec)
 
     async def remove(self, name: str) -> bool:
         """End a server that was added here and forget it; False if only a file has it."""
@@ -163,55 +138,55 @@ class McpServers:
                 await asyncio.wait_for(self._thread.run(self._pool.close()), END)
             await asyncio.to_thread(self._thread.close)
 
-    # ------------------------------------------------------------------ what the source of tools needs
+    # ------------------------------------------------------------------ for the source of tools
 
     def tools(self) -> list[Tool]:
         """The tools of the connected servers."""
         return self._pool.tools
 
     @property
-    def none(self) -> bool:
+    def is_empty(self) -> bool:
         """True if no server is configured and none runs: what most calls find."""
         return not self._pool.connections and not self.specs()
 
-    def needed(self, wanted: str | None) -> list[ServerSpec]:
-        """The servers that have to be connected before the tool of an id (None: all) can be looked up."""
+    def needed(self, tool_id: str | None) -> list[ServerSpec]:
+        """The servers that have to be connected before a tool, or all tools (None), can be looked up."""
         specs = self.specs().values()
-        if wanted is None:
+        if tool_id is None:
             return [spec for spec in specs if self._pool.needs_start(spec, called=False)]
-        known = self._workspace.registry.get(wanted)
+        known = self._workspace.registry.get(tool_id)
         if known is not None and not known.external:
             return []
-        return [spec for spec in specs if _has(spec.name, wanted) and self._pool.needs_start(spec, called=True)]
+        return [spec for spec in specs if _may_have(spec.name, tool_id) and self._pool.needs_start(spec, called=True)]
 
-    def stale(self, wanted: str | None) -> bool:
-        """Return whether a server runs that is configured otherwise now, or no more; `wanted` as in `needed`."""
-        return any(wanted is None or _has(name, wanted) for name in self._pool.outdated())
+    def outdated(self, tool_id: str | None) -> bool:
+        """Return whether a server runs that is configured otherwise now, or no more; `tool_id` as in `needed`."""
+        return any(tool_id is None or _may_have(name, tool_id) for name in self._pool.outdated())
 
     async def bring_up(self, names: Iterable[str]) -> None:
-        """Connect servers side by side; what goes wrong stands in their status."""
+        """Connect servers side by side; their status says what went wrong."""
         await self._thread.run(self._pool.bring_up(list(names)))
 
-    # ------------------------------------------------------------------ what they offer
+    # ------------------------------------------------------------------ requests
 
     async def call(self, server: str, name: str, arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         """Call a tool.
 
         Args:
-            server: whose.
+            server: the server's name.
             name: the tool's name as the server has it.
-            arguments: as its schema wants them.
-            ctx: the call; takes the progress and the server's questions.
+            arguments: as its schema describes them.
+            ctx: the call; receives the progress and the server's questions.
 
         Raises:
-            McpError: the server is not there, went away, took too long, or the result is an error.
+            McpError: the server is missing, ended, took too long, or the result is an error.
         """
 
         async def call() -> ToolResult:
-            from .calls import Running, error_of, result_of  # here, as below: the SDK takes most of a second to import
+            from .calls import ServerCall, error_of, result_of  # here, as below: the SDK takes long to import
 
             connection = await self._pool.ready(server)
-            result = await Running(ctx, self._limit(connection.spec)).run(connection, name, arguments)
+            result = await ServerCall(ctx, self._limit(connection.spec)).run(connection, name, arguments)
             if result.is_error:
                 raise McpError(server, error_of(result))
             return result_of(result)
@@ -221,19 +196,19 @@ class McpServers:
     async def prompts(self, server: str | None = None) -> dict[str, Prompt]:
         """The prompts of one server, or of all, under ``server:name``."""
 
-        async def listed() -> list[Prompt]:
+        async def list_prompts() -> list[Prompt]:
             from .calls import prompts
 
             return await self._list(prompts, server)
 
-        found = await self._thread.run(listed())
-        return {f"{sanitise(one.server)}:{sanitise(one.name)}": one for one in found}
+        prompts = await self._thread.run(list_prompts())
+        return {f"{sanitise(prompt.server)}:{sanitise(prompt.name)}": prompt for prompt in prompts}
 
     async def prompt(self, server: str, name: str, arguments: Mapping[str, str] | None = None) -> list[dict[str, str]]:
         """A prompt's messages, as dicts of ``role`` and ``text``.
 
         Raises:
-            McpError: there is no such server or prompt, or it wants other arguments.
+            McpError: there is no such server or prompt, or it needs other arguments.
         """
         from .calls import prompt
 
@@ -242,13 +217,13 @@ class McpServers:
     async def resources(self, server: str | None = None) -> dict[str, Resource]:
         """The resources of one server, or of all, under ``server:name``."""
 
-        async def listed() -> list[Resource]:
+        async def list_resources() -> list[Resource]:
             from .calls import resources
 
             return await self._list(resources, server)
 
-        found = await self._thread.run(listed())
-        return {f"{sanitise(one.server)}:{sanitise(one.name)}": one for one in found}
+        resources = await self._thread.run(list_resources())
+        return {f"{sanitise(resource.server)}:{sanitise(resource.name)}": resource for resource in resources}
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:
         """A resource: its text as the output, anything else as attachments.
@@ -272,10 +247,10 @@ class McpServers:
         except TimeoutError as error:
             raise McpError(server, f"the MCP server {server} did not answer within {limit:g} s") from error
         except Exception as error:
-            raise McpError(server, f"the MCP server {server}: {words_of(error)}") from error
+            raise McpError(server, f"the MCP server {server}: {describe_error(error)}") from error
 
     async def _list(self, request: Callable[[str, Client], Awaitable[list[T]]], server: str | None) -> list[T]:
-        """What each server, or one, lists; one that fails gives nothing, and its log says why."""
+        """What each server, or one, lists; the log of one that fails says why."""
         names = [
             name
             for name, spec in self.specs().items()
@@ -283,24 +258,24 @@ class McpServers:
         ]
         await self._pool.bring_up(names)
 
-        async def listed(connection: Connection) -> list[T]:
+        async def request_list(connection: Connection) -> list[T]:
             try:
                 async with asyncio.timeout(connection.limit):
                     return await request(connection.spec.name, await connection.client())
             except Exception as error:
-                connection.log.add(f"could not list its tools: {words_of(error)}", "client")
+                connection.log.add(f"could not list its tools: {describe_error(error)}", "client")
                 return []
 
-        up = [c for name in names if (c := self._pool.connections.get(name)) is not None and c.state == "connected"]
-        return [item for items in await asyncio.gather(*map(listed, up)) for item in items]
+        connections = [c for c in map(self._pool.connections.get, names) if c is not None and c.state == "connected"]
+        return [item for items in await asyncio.gather(*map(request_list, connections)) for item in items]
 
     def _limit(self, spec: ServerSpec) -> float:
-        """Seconds a call may take without a word of the server (docs/opencode/core.md 19.5)."""
+        """Seconds a call may take without progress (docs/opencode/core.md 19.5)."""
         value = self._workspace.config.get("experimental", "mcp_timeout")
         configured = value / 1000 if isinstance(value, int | float) and value > 0 else None
         return spec.timeout or configured or CALL
 
 
-def _has(server: str, tool: str) -> bool:
+def _may_have(server: str, tool_id: str) -> bool:
     """Return whether a tool of this id may be a server's."""
-    return tool.lower().startswith(prefix(server).lower())
+    return tool_id.lower().startswith(prefix(server).lower())

@@ -1,9 +1,8 @@
-"""Connecting to a server: its program or its address, and what it may ask of us."""
+"""Connect to a server, a program or an address, as a client that answers its requests."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import shutil
@@ -22,11 +21,11 @@ from mcp_types import CallToolResult, Implementation, LoggingMessageNotification
 
 from ..runtime.sandbox.service import Sandbox
 from ..tools.process import clean_environment
-from .connection import Connection, LiveClient, State
+from .connection import Connection, LiveClient
 from .elicitation import Callbacks
-from .errors import McpError, auth_error, innermost, words_of
-from .oauth import auth_for
-from .stdio import MAX_MESSAGE, TOO_LARGE, Wire
+from .errors import AuthError, McpError, auth_error, describe_error
+from .oauth import Auth, auth_for
+from .stdio import MAX_MESSAGE, ServerProgram, StdioTransport
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
@@ -36,21 +35,8 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 NAME = "opencode"
 """What we call ourselves (docs/opencode/core.md 19.2)."""
-_WAIT = 5.0
-_READ = 300.0
-_AUTH_WORDS = ("registration", "client_id")
-
-
-class NotAllowedError(McpError):
-    """A remote server wants to know who asks.
-
-    Attributes:
-        state: ``needs_auth`` or ``needs_client_registration``.
-    """
-
-    def __init__(self, server: str, message: str, state: State) -> None:
-        super().__init__(server, message)
-        self.state = state
+_SSE_TIMEOUT = 5.0
+_READ_TIMEOUT = 300.0
 
 
 class Opener:
@@ -75,28 +61,29 @@ class Opener:
                 yield client
 
     def _client(self, connection: Connection, transport: Any) -> Client:
-        async def logged(params: LoggingMessageNotificationParams) -> None:
+        async def on_log(params: LoggingMessageNotificationParams) -> None:
             connection.log.add(str(params.data), params.level)
 
-        async def heard(message: Any) -> None:
+        async def on_message(message: Any) -> None:
             if isinstance(message, ToolListChangedNotification):
                 connection.relist_soon()
 
         return Client(
             transport,
             client_info=Implementation(name=NAME, version="1.0.0"),
-            logging_callback=logged,
-            message_handler=heard,
+            logging_callback=on_log,
+            message_handler=on_message,
             list_roots_callback=self._callbacks.roots,
             elicitation_callback=self._callbacks.elicitation(connection),
             sampling_callback=self._callbacks.sampling(connection),
             cache=None,
         )
 
-    def _limit(self) -> int:
+    @property
+    def _max_message(self) -> int:
         """Bytes of one message of a server."""
-        most = self._workspace.config.get("experimental", "mcp_max_message_bytes")
-        return most if isinstance(most, int) and most > 0 else MAX_MESSAGE
+        limit = self._workspace.config.get("experimental", "mcp_max_message_bytes")
+        return limit if isinstance(limit, int) and limit > 0 else MAX_MESSAGE
 
     # ------------------------------------------------------------------ programs
 
@@ -106,38 +93,30 @@ class Opener:
         experimental = self._workspace.config.data.get("experimental") or {}
         keep = experimental.get("shell_env_keep", ())
         env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=spec.environment)
-        cwd = _folder(connection.folder, spec.cwd)
+        cwd = _resolve(connection.folder, spec.cwd)
         argv = [program(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
-        wire = Wire(
-            argv,
-            cwd=cwd,
-            env=env,
-            log=connection.log,
-            on_end=ended.set,
-            max_message=self._limit(),
-            sandbox=self._workspace.service(Sandbox).program("mcp", spec.name),
-        )
+        server = ServerProgram(argv, cwd, env, self._workspace.service(Sandbox).program("mcp", spec.name))
+        transport = StdioTransport(server, connection.log, ended.set, self._max_message)
 
         async def why() -> str:
-            last = connection.log.last()
-            return f"{await wire.exit()}: {last}" if last else await wire.exit()
+            reason, last = await transport.exit_reason(), connection.log.last()
+            return f"{reason}: {last}" if last else reason
 
-        client = self._client(connection, wire)
+        client = self._client(connection, transport)
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(connection.limit):
                     await stack.enter_async_context(client)
-                    _take_any_result(client)
+                    _skip_result_validation(client)
             except TimeoutError as error:
-                said = connection.log.last()
-                text = f"it did not answer within {connection.limit:g} s" + (f"; it said: {said}" if said else "")
+                last = connection.log.last()
+                text = f"it did not answer within {connection.limit:g} s" + (f"; it said: {last}" if last else "")
                 raise McpError(spec.name, text) from error
             except Exception as error:
-                found = innermost(error)
                 if ended.is_set():
                     raise McpError(spec.name, f"it ended at its start ({await why()})") from error
-                raise McpError(spec.name, f"it can't be started: {words_of(found)}") from error
-            yield LiveClient(client, ended, why, wire.program.pid if wire.program is not None else 0)
+                raise McpError(spec.name, f"it can't be started: {describe_error(error)}") from error
+            yield LiveClient(client, ended, why, transport.process.pid if transport.process is not None else 0)
 
     # ------------------------------------------------------------------ addresses
 
@@ -145,73 +124,77 @@ class Opener:
     async def _remote(self, connection: Connection) -> AsyncIterator[LiveClient]:
         """Streamable HTTP, then SSE; a refusal for want of a login ends the trial."""
         spec = connection.spec
-        ways = [spec.transport] if spec.transport else ["http", "sse"]
+        transports = [spec.transport] if spec.transport else ["http", "sse"]
         failures: list[str] = []
-        for way in ways:
+        for name in transports:
             refused: list[int] = []
             auth = auth_for(self._workspace, spec)
             async with AsyncExitStack() as stack:
                 try:
                     async with asyncio.timeout(connection.limit):
-                        transport = await self._transport(stack, connection, way, refused, auth)
+                        transport = await self._transport(stack, connection, name, refused, auth)
                         client = self._client(connection, transport)
                         await stack.enter_async_context(client)
-                        _take_any_result(client)
+                        _skip_result_validation(client)
                 except Exception as error:
                     if refused or auth_error(error, spec.name) is not None:
                         raise _refusal(spec.name, error) from error
                     timed_out = isinstance(error, TimeoutError)
-                    text = f"no answer within {connection.limit:g} s" if timed_out else words_of(error)
-                    failures.append(f"{way}: {text}")
+                    text = f"no answer within {connection.limit:g} s" if timed_out else describe_error(error)
+                    failures.append(f"{name}: {text}")
                     continue
                 ended = asyncio.Event()
                 if auth is not None:
                     auth.on_problem = ended.set  # the older transport loses the error, and its request would wait
-                yield LiveClient(client, ended, partial(_closed, auth))
+                yield LiveClient(client, ended, partial(_raise_problem, auth))
                 return
         raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
 
     async def _transport(
-        self, stack: AsyncExitStack, connection: Connection, way: str, refused: list[int], auth: httpx2.Auth | None
+        self, stack: AsyncExitStack, connection: Connection, name: str, refused: list[int], auth: httpx2.Auth | None
     ) -> Any:
         spec = connection.spec
 
-        async def answered(response: httpx2.Response) -> None:
+        async def on_response(response: httpx2.Response) -> None:
             if response.status_code in (401, 403):
                 refused.append(response.status_code)
             else:
                 refused.clear()  # a login was renewed
-            limit(response, self._limit())
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.stream = _LimitedBody(response.stream, self._max_message)
 
-        def make(
+        def make_client(
             headers: dict[str, str] | None = None,
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
             return httpx2.AsyncClient(
                 headers={"Accept-Encoding": "identity", **spec.headers, **(headers or {})},
-                timeout=timeout or httpx2.Timeout(connection.limit, read=_READ),
+                timeout=timeout or httpx2.Timeout(connection.limit, read=_READ_TIMEOUT),
                 auth=auth,
-                event_hooks={"response": [answered]},
+                event_hooks={"response": [on_response]},
             )
 
-        if way == "sse":
-            return sse_client(spec.url, timeout=_WAIT, httpx_client_factory=make, auth=auth)
-        http = await stack.enter_async_context(make(auth=auth))
-        return streamable_http_client(spec.url, http_client=http, max_sse_event_size=None)
+        if name == "sse":
+            return sse_client(spec.url, timeout=_SSE_TIMEOUT, httpx_client_factory=make_client, auth=auth)
+        http = await stack.enter_async_context(make_client(auth=auth))
+        return streamable_http_client(spec.url, http_client=http, max_sse_event_size=self._max_message)
 
 
-def _take_any_result(client: Client) -> None:
+def _skip_result_validation(client: Client) -> None:
     """Keep the SDK from checking results against the tools' output schemas.
 
-    A result that does not fit would be lost to the person who waits for it; and the check imports jsonschema, whose
-    formats (which Jupyter installs) take seconds to load.
+    A result that does not fit would be lost, and the check imports jsonschema, whose formats take seconds to load.
     """
 
-    async def taken(name: str, result: CallToolResult) -> None:
+    async def accept(name: str, result: CallToolResult) -> None:
         pass
 
-    client.session.validate_tool_result = taken  # type: ignore[method-assign]
+    client.session.validate_tool_result = accept  # type: ignore[method-assign]
+
+
+def _resolve(folder: Path, path: str) -> str:
+    return str(folder / os.path.expanduser(path))
 
 
 def program(command: str, cwd: str, env: dict[str, str], server: str) -> str:
@@ -226,99 +209,42 @@ def program(command: str, cwd: str, env: dict[str, str], server: str) -> str:
         if not os.access(path, os.X_OK) or path.is_dir():
             raise McpError(server, f"{path} does not exist, or is not a program")
         return str(path)
-    found = shutil.which(command, path=env.get("PATH")) or shutil.which(command, path=str(Path(sys.executable).parent))
-    if found is None:
+    scripts = str(Path(sys.executable).parent)
+    executable = shutil.which(command, path=env.get("PATH")) or shutil.which(command, path=scripts)
+    if executable is None:
         raise McpError(server, f"the command {command} was not found; install it, or use its full path")
-    return found
+    return executable
 
 
-def _folder(base: Path, named: str) -> str:
-    return str(base / os.path.expanduser(named)) if named else str(base)
+def _refusal(server: str, error: BaseException) -> AuthError:
+    known = auth_error(error, server)
+    return known or AuthError(f"it wants a login: {describe_error(error)}", server=server)
 
 
-def _refusal(server: str, error: BaseException) -> McpError:
-    found = auth_error(error, server)
-    if found is not None:
-        return found
-    text = words_of(error)
-    registration = any(word in text.lower() for word in _AUTH_WORDS)
-    state: State = "needs_client_registration" if registration else "needs_auth"
-    return NotAllowedError(server, f"it wants a login: {text}", state)
+async def _raise_problem(auth: Auth | None) -> str:
+    if auth is not None and auth.problem is not None:  # a transport without a login just closes
+        raise auth.problem
+    return ""
 
 
-async def _closed(auth: httpx2.Auth | None) -> str:
-    problem = getattr(auth, "problem", None)  # a transport that fails for want of a login just closes
-    return str(problem) if problem is not None else "the connection was closed"
+class _LimitedBody(httpx2.AsyncByteStream):
+    """The body of a response, which ends with an error past `limit` bytes."""
 
-
-EVENTS = "text/event-stream"
-
-
-def limit(response: httpx2.Response, most: int) -> None:
-    """Let a response have at most so many bytes: in its body, or in each event of a stream of them."""
-    if response.headers.get("content-type", "").startswith(EVENTS):
-        response.stream = _Events(response.stream, most, _asked(response.request))
-    else:
-        response.stream = _Body(response.stream, most)
-
-
-def _asked(request: httpx2.Request) -> Any:
-    """The id of the JSON-RPC request that was sent; None for a stream that answers none."""
-    try:
-        message = json.loads(request.content)
-    except (ValueError, httpx2.RequestNotRead):
-        return None
-    return message.get("id") if isinstance(message, dict) else None
-
-
-def _words(most: int) -> str:
-    return f"the server sent a message of more than the limit of {most / 1e6:g} MB; ask for less at a time"
-
-
-class _Body(httpx2.AsyncByteStream):
-    """A body that ends with an error past the limit."""
-
-    def __init__(self, stream: Any, most: int) -> None:
+    def __init__(self, stream: Any, limit: int) -> None:
         self._stream = stream
-        self._most = most
+        self._limit = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         count = 0
         async for chunk in self._stream:
             count += len(chunk)
-            if count > self._most:
-                raise httpx2.StreamError(_words(self._most))
+            if count > self._limit:
+                raise httpx2.StreamError(
+                    f"the server sent a message of more than the limit of {self._limit / 1e6:g} MB; "
+                    "ask for less at a time"
+                )
             yield chunk
 
     async def aclose(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         await self._stream.aclose()
-
-
-class _Events(_Body):
-    """A stream of events; in place of one past the limit comes an error, as the server might have sent it.
-
-    The library gives the whole session up for an event that is too long.
-    """
-
-    def __init__(self, stream: Any, most: int, asked: Any) -> None:
-        super().__init__(stream, most)
-        self._asked = asked
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        count, end = 0, b""
-        async for chunk in self._stream:
-            seen = (end + chunk).replace(b"\r", b"")
-            last = seen.rfind(b"\n\n")
-            count = len(seen) - last - 2 if last >= 0 else count + len(chunk)
-            end = seen[-1:]
-            if count <= self._most:
-                yield chunk
-                continue
-            if self._asked is None:
-                raise httpx2.StreamError(_words(self._most))
-            error = {"code": TOO_LARGE, "message": _words(self._most)}
-            answer = json.dumps({"jsonrpc": "2.0", "id": self._asked, "error": error})
-            # what has come of the event becomes one of a kind that nobody listens to
-            yield f"\nevent: dropped\n\nevent: message\ndata: {answer}\n\n".encode()
-            return

@@ -13,7 +13,7 @@ from .source import CallTool, prefix, sanitise, tools_of
 if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.tool import Tool
-    from .calls import Running
+    from .calls import ServerCall
     from .connection import Connection
     from .opening import Opener
 
@@ -27,7 +27,7 @@ class ConnectionPool:
     """Connections by name. Its coroutines run on the loop of the servers, the rest on any thread.
 
     Attributes:
-        connections: those that were started, whatever became of them.
+        connections: those that were started, ended ones too.
         tools: of the connected servers.
     """
 
@@ -48,21 +48,22 @@ class ConnectionPool:
             return False
         connection = self.connections.get(spec.name)
         if connection is not None and self._is_current(connection, spec):
-            return connection.state != "connected" and not connection.just_tried if called else connection.due
+            return connection.state != "connected" and not connection.just_failed if called else connection.due
         return called or self._configuration.trusted(spec)
 
     def outdated(self) -> list[str]:
         """The servers that run and are configured otherwise now, or no more."""
         specs = self._configuration.specs()
-        return [name for name, one in list(self.connections.items()) if not self._is_current(one, specs.get(name))]
+        connections = list(self.connections.items())
+        return [name for name, connection in connections if not self._is_current(connection, specs.get(name))]
 
     async def bring_up(self, names: list[str]) -> None:
-        """Connect servers side by side; what goes wrong stands in their status."""
+        """Connect servers side by side; their status says what went wrong."""
         if old := self.outdated():
             await self.end(old)
         specs = self._configuration.specs()
-        wanted = [self._connection(specs[name]) for name in names if name in specs]
-        await asyncio.gather(*(one.connect() for one in wanted))
+        connections = [self._connection(specs[name]) for name in names if name in specs]
+        await asyncio.gather(*(connection.connect() for connection in connections))
 
     async def restart(self, name: str) -> None:
         """Connect a server anew."""
@@ -71,8 +72,8 @@ class ConnectionPool:
 
     async def end(self, names: list[str]) -> None:
         """End servers."""
-        gone = [one for name in names if (one := self.connections.pop(name, None)) is not None]
-        await asyncio.gather(*(one.stop() for one in gone), return_exceptions=True)
+        ended = [c for name in names if (c := self.connections.pop(name, None)) is not None]
+        await asyncio.gather(*(connection.stop() for connection in ended), return_exceptions=True)
         self._rebuild()
 
     async def close(self) -> None:
@@ -114,10 +115,10 @@ class ConnectionPool:
             self._opener = Opener(self._workspace, Callbacks(self._workspace, self._newest_call))
         return self._opener
 
-    def _newest_call(self, server: str) -> Running | None:
-        """The call that a question of a server most likely belongs to."""
+    def _newest_call(self, server: str) -> ServerCall | None:
+        """The call that a request of a server most likely belongs to."""
         connection = self.connections.get(server)
-        return connection.running[-1] if connection is not None and connection.running else None
+        return connection.calls[-1] if connection is not None and connection.calls else None
 
     def _is_current(self, connection: Connection, spec: ServerSpec | None) -> bool:
         """Return whether a server runs as it is configured now, in the workspace's folder."""

@@ -1,4 +1,4 @@
-"""A server asks for a model's answer while it works (sampling): refused unless ``experimental.mcp_sampling`` is set.
+"""Requests of a server for a model's answer (sampling): refused unless ``experimental.mcp_sampling`` is set.
 
 The answer is paid for by the person, so each request goes by the rules (permission ``mcp_sampling``, the server's name
 as its pattern) and shows on the card of the call that it belongs to.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.client.session import SamplingFnT
 
     from ..core.host import ToolHost
-    from .calls import Running
+    from .calls import ServerCall
     from .connection import Connection
 
 KEY = "mcp_sampling"
@@ -40,18 +40,18 @@ REFUSED = -1
 MOST = 20
 """Requests that one call may make: a server must not spend without end."""
 SHOWN = 20_000
-"""Characters of a request that an ask shows."""
+"""Characters of a request that the permission request shows."""
 _REASONS = {"length": "maxTokens"}
 
 
 def allowed(workspace: ToolHost) -> bool:
     """Return whether servers are told that they may ask for a model's answer."""
-    given = workspace.config.get("experimental", KEY)
-    return given is True or (isinstance(given, str) and bool(given))
+    setting = workspace.config.get("experimental", KEY)
+    return setting is True or (isinstance(setting, str) and bool(setting))
 
 
-def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], Running | None]) -> SamplingFnT:
-    """What answers the requests of one server.
+def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], ServerCall | None]) -> SamplingFnT:
+    """The callback that answers the requests of one server.
 
     Args:
         workspace: whose configuration and models.
@@ -63,8 +63,8 @@ def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], 
         call, server = call_of(), connection.spec.name
         if call is None:
             return ErrorData(code=INVALID_REQUEST, message="there is no call that this request could belong to")
-        call.sampled += 1
-        if call.sampled > MOST:
+        call.samplings += 1
+        if call.samplings > MOST:
             return ErrorData(code=INVALID_REQUEST, message=f"a call may request at most {MOST} answers of a model")
         try:
             request = _request(params)
@@ -72,11 +72,11 @@ def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], 
             return ErrorData(code=INVALID_PARAMS, message=str(error))
         model, complete = _model_of(workspace), workspace.complete
         if not model or complete is None:
-            words = f'no model is named: "experimental": {{"{KEY}": "provider:model"}} of the configuration names one'
-            return ErrorData(code=INTERNAL_ERROR, message=words)
-        shown = "\n\n".join(filter(None, [params.system_prompt, *(_shown(one) for one in params.messages)]))
+            message = f'no model is named: "experimental": {{"{KEY}": "provider:model"}} of the configuration names one'
+            return ErrorData(code=INTERNAL_ERROR, message=message)
+        shown = "\n\n".join(filter(None, [params.system_prompt, *(_shown(message) for message in params.messages)]))
         try:
-            with call.waiting():  # for a person, then for the model: the server is not slow meanwhile
+            with call.paused():  # for a person, then for the model: the server is not slow meanwhile
                 metadata = {"server": server, "model": model, "command": f"{server} asks {model}:\n{shown[:SHOWN]}"}
                 await call.ctx.ask(PERMISSION, [server], [server], metadata)
                 answer = await complete(model, request)
@@ -94,14 +94,14 @@ def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], 
 
 
 def _model_of(workspace: ToolHost) -> str:
-    """The model that is lent; "" if none is named."""
-    given = workspace.config.get("experimental", KEY)
-    names = (given, workspace.config.get("small_model"), workspace.config.get("model"))
+    """The model that answers; "" if none is named."""
+    setting = workspace.config.get("experimental", KEY)
+    names = (setting, workspace.config.get("small_model"), workspace.config.get("model"))
     return next((name for name in names if isinstance(name, str) and name), "")
 
 
 def _request(params: CreateMessageRequestParams) -> CompletionRequest:
-    """What a server asks, for a model.
+    """A server's request as one for a model.
 
     Raises:
         ValueError: it has a part that a model cannot be sent here.
@@ -109,20 +109,20 @@ def _request(params: CreateMessageRequestParams) -> CompletionRequest:
     messages = []
     for message in params.messages:
         pieces: list[str | Media] = []
-        for one in message.content if isinstance(message.content, list) else [message.content]:
-            if isinstance(one, TextContent):
-                pieces.append(one.text)
-            elif isinstance(one, (ImageContent, AudioContent)):
-                pieces.append(Media(one.mime_type, one.data))
+        for content in message.content if isinstance(message.content, list) else [message.content]:
+            if isinstance(content, TextContent):
+                pieces.append(content.text)
+            elif isinstance(content, (ImageContent, AudioContent)):
+                pieces.append(Media(content.mime_type, content.data))
             else:
-                raise ValueError(f"{one.type} cannot be part of a request here: servers get no tools")  # noqa: TRY004 - data
+                raise ValueError(f"{content.type} cannot be part of a request here: servers get no tools")  # noqa: TRY004 - data
         messages.append((message.role, pieces))
     return CompletionRequest(messages, params.system_prompt or "", params.temperature, params.max_tokens)
 
 
 def _shown(message: SamplingMessage) -> str:
-    """A message as an ask shows it."""
+    """A message as the permission request shows it."""
     parts = message.content if isinstance(message.content, list) else [message.content]
     return f"{message.role}: " + " ".join(
-        one.text if isinstance(one, TextContent) else f"[{one.type}]" for one in parts
+        part.text if isinstance(part, TextContent) else f"[{part.type}]" for part in parts
     )

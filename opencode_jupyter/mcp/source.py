@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class McpTools:
-    """The tools of the MCP servers; the servers are started when one of their tools, or all tools, are wanted."""
+    """The tools of the MCP servers; the servers are started when one of their tools, or all tools, are needed."""
 
     rank = Rank.MCP
 
@@ -44,42 +44,42 @@ class McpTools:
 
     def unavailable(self) -> Sequence[Unavailable]:
         """The servers that have no tools now, with the reason; those that are switched off are quiet."""
-        found = []
+        unavailable = []
         for name, spec in self.servers.specs().items():
             off = self.servers.switched_off(spec)
-            reason = off or self.servers.why_not(spec)
+            reason = off or self.servers.why_unavailable(spec)
             if reason:
-                found.append(Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason, quiet=bool(off)))
-        return found
+                unavailable.append(Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason, quiet=bool(off)))
+        return unavailable
 
     def untrusted(self) -> Sequence[Subject]:
-        """The servers that wait for a person's trust."""
+        """The servers that need a person's trust."""
         return self.servers.untrusted()
 
     @property
     def quiet(self) -> bool:
         """See `ToolSource.quiet`."""
-        return self.servers.none
+        return self.servers.is_empty
 
-    def is_fresh(self, wanted: str | None) -> bool:
+    def is_fresh(self, tool_id: str | None) -> bool:
         """Return whether every server that a tool of this id may come from is connected, or can't be."""
         servers = self.servers
-        return servers.none or not (servers.needed(wanted) or servers.stale(wanted))
+        return servers.is_empty or not (servers.needed(tool_id) or servers.outdated(tool_id))
 
-    async def prepare(self, wanted: str | None, call: Call | None) -> None:
+    async def prepare(self, tool_id: str | None, call: Call | None) -> None:
         """Connect those that are not, side by side. For one that the project brings, a person is asked first.
 
         Raises:
             ToolError: the person refused.
         """
         servers, trust = self.servers, self._workspace.trust
-        needed = servers.needed(wanted)
+        needed = servers.needed(tool_id)
         if call is not None:
             for spec in needed:
                 if not servers.trusted(spec):
                     await trust.require(spec.subject(), call)
         names = [spec.name for spec in needed if servers.trusted(spec)]
-        if names or servers.stale(wanted):
+        if names or servers.outdated(tool_id):
             await servers.bring_up(names)
 
 
@@ -107,22 +107,22 @@ def tools_of(listings: Iterable[tuple[str, list[Listed]]], taken: Iterable[str],
         call: calls a tool.
     """
     used = set(taken)
-    made: list[Tool] = []
+    tools: list[Tool] = []
     for server, listed in listings:
-        for one in listed:
-            base = prefix(server) + sanitise(one.name)
+        for tool in listed:
+            base = prefix(server) + sanitise(tool.name)
             id, number = base, 1
             while id in used:
                 number += 1
                 id = f"{base}_{number}"
             used.add(id)
-            made.append(_tool(id, server, one, call))
-    return made
+            tools.append(_tool(id, server, tool, call))
+    return tools
 
 
-def schema_of(given: dict[str, Any] | None) -> dict[str, Any]:
+def schema_of(input_schema: dict[str, Any] | None) -> dict[str, Any]:
     """A tool's input schema as models are sent it."""
-    schema = dict(given or {})
+    schema = dict(input_schema or {})
     properties = schema.get("properties")
     schema.update(
         type="object", properties=properties if isinstance(properties, dict) else {}, additionalProperties=False
@@ -130,14 +130,14 @@ def schema_of(given: dict[str, Any] | None) -> dict[str, Any]:
     return schema
 
 
-def _tool(id: str, server: str, one: Listed, call: CallTool) -> Tool:
-    name = one.name
+def _tool(id: str, server: str, listed: Listed, call: CallTool) -> Tool:
+    name = listed.name
 
     async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         await ctx.ask(id, ["*"], ["*"], {"server": server})
         ctx.proceed()
         return await call(server, name, arguments, ctx)
 
-    description, schema = one.description or "", schema_of(one.input_schema)
+    description, schema = listed.description or "", schema_of(listed.input_schema)
     definition = Definition(description, schema, execute, check=checked_elsewhere, asks=True)
     return Tool(id, definition, external=True, source=f"mcp: {server}")

@@ -74,13 +74,14 @@ async def test_rubbish_on_stdout_is_logged_and_passed_over(opened: Opened) -> No
         assert "[stdout] hello, I am no message" in log
 
 
-async def test_a_message_that_is_too_large_fails_its_call_alone(opened: Opened) -> None:
+async def test_a_message_that_is_too_large_ends_the_connection_which_the_next_call_opens_again(opened: Opened) -> None:
     async with opened({"odd": local("odd.py")}, experimental={"mcp_max_message_bytes": 100_000}) as ws:
         assert len((await ws.call("odd_large", {"size": 50_000})).output) >= 50_000
-        other = asyncio.create_task(ws.call("odd_echo", {"n": 1}))
-        with pytest.raises(McpError, match="more than the limit"):
+        other = asyncio.create_task(ws.call("odd_silent"))
+        with pytest.raises(McpError, match=r"ended during the call \(it sent a message of more than the limit"):
             await ws.call("odd_large", {"size": 3_000_000})
-        assert (await other).output == 'echo: {"n": 1}'
+        with pytest.raises(McpError, match="more than the limit"):
+            await other
         assert (await ws.call("odd_echo", {"n": 2})).output == 'echo: {"n": 2}'
 
 
@@ -96,7 +97,7 @@ async def test_a_hundred_megabytes_do_not_stall_the_loop(opened: Opened) -> None
                 await asyncio.sleep(0.01)
 
         pulse = asyncio.create_task(beat())
-        with pytest.raises(McpError, match=r"a message of 10\d MB"):
+        with pytest.raises(McpError, match=r"more than the limit of 16 MB"):
             await ws.call("odd_large", {"size": 100_000_000})
         pulse.cancel()
         longest = max(b - a for a, b in itertools.pairwise(beats))
@@ -126,27 +127,27 @@ async def test_a_server_that_ends_in_a_call_fails_it_at_once_and_is_started_agai
         assert (await ws.call("well_echo")).output == "echo: {}"
 
 
-async def test_a_killed_server_comes_back_without_a_call(opened: Opened) -> None:
+async def test_a_killed_server_comes_back_at_the_next_listing(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "RETRY", 0.0)
     async with opened({"odd": local("odd.py")}) as ws:
         await ws.registry.ids()
         servers = ws.service(McpServers)
         first = servers.status()["odd"].pid
         os.kill(first, signal.SIGKILL)
-        await until(lambda: servers.status()["odd"].pid not in (0, first))
-        await until(lambda: servers.status()["odd"].state == "connected")
-        assert ws.registry.get("odd_echo") is not None
+        await until(lambda: servers.status()["odd"].state == "failed")
+        assert servers.status()["odd"].error == "it ended: signal 9"
+        assert "odd_echo" in await ws.registry.ids()
+        assert servers.status()["odd"].pid not in (0, first)
 
 
-async def test_a_server_that_ends_again_and_again_stays_down(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "RESTARTS", (0.0, 0.01))
+async def test_a_server_that_ends_again_and_again_is_started_by_calls_alone(opened: Opened) -> None:
     async with opened({"odd": local("odd.py")}) as ws:
         for _ in range(3):
-            with pytest.raises(McpError):
+            with pytest.raises(McpError, match="ended during the call"):
                 await ws.call("odd_die")
         servers = ws.service(McpServers)
-        await until(lambda: "3 times in a row" in servers.status()["odd"].error)
-        assert "odd_echo" not in ws.registry.names()
-        await servers.connect("odd")
+        await until(lambda: servers.status()["odd"].state == "failed")
+        assert "odd_echo" not in await ws.registry.ids()
         assert (await ws.call("odd_echo")).output == "echo: {}"
 
 
@@ -321,8 +322,9 @@ async def test_a_grant_does_not_outlive_the_description_it_was_given_for(
         await ws.call("odd_echo")
         assert len(approver.named("odd_echo")) == 1
         said.write_text("another thing altogether")
-        os.kill(ws.service(McpServers).status()["odd"].pid, signal.SIGKILL)
-        await until(lambda: "another" in (ws.registry.get("odd_echo") or ws.registry.get("read")).static.description)  # type: ignore[union-attr]
+        servers = ws.service(McpServers)
+        os.kill(servers.status()["odd"].pid, signal.SIGKILL)
+        await until(lambda: servers.status()["odd"].state == "failed")
         await ws.call("odd_echo")
         assert len(approver.named("odd_echo")) == 2
 

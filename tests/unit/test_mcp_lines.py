@@ -1,57 +1,54 @@
-"""Lines of any stream, in chunks of any size."""
+"""Messages of a local server, in chunks of any size."""
 
 from __future__ import annotations
 
 import json
 
-import pytest
+import anyio
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
 
-from opencode_jupyter.mcp.stdio import EDGE, Lines, TooLong
+from opencode_jupyter.mcp.connection import ServerLog
+from opencode_jupyter.mcp.stdio import ServerProgram, StdioTransport
 
-LIMIT = 40
-LINE = st.binary(max_size=2 * LIMIT).map(lambda data: data.replace(b"\n", b"."))
+LIMIT = 200
+TEXT = st.text(max_size=LIMIT // 8)
 
 
-@given(st.lists(LINE), LINE, st.data())
-def test_chunks_make_no_difference(lines: list[bytes], rest: bytes, data: st.DataObject) -> None:
-    stream = b"".join(line + b"\n" for line in lines) + rest
-    cut, found, at = Lines(LIMIT), [], 0
-    while at < len(stream):
-        step = data.draw(st.integers(1, 50))
-        found += cut.feed(stream[at : at + step])
+def received(stream: bytes, steps: list[int]) -> tuple[list[str], str]:
+    """The methods of the messages in a stream that is fed in steps, and why the connection ended."""
+    transport = StdioTransport(ServerProgram([], "", {}), ServerLog(), lambda: None, LIMIT)
+    at = 0
+    for step in [*steps, len(stream)]:
+        transport._feed(stream[at : at + step])
         at += step
-    left = cut.rest()
-    assert len(found) == len(lines)
-    for line, got in zip([*lines, rest], [*found, left], strict=True):
-        if len(line) <= LIMIT:
-            assert got == (line if line or got is not None else None)
-        else:
-            assert got == TooLong(len(line), line[:EDGE], line[-EDGE:])
+    transport._handle_end()
+    methods = []
+    while True:
+        try:
+            item = transport._receive.receive_nowait()
+        except (anyio.WouldBlock, anyio.EndOfStream):
+            transport._receive.close()
+            return methods, transport._too_long
+        assert isinstance(item, SessionMessage)
+        methods.append(item.message.method)
 
 
-def test_only_the_edges_of_a_long_line_are_kept() -> None:
-    cut = Lines(10_000)
-    line = bytes(range(32, 127)) * 1000
-    for at in range(0, len(line), 700):
-        assert not list(cut.feed(line[at : at + 700]))
-    assert list(cut.feed(b"\n{}\n{")) == [TooLong(len(line), line[:EDGE], line[-EDGE:]), b"{}"]
-    assert cut.rest() == b"{"
+def message(text: str) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": text}).encode()
 
 
-@pytest.mark.parametrize(
-    ("message", "number"),
-    [
-        ({"jsonrpc": "2.0", "id": 7, "result": {"x": 1}}, 7),
-        ({"id": 7, "jsonrpc": "2.0", "result": {"id": 9}}, 7),
-        ({"result": {"id": 9}, "jsonrpc": "2.0", "id": 7}, 7),
-        ({"result": {"id": 9}, "id": 7, "jsonrpc": "2.0"}, 7),
-        ({"jsonrpc": "2.0", "result": {"content": [{"id": 9}]}}, None),
-        ({"jsonrpc": "2.0", "id": 7, "method": "x", "params": {}}, None),
-        ({"jsonrpc": "2.0", "method": "x", "params": {"id": 9}}, None),
-    ],
-)
-def test_the_number_of_a_message_is_read_from_its_edges(message: object, number: int | None) -> None:
-    line = json.dumps(message).encode()
-    assert TooLong(len(line), line, line).id == number
+@given(st.lists(TEXT), st.lists(st.integers(1, 50)))
+def test_chunks_make_no_difference(texts: list[str], steps: list[int]) -> None:
+    texts = [text for text in texts if len(message(text)) <= LIMIT]
+    stream = b"\n".join(message(text) for text in texts)
+    assert received(stream, steps) == (texts, "")
+
+
+@given(TEXT, st.integers(LIMIT, 5 * LIMIT), st.lists(st.integers(1, 50)))
+def test_nothing_is_received_after_a_line_that_is_too_long(text: str, size: int, steps: list[int]) -> None:
+    stream = message("first") + b"\n" + message("x" * size) + b"\n" + message(text) + b"\n"
+    methods, reason = received(stream, steps)
+    assert methods == ["first"]
+    assert reason == "it sent a message of more than the limit of 0.0002 MB"

@@ -21,7 +21,7 @@ from .help import summary
 
 if TYPE_CHECKING:
     from ...mcp import McpServers, ServerSpec
-    from ...mcp.connection import Status
+    from ...mcp.status import Status
     from ...workspace import Workspace
     from ..notebook import Notebook
 

@@ -19,8 +19,8 @@ from ..tables import Message
 from .mcp import McpLine, server_table
 
 if TYPE_CHECKING:
-    from ...mcp.connection import Status
     from ...mcp.logins import Login, Logins
+    from ...mcp.status import Status
     from ..notebook import Notebook
 
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")

@@ -20,8 +20,8 @@ from ...text.visible import visible
 
 if TYPE_CHECKING:
     from ...mcp import McpServers, ServerSpec
-    from ...mcp.connection import Status
     from ...mcp.logins import Login, Logins
+    from ...mcp.status import Status
     from .service import Panel
 
 log = logging.getLogger(__name__)
