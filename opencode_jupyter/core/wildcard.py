@@ -3,9 +3,8 @@
 ``*`` is any run of characters, ``/`` and newlines included; ``?`` is exactly one character. A pattern that ends
 in a space and a star also matches without that tail: ``ls *`` matches ``ls`` and ``ls -la``, not ``lsof``.
 
-No regular expression is built from a whole pattern: the pieces between the stars are looked for one after the
-other, each at its first place, which is enough for a glob and never goes back. A hostile pattern or text
-therefore costs one pass over the text, not an exponential search.
+The pieces between the stars are looked for one after the other, each at its first place, which is enough for a glob:
+the regular expressions never go back. A hostile pattern or text costs one pass over the text, not an exponential search.
 """
 
 from __future__ import annotations
@@ -39,11 +38,8 @@ def all(text: str, patterns: Mapping[str, V]) -> V | None:
     Returns:
         The value, or None if no pattern fits.
     """
-    found: V | None = None
-    for pattern, value in _by_length(patterns):
-        if match(text, pattern):
-            found = value
-    return found
+    values = [value for pattern, value in _by_length(patterns) if match(text, pattern)]
+    return values[-1] if values else None
 
 
 def all_structured(head: str, tail: Sequence[str], patterns: Mapping[str, V]) -> V | None:
@@ -52,14 +48,12 @@ def all_structured(head: str, tail: Sequence[str], patterns: Mapping[str, V]) ->
     A pattern's word ``*`` after the first stands for any words, none included; other words may have words of
     `tail` between them.
     """
-    found: V | None = None
+    result: V | None = None
     for pattern, value in _by_length(patterns):
-        words = pattern.split()
-        if not match(head, words[0] if words else ""):
-            continue
-        if _subsequence(words[1:], tail):
-            found = value
-    return found
+        first, *words = pattern.split() or [""]
+        if match(head, first) and _subsequence(words, tail):
+            result = value
+    return result
 
 
 def _by_length(patterns: Mapping[str, V]) -> list[tuple[str, V]]:
@@ -100,75 +94,20 @@ def compiled(pattern: str) -> Matcher:
 
 def _glob(pattern: str) -> Matcher:
     head, *rest = pattern.split("*")
-    if not rest:
-        return pattern.__eq__ if "?" not in pattern else _Blanks(pattern).whole
-    *middle, tail = rest
+    if not rest and "?" not in pattern:
+        return pattern.__eq__
+    *middle, tail = rest or [""]
     middle = [piece for piece in middle if piece]
-    if "?" not in pattern and not middle:
+    if rest and "?" not in pattern and not middle:
         if not tail:
             return lambda text: text.startswith(head)
         shortest = len(head) + len(tail)
         return lambda text: len(text) >= shortest and text.startswith(head) and text.endswith(tail)
-    return _Glob(head, middle, tail).match
+    # (?>...) keeps a piece where it was found first; (?=.{n}) leaves room for the tail, which is then compared once.
+    end = f"(?=.{{{len(tail)}}}).*+(?<={_piece(tail)})" if rest else ""
+    fullmatch = re.compile(_piece(head) + "".join(f"(?>.*?{_piece(p)})" for p in middle) + end, re.DOTALL).fullmatch
+    return lambda text: fullmatch(text) is not None
 
 
-class _Glob:
-    """Pieces around stars: the first is at the start, the last at the end, the others somewhere between."""
-
-    __slots__ = ("_head", "_middle", "_tail")
-
-    def __init__(self, head: str, middle: Sequence[str], tail: str) -> None:
-        self._head, self._tail = _piece(head), _piece(tail)
-        self._middle = [_piece(piece) for piece in middle]
-
-    def match(self, text: str) -> bool:
-        head, tail = self._head, self._tail
-        end = len(text) - tail.size
-        position = head.size
-        if position > end or not head.at(text, 0) or not tail.at(text, end):
-            return False
-        for piece in self._middle:
-            position = piece.find(text, position, end)
-            if position < 0:
-                return False
-            position += piece.size
-        return True
-
-
-class _Literal:
-    """A piece without ``?``."""
-
-    __slots__ = ("_text", "size")
-
-    def __init__(self, piece: str) -> None:
-        self.size, self._text = len(piece), piece
-
-    def at(self, text: str, position: int) -> bool:
-        return text.startswith(self._text, position)
-
-    def find(self, text: str, start: int, end: int) -> int:
-        return text.find(self._text, start, end)
-
-
-class _Blanks:
-    """A piece with ``?``: of fixed length, so a regular expression for it has nothing to go back over."""
-
-    __slots__ = ("_re", "size")
-
-    def __init__(self, piece: str) -> None:
-        self.size = len(piece)
-        self._re = re.compile("".join("." if c == "?" else re.escape(c) for c in piece), re.DOTALL)
-
-    def whole(self, text: str) -> bool:
-        return self._re.fullmatch(text) is not None
-
-    def at(self, text: str, position: int) -> bool:
-        return self._re.match(text, position) is not None
-
-    def find(self, text: str, start: int, end: int) -> int:
-        found = self._re.search(text, start, end)
-        return found.start() if found else -1
-
-
-def _piece(piece: str) -> _Literal | _Blanks:
-    return _Blanks(piece) if "?" in piece else _Literal(piece)
+def _piece(text: str) -> str:
+    return "".join("." if char == "?" else re.escape(char) for char in text)
