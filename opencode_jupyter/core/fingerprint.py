@@ -1,7 +1,7 @@
 """Notice cheaply that one of some files or folders has changed, by modification time, size and inode.
 
 Clocks of file systems are coarse: a second change within `RACY` seconds can leave all three as they were. So the
-content of a file that was just changed is compared as well, until that time is over.
+content of a file or folder that was just changed is compared as well, until that time is over.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Iterable
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 
 Stamp = tuple[int, int, int]
 """Modification time in ns, size in bytes, inode."""
@@ -38,7 +38,7 @@ class Fingerprint:
     def __init__(self, paths: Iterable[AnyPath] = ()) -> None:
         self._stamps: dict[str, Stamp | None] = {}
         self._hashes: dict[str, bytes] = {}
-        """Content hashes of the files that had just been changed."""
+        """Content hashes of the files and folders that had just been changed."""
         self._racy_until = 0.0
         self._checked = -math.inf
         """When the last check that found no change began, and how long it took."""
@@ -59,7 +59,7 @@ class Fingerprint:
             return None
         state = self._stamps[name] = status.st_mtime_ns, status.st_size, status.st_ino
         changed = status.st_mtime_ns / 1e9
-        if changed > time.time() - RACY and S_ISREG(status.st_mode):
+        if changed > time.time() - RACY and (S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)):
             self._hashes[name] = _content_hash(name)
             self._racy_until = max(self._racy_until, changed + RACY)
         return state
@@ -100,6 +100,8 @@ class Fingerprint:
 
 def _content_hash(path: str) -> bytes:
     try:
+        if os.path.isdir(path):
+            return hashlib.sha256(repr(sorted(os.listdir(path))).encode("utf-8", "backslashreplace")).digest()
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError:

@@ -1,13 +1,14 @@
 """Skills: instructions for special tasks, kept in ``SKILL.md`` files and found where OpenCode finds them.
 
 See docs/opencode/core.md 18. The folders are read again when something in them has changed, so a new skill needs no
-restart. Downloading skills (``skills.urls``) is not done here: what was downloaded is given in `Skills.downloaded`.
+restart. Downloading skills (``skills.urls``) is not done here: `Skills.downloaded` lists what was downloaded.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,32 +18,121 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from .config.files import upwards
+from .config.frontmatter import split
+from .errors import ConfigError, ToolError
+from .fingerprint import Fingerprint
 from .permission import Rule, evaluate, expand
-from .skill_files import Skill, Stamp, read_skill, stamp, walk
 
 if TYPE_CHECKING:
     from .host import ToolHost
 
 log = logging.getLogger(__name__)
 
+FILE = "SKILL.md"
 EXTERNAL = (".claude", ".agents")
 """Folders of other programs that hold skills, under the home folder and from the working folder up to the worktree."""
-SETTLED = 2.0
-"""Seconds. A change of a file may not show in its time stamp if it comes this soon after another: so coarse are some
-file systems' clocks. What changed this shortly before a scan is looked at again."""
+HEAD_BYTES = 64 << 10
+"""Bytes of a file in which its fields are looked for; the rest is read when the skill is used."""
+BODY_BYTES = 16 << 20
+"""A SKILL.md beyond this is no text that a model could be given."""
+MOST_FOLDERS = 20_000
+"""Folders that are searched at most, so that ``skills.paths: ["/"]`` ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill.
+
+    Attributes:
+        name: what it is called by; of equal names the last one counts.
+        description: what it is for.
+        location: its SKILL.md, absolute.
+    """
+
+    name: str
+    description: str
+    location: Path
+
+    @property
+    def directory(self) -> Path:
+        """The folder that the paths in its text start from."""
+        return self.location.parent
+
+    def content(self) -> str:
+        """Its text without the fields, read now.
+
+        Raises:
+            ToolError: it can't be read any more, or is far too long.
+        """
+        try:
+            data = _read_start(self.location, BODY_BYTES + 1)
+            if len(data) > BODY_BYTES:
+                raise ToolError(f"{self.location} is too long for a skill (more than {BODY_BYTES >> 20} MiB)")
+            return split(_text(data), path=str(self.location))[1]
+        except (OSError, ConfigError) as error:
+            raise ToolError(f"The skill {self.name} can't be read: {error}") from error
 
 
 @dataclass(slots=True)
 class _Scan:
-    """The skills found in one scan of the folders."""
+    """The skills found in one scan of the folders, and a fingerprint of all that was looked at."""
 
     places: list[Path]
     skills: dict[str, Skill] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    doubles: list[str] = field(default_factory=list)
-    stamps: dict[Path, Stamp | None] = field(default_factory=dict)
-    settled: bool = True
+    duplicates: list[str] = field(default_factory=list)
+    fingerprint: Fingerprint = field(default_factory=Fingerprint)
+
+    def run(self) -> None:
+        """Look into every place."""
+        for path in self._files():
+            self.fingerprint.add(path)
+            skill = read_skill(path, self.problems)
+            if skill is None:
+                continue
+            if path.parent not in self.folders:
+                self.folders.append(path.parent)
+            before = self.skills.get(skill.name)
+            if before is not None and before.location != path:
+                self.duplicates.append(
+                    f"the skill {skill.name} is in {before.location} and in {path}; the latter counts"
+                )
+            self.skills[skill.name] = skill
+
+    def _files(self) -> Iterator[Path]:
+        """Every SKILL.md, in the order of the places, then of names.
+
+        Links are followed; below each place a folder is entered once, so that links that lead in a circle end.
+        """
+        count = 0
+        for place in self.places:
+            entered: set[tuple[int, int]] = set()
+            waiting = [place]
+            while waiting:
+                folder = waiting.pop()
+                self.fingerprint.add(folder)
+                try:
+                    status = os.stat(folder)
+                except (OSError, ValueError):
+                    continue
+                if (status.st_dev, status.st_ino) in entered:
+                    continue
+                count += 1
+                if count > MOST_FOLDERS:
+                    self.problems.append(f"Not every folder was searched for skills: {place} has too many folders")
+                    return
+                entered.add((status.st_dev, status.st_ino))
+                try:
+                    with os.scandir(folder) as scan:
+                        entries = sorted(scan, key=lambda entry: entry.name)
+                except NotADirectoryError:
+                    continue
+                except OSError as error:
+                    self.problems.append(f"{folder} could not be searched for skills: {error.strerror or error}")
+                    continue
+                yield from (Path(entry.path) for entry in entries if entry.name == FILE)
+                waiting += [Path(entry.path) for entry in reversed(entries) if _is_folder(entry)]
 
 
 class Skills:
@@ -57,40 +147,44 @@ class Skills:
         self._workspace = workspace
         self._lock = threading.Lock()
         self._scan: _Scan | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.downloaded: Sequence[Path] = ()
         self.problems: list[str] = []
 
     def all(self) -> list[Skill]:
         """Every skill, in the order they were found; of equal names the one found last. Any thread may call it."""
         with self._lock:
-            places = list(self._places())
-            if self._scan is None or self._changed(self._scan, places):
-                self._scan = _look(places)
-                gone = [path for path in self._named() if self._scan.stamps.get(path) is None]
-                self._scan.problems += [f"skills.paths names {path}, which is missing" for path in gone]
-                self.problems = self._scan.problems
-                for double in self._scan.doubles:
-                    if double not in self._told:
-                        self._told.add(double)
-                        log.warning("%s", double)
-            return list(self._scan.skills.values())
+            places = list(dict.fromkeys(self._places()))
+            scan = self._scan
+            if scan is None or scan.places != places or not scan.fingerprint.matches():
+                scan = self._scan = _Scan(places)
+                scan.run()
+                missing = [path for path in self._configured() if not path.exists()]
+                self.problems = [*scan.problems, *(f"skills.paths names {path}, which is missing" for path in missing)]
+                for message in scan.duplicates:
+                    self._warn_once(message)
+            return list(scan.skills.values())
 
-    async def found(self) -> list[Skill]:
+    async def discover(self) -> list[Skill]:
         """`all`, on a worker thread. Their folders become readable for every agent; problems are published once."""
         skills = await anyio.to_thread.run_sync(self.all)
         self._workspace.allow_skill_dirs(self.folders())
         for problem in self.problems:
-            if problem not in self._told:
-                self._told.add(problem)
-                log.warning("%s", problem)
+            if self._warn_once(problem):
                 error = {"name": "UnknownError", "data": {"message": problem}}
                 self._workspace.publish("session.error", lambda error=error: {"error": error})  # type: ignore[misc]
         return skills
 
     def folders(self) -> list[Path]:
-        """Folders that hold a SKILL.md, as they were at the last look."""
+        """Folders that hold a SKILL.md, as they were at the last scan."""
         return list(self._scan.folders) if self._scan is not None else []
+
+    def _warn_once(self, message: str) -> bool:
+        if message in self._reported:
+            return False
+        self._reported.add(message)
+        log.warning("%s", message)
+        return True
 
     def _places(self) -> Iterator[Path]:
         """Where skills may be; later ones override earlier ones."""
@@ -100,7 +194,7 @@ class Skills:
                 yield from (base / name / "skills" for name in EXTERNAL)
         for folder in self._config_folders():
             yield from (folder / name for name in ("skill", "skills"))
-        yield from self._named()
+        yield from self._configured()
         yield from self.downloaded
 
     def _config_folders(self) -> list[Path]:
@@ -113,14 +207,11 @@ class Skills:
             project = [folder / ".opencode" for folder in upwards(here, top)]
         return list(dict.fromkeys([first, *project, config.home / ".opencode", *others]))
 
-    def _named(self) -> list[Path]:
+    def _configured(self) -> list[Path]:
         """The folders that the configuration names."""
         directory, config = self._workspace.directory, self._workspace.config
-        named = [expand(path, config.home) for path in config.get("skills", "paths", default=())]
-        return [Path(os.path.normpath(os.path.join(directory, path))) for path in named]
-
-    def _changed(self, scan: _Scan, places: list[Path]) -> bool:
-        return places != scan.places or not scan.settled or any(stamp(path) != old for path, old in scan.stamps.items())
+        names = [expand(path, config.home) for path in config.get("skills", "paths", default=())]
+        return [Path(os.path.normpath(os.path.join(directory, path))) for path in names]
 
 
 def available(skills: Sequence[Skill], rules: Sequence[Rule]) -> list[Skill]:
@@ -128,17 +219,39 @@ def available(skills: Sequence[Skill], rules: Sequence[Rule]) -> list[Skill]:
     return [skill for skill in skills if evaluate("skill", skill.name, rules).action != "deny"]
 
 
-def _look(places: list[Path]) -> _Scan:
-    scan = _Scan(places)
-    for path in walk(dict.fromkeys(places), scan.stamps, scan.problems):
-        skill = read_skill(path, scan.problems)
-        if skill is None:
-            continue
-        scan.folders.append(path.parent)
-        before = scan.skills.get(skill.name)
-        if before is not None and before.location != path:
-            scan.doubles.append(f"the skill {skill.name} is in {before.location} and in {path}; the latter counts")
-        scan.skills[skill.name] = skill
-    scan.folders = list(dict.fromkeys(scan.folders))
-    scan.settled = not any(one is not None and one.is_fresh(SETTLED) for one in scan.stamps.values())
-    return scan
+def read_skill(path: Path, problems: list[str]) -> Skill | None:
+    """The skill in a SKILL.md; None if there is none in it. What is wrong with it is added to `problems`."""
+    try:
+        fields, _ = split(_text(_read_start(path, HEAD_BYTES)), path=str(path))
+    except (OSError, ConfigError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        problems.append(f"Failed to parse skill {path}: {reason}")
+        return None
+    name, description = fields.get("name"), fields.get("description")
+    if not isinstance(name, str) or not isinstance(description, str):
+        log.debug("%s is no skill: its name and description must be texts", path)
+        return None
+    if not name.strip() or not name.isprintable():
+        problems.append(f"Failed to parse skill {path}: its name must be one line of text, not {name!r}")
+        return None
+    return Skill(name, description, path)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace")
+
+
+def _read_start(path: Path, limit: int) -> bytes:
+    """At most the first `limit` bytes of a regular file."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe of that name must not block
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("it is not a regular file")
+        return file.read(limit)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

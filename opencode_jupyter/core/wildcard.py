@@ -4,7 +4,7 @@
 in a space and a star also matches without that tail: ``ls *`` matches ``ls`` and ``ls -la``, not ``lsof``.
 
 The pieces between the stars are looked for one after the other, each at its first place, which is enough for a glob:
-the regular expressions never go back. A hostile pattern or text costs one pass over the text, not an exponential search.
+the regular expressions never go back. A hostile pattern or text costs one pass over the text, no exponential search.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from ..core import atomic
 from ..core.errors import ToolError
-from ..core.skill_files import FILE
+from ..core.skills import FILE
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

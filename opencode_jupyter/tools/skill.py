@@ -16,8 +16,7 @@ from ..core.errors import ToolError
 from ..core.host import ToolHost
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.skill_files import FILE, Skill
-from ..core.skills import Skills, available
+from ..core.skills import FILE, Skill, Skills, available
 from ..core.suggestions import near_names, suggestion
 from ..core.threads import run_in_thread
 from ..core.tool import Definition, Tool
@@ -84,7 +83,7 @@ async def find(workspace: ToolHost) -> list[Skill]:
     skills = workspace.service(Skills)
     urls = workspace.config.get("skills", "urls", default=())
     skills.downloaded = await workspace.service(SkillDownloads).folders(urls) if urls else ()
-    return await skills.found()
+    return await skills.discover()
 
 
 async def _files(folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.core import skill_files
+from opencode_jupyter.core import skills as skill_module
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.flags import Flags
 from opencode_jupyter.core.permission import Rule
@@ -188,7 +188,7 @@ def test_what_can_not_be_read_is_told(place: Path, monkeypatch: pytest.MonkeyPat
         assert names(ws) == ["open"]
         assert ws.service(Skills).problems == [
             f"Failed to parse skill {path}: Permission denied",
-            f"{locked} could not be looked through for skills: Permission denied",
+            f"{locked} could not be searched for skills: Permission denied",
         ]
 
 
@@ -247,7 +247,7 @@ def test_nothing_is_read_again_while_nothing_changed(place: Path, monkeypatch: p
         put(skills, f"s{i}")
     age(place)
     read: list[Path] = []
-    original = skill_files.read_skill
+    original = skill_module.read_skill
 
     def counting(path: Path, problems: list[str]) -> Any:
         read.append(path)
@@ -284,7 +284,7 @@ def test_a_named_folder_that_is_not_there_is_told(place: Path) -> None:
 
 
 def test_a_folder_without_end_is_not_looked_through_for_ever(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skill_files, "MOST_FOLDERS", 10)
+    monkeypatch.setattr(skill_module, "MOST_FOLDERS", 10)
     for i in range(30):
         put(place / "top/.opencode/skills", f"s{i:02}")
     with opened(place) as ws:
@@ -293,7 +293,7 @@ def test_a_folder_without_end_is_not_looked_through_for_ever(place: Path, monkey
 
 
 def test_a_text_that_is_far_too_long(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skill_files, "BODY_BYTES", 1000)
+    monkeypatch.setattr(skill_module, "BODY_BYTES", 1000)
     put(place / "top/.opencode/skills", "long", body="é" * 600)
     with opened(place) as ws:
         [skill] = ws.service(Skills).all()
@@ -322,7 +322,7 @@ async def test_problems_are_published_once(place: Path) -> None:
     async with opened(place) as ws:
         ws.bus.subscribe("session.error", lambda event: seen.append(event["properties"]["error"]["data"]["message"]))
         for _ in range(3):
-            assert await ws.service(Skills).found() == []
+            assert await ws.service(Skills).discover() == []
     assert len(seen) == 1
     assert seen[0].startswith(f"Failed to parse skill {path}: ")
 
@@ -336,12 +336,12 @@ async def test_their_folders_can_be_read_and_others_not(place: Path) -> None:
     odd = put(place / "home/.claude/skills/a*", "odd")
     (place / "home/secret.txt").write_text("s\n")
     async with opened(place, {"permission": {"*": "allow"}}) as ws:
-        await ws.service(Skills).found()
+        await ws.service(Skills).discover()
         ruleset = ws.agent("build").permission
         for by_rule, file in (("allow", path), ("allow", place / "home/.claude/skills/l/SKILL.md")):
             assert _judged(ws, file, ruleset) == by_rule
     async with opened(place) as ws:
-        await ws.service(Skills).found()
+        await ws.service(Skills).discover()
         for agent in ("build", "plan"):
             rules = ws.agent(agent).permission
             assert _judged(ws, path, rules) == "allow"
@@ -353,7 +353,7 @@ async def test_their_folders_can_be_read_and_others_not(place: Path) -> None:
         ws.reload_config()
         assert _judged(ws, path, ws.agent("build").permission) == "allow"
     async with opened(place, {"permission": {"external_directory": "deny"}}) as ws:
-        await ws.service(Skills).found()
+        await ws.service(Skills).discover()
         assert _judged(ws, path, ws.agent("build").permission) == "deny"
 
 
