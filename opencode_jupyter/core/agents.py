@@ -7,7 +7,6 @@ so that an agent's own rules and the user's still have the last word.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .config.config import deep_merge
-from .config.schema import normalise
 from .errors import ConfigError
 from .paths import relative
 from .permission import Rule, RuleConfig, from_config, merge
@@ -126,51 +124,36 @@ class Agent:
 
 
 def build_agents(
-    config: Mapping[str, Any] | Config,
+    config: Config,
     *,
     directory: Path,
     worktree: Path,
     data_dir: Path,
     truncate_glob: str,
-    notebook_defaults: bool = True,
     skill_directories: Iterable[str | Path] = (),
 ) -> dict[str, Agent]:
     """The built-in agents, changed and added to by the config.
 
     Args:
-        config: what `load_config` gave (rules then name their file), or a plain dict of the same form.
+        config: what `load_config` gave; rules name their file.
         directory: where the session runs.
         worktree: top folder of the project.
         data_dir: this package's data folder; plans are in its ``plans``.
         truncate_glob: pattern of saved outputs, readable for every agent.
-        notebook_defaults: put `NOTEBOOK_RULES` into `Agent.model_permission`.
         skill_directories: folders every agent may read from.
 
     Returns:
         Agents by key, built-in ones first, then in the config's order.
-
-    Raises:
-        ConfigError: a permission entry of a plain dict is not valid.
     """
-    data: Mapping[str, Any]
-    if isinstance(config, Mapping):
-        data = normalise(copy.deepcopy(dict(config)))
-        user = from_config(data.get("permission"), "configuration", source="config")
-    else:
-        data, user = config.data, config.permission_rules
-    builder = _Builder(user, truncate_glob, notebook_defaults, [str(d) for d in skill_directories])
+    builder = _Builder(config.permission_rules, truncate_glob, [str(d) for d in skill_directories])
     agents = builder.built_in(directory, worktree, data_dir)
-    for name, entry in (data.get("agent") or {}).items():
+    for name, entry in (config.get("agent") or {}).items():
         if entry.get("disable"):
             agents.pop(name, None)
             continue
         if name not in agents:
             agents[name] = builder.agent(name, mode="all")
-        if isinstance(config, Mapping):
-            own = from_config(entry.get("permission"), f"agent {name}", source="config")
-        else:
-            own = config.rules("agent", name, "permission", origin=f"agent {name}")
-        _override(agents[name], entry, own)
+        _override(agents[name], entry, config.rules("agent", name, "permission", origin=f"agent {name}"))
     for agent in agents.values():
         builder.keep_outputs_readable(agent)
     return agents
@@ -207,7 +190,7 @@ def default_agent(agents: Mapping[str, Agent], config: Mapping[str, Any]) -> str
 class _Builder:
     """Puts an agent's rules together from their layers."""
 
-    def __init__(self, user: list[Rule], truncate_glob: str, notebook_defaults: bool, skills: list[str]) -> None:
+    def __init__(self, user: list[Rule], truncate_glob: str, skills: list[str]) -> None:
         self.user = user
         self.truncate_glob = truncate_glob
         outside = {"*": "ask", truncate_glob: "allow", **{f"{folder}/*": "allow" for folder in skills}}
@@ -225,13 +208,9 @@ class _Builder:
             source="default",
         )
         readable = {f"{folder}/*": "allow" for folder in skills}
-        self.notebook = (
-            merge(
-                from_config(NOTEBOOK_RULES, NOTEBOOK, source="default"),
-                from_config({"external_directory": readable}, OPENCODE, source="default"),
-            )
-            if notebook_defaults
-            else []
+        self.notebook = merge(
+            from_config(NOTEBOOK_RULES, NOTEBOOK, source="default"),
+            from_config({"external_directory": readable}, OPENCODE, source="default"),
         )
 
     def agent(self, name: str, rules: RuleConfig | None = None, **fields: Any) -> Agent:
@@ -242,7 +221,7 @@ class _Builder:
         return Agent(
             name,
             permission=merge(self.defaults, own, self.user),
-            model_permission=merge(self.defaults, self.notebook, own, asks if self.notebook else [], self.user),
+            model_permission=merge(self.defaults, self.notebook, own, asks, self.user),
             **fields,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from .context import ToolContext
 from .signature import context_of, parameters_of, signature_of
-from .streaming import join, join_async
+from .streaming import executor
 
 Schema = type[BaseModel] | dict[str, Any]
 
@@ -90,7 +90,7 @@ def execute_of(fn: Callable[..., Any], given: Schema | None) -> tuple[Schema, Ca
     """
     if given is None:
         found = parameters_of(fn)
-        return found.model, _same_colour(fn, found.bind)
+        return found.model, executor(fn, found.bind)
     if not isinstance(given, dict) and not (isinstance(given, type) and issubclass(given, BaseModel)):
         raise TypeError(f"parameters= takes a pydantic model (the class) or a JSON schema (a dict), not {given!r}")
     context = context_of(fn)
@@ -99,41 +99,7 @@ def execute_of(fn: Callable[..., Any], given: Schema | None) -> tuple[Schema, Ca
     def bind(arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         return ([arguments, ctx] if positional else [arguments]), dict.fromkeys(context, ctx)
 
-    return given, _same_colour(fn, bind)
-
-
-def _same_colour(fn: Callable[..., Any], bind: Callable[..., tuple[list[Any], dict[str, Any]]]) -> Callable[..., Any]:
-    """An ``execute`` that is async if `fn` is, sync (and so run in a thread) if not; streams are joined."""
-    if inspect.isasyncgenfunction(fn):
-
-        @functools.wraps(fn)
-        async def stream(arguments: Any, ctx: ToolContext) -> Any:
-            args, keywords = bind(arguments, ctx)
-            return await join_async(fn(*args, **keywords), ctx)
-
-        return stream
-
-    if inspect.iscoroutinefunction(fn):
-
-        @functools.wraps(fn)
-        async def run(arguments: Any, ctx: ToolContext) -> Any:
-            args, keywords = bind(arguments, ctx)
-            outcome = await fn(*args, **keywords)
-            if isinstance(outcome, str):  # the most common, and asking for an abstract class takes its time
-                return outcome
-            return await join_async(outcome, ctx) if isinstance(outcome, AsyncIterator) else outcome
-
-        return run
-
-    @functools.wraps(fn)
-    def call(arguments: Any, ctx: ToolContext) -> Any:
-        args, keywords = bind(arguments, ctx)
-        outcome = fn(*args, **keywords)
-        if isinstance(outcome, AsyncIterator):
-            return join_async(outcome, ctx)  # awaited by whoever runs the tool
-        return join(outcome, ctx) if isinstance(outcome, Iterator) else outcome
-
-    return call
+    return given, executor(fn, bind)
 
 
 def _own(kind: type, name: str) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from . import paths, secrets
 from .agents import Agent, build_agents, default_agent
@@ -39,7 +39,6 @@ from .trust import Subject, Trust, trust_project
 
 if TYPE_CHECKING:
     from .completer import Completer
-    from .presenter import Presenter
     from .project_rules import SavedRules
     from .tool import Tool
 
@@ -47,6 +46,19 @@ T = TypeVar("T")
 S = TypeVar("S")
 CLEANUP_INTERVAL = 3600.0
 """Seconds between two sweeps of old spill files (docs/opencode/core.md 3)."""
+
+
+class Presenter(Protocol):
+    """Runs the calls of other libraries' agents where a person sees them: a notebook gives each a card.
+
+    Both are used on the thread of whoever wants the call; the call itself runs on the workspace's loop.
+    """
+
+    async def run(self, id: str, make: Callable[[], Call]) -> ToolResult:
+        """Make a call of the tool `id` with `make`, show it and await its end."""
+
+    def run_sync(self, id: str, make: Callable[[], Call]) -> ToolResult:
+        """`run`, from code that can't await."""
 
 
 class ToolHost:

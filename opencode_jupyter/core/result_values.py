@@ -26,6 +26,7 @@ from .value_pictures import (
     render_image,
 )
 from .value_tables import (
+    CELL_CHARS,
     COLUMNS,
     MISSING,
     ROWS,
@@ -33,11 +34,15 @@ from .value_tables import (
     WHOLE_ROWS,
     Column,
     Rendering,
+    class_names,
     columns_of,
+    count_of,
+    cut,
     render_table,
+    scalar_text,
+    short_repr,
     unique,
 )
-from .value_text import CELL_CHARS, class_names, count_of, cut, scalar_text, short_repr
 
 FIELD_CHARS = 500
 """Most characters of the value of a field."""

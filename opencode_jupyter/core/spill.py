@@ -5,6 +5,7 @@ Memory stays bounded whatever comes through: the beginning up to the limit, the 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,8 @@ COUNTED = 128 * 1024 * 1024
 """Bytes whose lines are counted. Counting takes longer than writing, and of so much nobody needs the number."""
 
 
+_CONTINUATION = bytes(range(0x80, 0xC0))
+"""Bytes of a UTF-8 character after its first."""
 _written: set[tuple[int, int]] = set()
 """Device and inode of the spill files that are open for writing in this process."""
 
@@ -258,24 +261,9 @@ def _lines(part: bytes) -> int:
 
 def _start(data: bytes) -> bytes:
     """`data` without a character that is cut at its end."""
-    return data[: len(data) - _incomplete(data)]
-
-
-def _incomplete(data: bytes) -> int:
-    """Bytes at the end that begin a UTF-8 character but do not end it."""
-    for back in range(1, min(4, len(data) + 1)):
-        byte = data[-back]
-        if byte >= 0xC0:
-            wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return back if wanted > back else 0
-        if byte < 0x80:
-            return 0
-    return 0
+    return data[: codecs.utf_8_decode(data, "replace", False)[1]]
 
 
 def _end(data: bytes) -> bytes:
     """`data` without a character that is cut at its start."""
-    skip = 0
-    while skip < min(3, len(data)) and 0x80 <= data[skip] < 0xC0:
-        skip += 1
-    return data[skip:]
+    return data.lstrip(_CONTINUATION)

@@ -36,23 +36,43 @@ ENDING = 3.0
 """Seconds an async generator has to clean up when its call is stopped."""
 
 
-def joined(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn` itself, or for a generator function an ``execute(arguments, ctx)`` of its colour that takes its pieces."""
+def executor(fn: Callable[..., Any], bind: Callable[..., tuple[list[Any], dict[str, Any]]]) -> Callable[..., Any]:
+    """An ``execute(arguments, ctx)``: async if `fn` is, sync (and so run in a thread) if not; streams are joined.
+
+    Args:
+        fn: a sync or async function or generator.
+        bind: makes its positional and named arguments of the tool's arguments and the context.
+    """
     if inspect.isasyncgenfunction(fn):
 
         @functools.wraps(fn)
         async def stream(arguments: Any, ctx: ToolContext) -> Any:
-            return await join_async(fn(arguments, ctx), ctx)
+            args, keywords = bind(arguments, ctx)
+            return await join_async(fn(*args, **keywords), ctx)
 
         return stream
-    if inspect.isgeneratorfunction(fn):
+
+    if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn)
-        def pieces(arguments: Any, ctx: ToolContext) -> Any:
-            return join(fn(arguments, ctx), ctx)
+        async def run(arguments: Any, ctx: ToolContext) -> Any:
+            args, keywords = bind(arguments, ctx)
+            outcome = await fn(*args, **keywords)
+            if isinstance(outcome, str):  # the most common, and asking for an abstract class takes its time
+                return outcome
+            return await join_async(outcome, ctx) if isinstance(outcome, AsyncIterator) else outcome
 
-        return pieces
-    return fn
+        return run
+
+    @functools.wraps(fn)
+    def call(arguments: Any, ctx: ToolContext) -> Any:
+        args, keywords = bind(arguments, ctx)
+        outcome = fn(*args, **keywords)
+        if isinstance(outcome, AsyncIterator):
+            return join_async(outcome, ctx)  # awaited by whoever runs the tool
+        return join(outcome, ctx) if isinstance(outcome, Iterator) else outcome
+
+    return call
 
 
 def join(pieces: Iterator[Any], ctx: ToolContext) -> ToolResult:

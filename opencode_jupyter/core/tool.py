@@ -64,9 +64,9 @@ class Definition:
 
     def __post_init__(self) -> None:
         if inspect.isasyncgenfunction(self.execute) or inspect.isgeneratorfunction(self.execute):
-            from .streaming import joined  # here: few tools stream
+            from .streaming import executor  # here: few tools stream
 
-            self.execute = joined(self.execute)
+            self.execute = executor(self.execute, lambda arguments, ctx: ([arguments, ctx], {}))
 
 
 Init = Definition | Callable[[InitContext], Definition | Awaitable[Definition]]

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .result import Attachment
-from .value_tables import Rendering
-from .value_text import class_names, count_of, cut, short_repr
+from .value_tables import Rendering, class_names, count_of, cut, short_repr
 
 PICTURE_BYTES = 3_000_000
 """A larger picture is made smaller: saved cards leave it out (`jupyter.cards`)."""

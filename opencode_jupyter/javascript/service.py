@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
+from ..core.sources import ToolFileError
 from ..core.tool import Definition, Tool, checked_elsewhere
-from ..core.tool_files import ToolFileError
 from ..runtime.sandbox.service import Sandbox
 from . import calls, runtime
 from .errors import WorkerEndedError, unloadable
@@ -47,7 +47,7 @@ class _File:
 
 
 class JavaScriptTools:
-    """Loads tool files in TypeScript and JavaScript; a `core.tool_files.Loader`. Get it with `Workspace.service`.
+    """Loads tool files in TypeScript and JavaScript; a `core.sources.ToolFileLoader`. Get it with `Workspace.service`.
 
     All files of a workspace run in one process, as they do in OpenCode; files that use what only Bun has run in
     a second one, if Bun is there. Every method may be called from any event loop.

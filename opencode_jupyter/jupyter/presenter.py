@@ -1,4 +1,4 @@
-"""Cards for the calls of other libraries' agents that use the notebook's tools (`core.presenter`)."""
+"""Cards for the calls of other libraries' agents that use the notebook's tools (`core.host.Presenter`)."""
 
 from __future__ import annotations
 

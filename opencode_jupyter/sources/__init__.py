@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from ..core.tool_files import Loader
+    from ..core.sources import ToolFileLoader
     from .plugin_input import PluginClient, PluginError, PluginInput
 
 __all__ = ["PluginClient", "PluginError", "PluginInput", "attach"]
@@ -26,7 +26,7 @@ def attach(workspace: ToolHost) -> None:
     workspace.registry.add_source(McpTools(workspace))
 
 
-def _script_loader(workspace: ToolHost) -> Loader:
+def _script_loader(workspace: ToolHost) -> ToolFileLoader:
     from ..javascript import JavaScriptTools
 
     return workspace.service(JavaScriptTools)

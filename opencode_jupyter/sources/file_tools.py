@@ -17,9 +17,8 @@ import anyio.to_thread
 
 from ..core.errors import PermissionRejectedError
 from ..core.fingerprint import Fingerprint
-from ..core.sources import Rank, Unavailable
+from ..core.sources import Rank, ToolFileLoader, Unavailable
 from ..core.tool import Tool
-from ..core.tool_files import Loader
 from ..core.trust import Subject
 from .tool_files import ToolFile, ToolFileProblem, config_folders, find_tool_files
 
@@ -48,7 +47,7 @@ class FileTools:
 
     rank = Rank.FILES
 
-    def __init__(self, workspace: ToolHost, scripts: Callable[[], Loader] | None = None) -> None:
+    def __init__(self, workspace: ToolHost, scripts: Callable[[], ToolFileLoader] | None = None) -> None:
         self._workspace = workspace
         self._scripts = scripts
         self._busy = threading.Lock()

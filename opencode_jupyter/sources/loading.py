@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..core.sources import ToolFileError, ToolFileLoader
 from ..core.tool import Bound, Tool, tool
-from ..core.tool_files import Loader, ToolFileError
 from .python_modules import LoadingTimeoutError, drop_module, run_limited, run_module
 from .source_code import SourceCode, SourceCodeError, read_source_code
 from .static_scan import DEFAULT, scan_ids, tool_id
@@ -52,7 +52,7 @@ def read_tool_file(file: ToolFile) -> bool:
     return True
 
 
-async def load_tool_file(file: ToolFile, scripts: Callable[[], Loader] | None) -> None:
+async def load_tool_file(file: ToolFile, scripts: Callable[[], ToolFileLoader] | None) -> None:
     """Run a file that was read; afterwards it holds its tools, or why there are none.
 
     Args:
@@ -76,7 +76,7 @@ async def load_tool_file(file: ToolFile, scripts: Callable[[], Loader] | None) -
     file.state = "loaded"
 
 
-async def unload_tool_file(file: ToolFile, scripts: Callable[[], Loader] | None) -> None:
+async def unload_tool_file(file: ToolFile, scripts: Callable[[], ToolFileLoader] | None) -> None:
     """Remove the module of a file that was changed or deleted."""
     if file.python:
         drop_module(file.module)
@@ -97,7 +97,7 @@ def _set_failed(file: ToolFile, error: ToolFileError) -> None:
 # ---------------------------------------------------------------------- running a file
 
 
-async def _load_script(file: ToolFile, scripts: Callable[[], Loader] | None) -> _Exports:
+async def _load_script(file: ToolFile, scripts: Callable[[], ToolFileLoader] | None) -> _Exports:
     if scripts is None:
         raise ToolFileError("JavaScript and TypeScript files can't be loaded here", file.path)
     loader = scripts()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core.tool_files import Loader, ToolFileError
+from opencode_jupyter.core.sources import ToolFileError, ToolFileLoader
 from opencode_jupyter.javascript import JavaScriptTools, runtime
 from opencode_jupyter.workspace import Workspace
 
@@ -85,7 +85,7 @@ def test_the_choice(tmp_path: Path, alone: None) -> None:
 
 async def test_why_not(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, alone: None) -> None:
     files = ToolFiles(workspace)
-    loader: Loader = workspace.service(JavaScriptTools)
+    loader: ToolFileLoader = workspace.service(JavaScriptTools)
     monkeypatch.setenv("PATH", "")
     assert loader.why_not().startswith("JavaScript and TypeScript tools need Node.js")
     assert set(loader.suffixes) == {".ts", ".mts", ".js", ".mjs"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
-from opencode_jupyter.core.tool_files import ToolFileError
+from opencode_jupyter.core.sources import ToolFileError
 from opencode_jupyter.javascript import JavaScriptError, service, worker
 from opencode_jupyter.javascript.errors import WorkerEndedError
 from opencode_jupyter.workspace import Workspace

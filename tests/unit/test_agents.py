@@ -15,7 +15,8 @@ TREE, DATA = Path("/work/project"), Path("/data/opencode")
 
 
 def agents(config: dict[str, Any] | None = None, **more: Any) -> dict[str, Agent]:
-    return build_agents(config or {}, directory=TREE, worktree=TREE, data_dir=DATA, truncate_glob=GLOB, **more)
+    merged = load_config("/", overrides=config, home="/nonexistent", env={})
+    return build_agents(merged, directory=TREE, worktree=TREE, data_dir=DATA, truncate_glob=GLOB, **more)
 
 
 def action(agent: Agent, permission: str, pattern: str = "*", *, model: bool = False) -> str:
@@ -60,11 +61,8 @@ def test_the_default_rules_in_their_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("notebook", [True, False])
-def test_every_rule_has_an_origin(notebook: bool) -> None:
-    for agent in agents(
-        {"permission": {"bash": "ask"}, "agent": {"x": {"permission": {"edit": "deny"}}}}, notebook_defaults=notebook
-    ).values():
+def test_every_rule_has_an_origin() -> None:
+    for agent in agents({"permission": {"bash": "ask"}, "agent": {"x": {"permission": {"edit": "deny"}}}}).values():
         assert all(r.origin for r in [*agent.permission, *agent.model_permission]), agent.name
 
 
@@ -183,12 +181,6 @@ def test_an_agents_and_the_users_rules_outrank_the_notebooks() -> None:
     assert action(built["plan"], "edit", "a.py", model=True) == "deny"
     assert action(built["x"], "edit", "a.py", model=True) == "allow"
     assert action(built["title"], "bash", "x", model=True) == "deny"
-
-
-def test_without_the_notebooks_defaults_both_are_equal() -> None:
-    for agent in agents(notebook_defaults=False).values():
-        assert agent.model_permission == agent.permission
-        assert agent.model_permission is not agent.permission
 
 
 def test_skill_folders_may_be_read() -> None:
