@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -9,15 +11,18 @@ from pydantic import ConfigDict, Field
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
+from ..core.permission import Rule
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments
 from ..core.state import ToolPart
+from ..core.wildcard import match
 from .builtin import builtin
-from .web import charset, content, target
-from .web.decoding import ACCEPTED
+from .web import content
+from .web.address import METADATA_NAMES, Address, is_metadata, not_public
+from .web.client import ACCEPTED
 from .web.fetching import Clock, Fetched, fetch
 from .web.page import Converted, convert
-from .web.rules import Visit
+from .web.target import PORTS, Target, parse
 
 TIMEOUT = 30.0
 """Seconds when none are given."""
@@ -62,7 +67,7 @@ def _label(arguments: dict[str, Any], part: ToolPart) -> str:
 )
 async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Fetch a web page."""
-    where = target.parse(args.url)
+    where = parse(args.url)
     visit = Visit(ctx, _given(args))
     await visit.ask(where)
     if where.address is not None:
@@ -91,15 +96,15 @@ async def _result(args: Parameters, ctx: ToolContext, fetched: Fetched, clock: C
     kind = content.kind(fetched.body, fetched.content_type)
     title = f"{args.url} ({fetched.content_type[:TITLE_TYPE]})"
     metadata: dict[str, Any] = {}
-    if fetched.target.url != target.parse(args.url).url:
+    if fetched.target.url != parse(args.url).url:
         metadata["redirected"] = fetched.target.url
     if kind.attachment is not None:
         what = "PDF" if kind.attachment == "application/pdf" else "Image"
         attachment = Attachment.from_bytes(fetched.body, kind.attachment)
         return ToolResult(title, f"{what} fetched successfully", metadata, [attachment])
-    codec = charset.codec(fetched.body, fetched.content_type, markup=kind.html or kind.xml)
+    codec = content.codec(fetched.body, fetched.content_type, markup=kind.html or kind.xml)
     if not kind.html or args.format == "html":
-        text = charset.decode(fetched.body, codec)
+        text = content.decode(fetched.body, codec)
         if content.is_binary(text):
             raise ToolError(
                 f"{fetched.target.url} is not text: {fetched.content_type or 'no content type'}, "
@@ -135,3 +140,117 @@ def _given(args: Parameters) -> dict[str, Any]:
 def _progress(message: str, value: int | None = None, total: int | None = None) -> dict[str, Any]:
     progress = {"message": message, "value": value, "total": total}
     return {"progress": {key: entry for key, entry in progress.items() if entry is not None}}
+
+
+PERMISSION = "webfetch"
+_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+_PATTERN = re.compile(r"(?:(https?|\*)://)?(\[[0-9a-f:.]+\]|[^\[\]:/?*#@\\\s]+)(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def names(pattern: str, target: Target) -> bool:
+    """Return whether a rule's pattern names the target's host in full, and fits its port and path."""
+    found = _PATTERN.fullmatch(pattern)
+    if found is None:
+        return False
+    scheme, host, rest = (found[1] or "*").lower(), found[2], found[3]
+    if scheme not in ("*", target.scheme):
+        return False
+    try:
+        if parse(f"{target.scheme}://{host}").host != target.host:
+            return False
+    except ToolError:
+        return False
+    if not rest:
+        return found[1] is None or target.port == PORTS[target.scheme]
+    if re.fullmatch(r":[0-9]+", rest):
+        rest += "/*"  # an origin stands for all that is there
+    forms = [f":{target.port}{target.path}"]
+    if target.port == PORTS[target.scheme]:
+        forms.append(target.path)
+    return any(match(form, rest) for form in forms)
+
+
+def named(rules: Iterable[Rule], target: Target) -> bool:
+    """Return whether one of the rules names the target."""
+    return any(
+        rule.action != "deny" and match(PERMISSION, rule.permission) and names(rule.pattern, target) for rule in rules
+    )
+
+
+class Visit:
+    """The permission requests and checks of one fetch.
+
+    A host that is not public is only reached when a rule of the permission `webfetch` names it: one that allows or asks
+    and whose pattern has the host in full, not behind a ``*``. These name 127.0.0.1:
+
+        http://127.0.0.1:8000/*      that port        http://127.0.0.1:*     any port
+        127.0.0.1:8000               that port        127.0.0.1              any port, both schemes
+
+    The host is compared whole, so ``http://10.0.0.1*`` names 10.0.0.1 and neither 10.0.0.11 nor 10.0.0.1.evil.org.
+
+    Args:
+        ctx: the call.
+        metadata: of its asks, besides the URL.
+    """
+
+    def __init__(self, ctx: ToolContext, metadata: dict[str, object]) -> None:
+        self._ctx = ctx
+        self._metadata = metadata
+
+    async def ask(self, target: Target) -> None:
+        """Ask for a URL, as it is written and, where rules or eyes could be misled by that, in its one spelling.
+
+        Raises:
+            PermissionDeniedError: a rule forbids it, or a person does; see `ToolContext.ask`.
+        """
+        patterns = [target.given]
+        if self._action(target.url) > self._action(target.given) or target.authority not in target.given.lower():
+            patterns.append(target.url)
+        await self._ctx.ask(PERMISSION, patterns, ["*"], {"url": target.given, **self._metadata})
+
+    async def ask_redirect(self, before: Target, after: Target) -> None:
+        """Ask again where a redirect leads to another host, or to a place that the rules treat more strictly."""
+        same = before.host == after.host and (before.port == after.port or _upgraded(before, after))
+        if not same or self._action(after.url) > self._action(before.url):
+            await self.ask(after)
+
+    def check(self, target: Target, address: Address) -> None:
+        """Let an address of the target pass, or not.
+
+        Raises:
+            ToolError: it is not public and no rule names the host.
+        """
+        why = not_public(address)
+        if target.address is None and target.host in METADATA_NAMES:
+            why = why or "a cloud metadata host"
+        if why is None:
+            return
+        if self._named(target):
+            known = target.address is not None or target.host in METADATA_NAMES
+            if known or not is_metadata(address):
+                return
+            raise ToolError(
+                f"Refused: {target.host} leads to {address}, {why}. Only a rule that names this very address opens it."
+            )
+        place = "is" if target.address is not None else f"leads to {address},"
+        raise ToolError(
+            f"Refused: {target.host} {place} {why}. webfetch goes to public addresses only, unless a rule names the "
+            f'host: %permissions allow webfetch "{target.scheme}://{target.authority}/*"'
+        )
+
+    def _rules(self) -> tuple[Sequence[Rule], list[Rule]]:
+        call = self._ctx.workspace.calls.get(self._ctx.call_id)
+        return (call.ruleset if call is not None else []), self._ctx.workspace.permissions.approved
+
+    def _named(self, target: Target) -> bool:
+        return any(named(rules, target) for rules in self._rules())
+
+    def _action(self, url: str) -> int:
+        rules, _ = self._rules()
+        decided = self._ctx.workspace.permissions.check(PERMISSION, [url], rules)
+        return _STRICTNESS[decided[0].action]
+
+
+def _upgraded(before: Target, after: Target) -> bool:
+    """Return whether a redirect only goes from http to https."""
+    return (before.scheme, after.scheme) == ("http", "https") and (before.port, after.port) == (80, 443)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.tools.web.address import is_metadata, not_public, parsed
-from opencode_jupyter.tools.web.rules import named, names
 from opencode_jupyter.tools.web.target import parse
+from opencode_jupyter.tools.webfetch import named, names
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "172.32.0.1", "100.128.0.1", "192.0.1.1", "223.255.255.255"]
 PUBLIC_6 = ["2606:4700:4700::1111", "2a00:1450:4001:81b::200e", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]

@@ -49,8 +49,8 @@ class Pages:
 
     async def _fetched(self, url: str) -> tuple[str, str]:
         # loaded with the first page: most projects name none
-        from ...tools.web import charset, content
-        from ...tools.web.decoding import ACCEPTED
+        from ...tools.web import content
+        from ...tools.web.client import ACCEPTED
         from ...tools.web.fetching import Clock, fetch
         from ...tools.web.target import parse, shown
 
@@ -62,7 +62,7 @@ class Pages:
             page = await fetch(
                 target, {**headers, "Accept-Encoding": ACCEPTED}, Clock(TIMEOUT), guard, lambda count, total: None
             )
-            text = charset.decode(page.body, charset.codec(page.body, page.content_type, markup=False))
+            text = content.decode(page.body, content.codec(page.body, page.content_type, markup=False))
             if content.kind(page.body, page.content_type).attachment or content.is_binary(text):
                 return "", f"{name} was not read: it is no text"
         except ToolError as error:

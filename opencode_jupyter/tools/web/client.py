@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache
@@ -21,8 +22,6 @@ import anyio.to_thread
 from ...core.errors import ToolError
 from ...core.threads import run_in_thread
 from .address import Address, parsed
-from .decoding import Decoder
-from .proxy import proxy_for
 from .target import Target, shown
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Answer:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body in pieces of at most `decoding.PIECE` bytes, its compression undone; some are empty.
+        """The body in pieces of at most `PIECE` bytes, its compression undone; some are empty.
 
         Raises:
             ToolError: the connection broke, or the compression is damaged or not one that was asked for.
@@ -239,3 +238,116 @@ def _context(file: str, folder: str) -> ssl.SSLContext:
     if file or folder:
         return ssl.create_default_context(cafile=file or None, capath=folder or None)
     return httpx2.create_ssl_context()
+
+
+PIECE = 256 << 10
+"""Bytes of one decoded piece at the most."""
+MEMBERS = 10_000
+"""Parts that a gzip body may be put together from; empty ones cost time and make nothing."""
+ACCEPTED = "gzip, deflate"
+"""What requests say in Accept-Encoding."""
+
+
+class Decoder:
+    """Undoes ``Content-Encoding``.
+
+    Args:
+        encoding: the header.
+        host: for messages.
+
+    Raises:
+        ToolError: it is one that was not asked for.
+    """
+
+    def __init__(self, encoding: str, host: str) -> None:
+        names = [name.strip().lower() for name in encoding.split(",")]
+        names = [name for name in names if name not in ("", "identity")]
+        if len(names) > 1 or (names and names[0] not in ("gzip", "x-gzip", "deflate")):
+            raise ToolError(
+                f"{host} compressed its answer with {encoding[:60]!a}, which was not asked for. "
+                "Download it with a command (curl --compressed -L -o FILE URL) and look at the file."
+            )
+        self._host = host
+        self._kind = names[0] if names else ""
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if self._kind.endswith("gzip") else None
+        self._begun = False
+        self._members = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The decoded pieces of what came, each at most `PIECE` long.
+
+        Raises:
+            ToolError: the data is damaged.
+        """
+        if not self._kind:
+            for start in range(0, len(chunk), PIECE):
+                yield chunk[start : start + PIECE]
+            return
+        self._begun = self._begun or bool(chunk)
+        while chunk:
+            try:
+                inflate = self._inflate or self._deflate(chunk)
+                piece = inflate.decompress(chunk, PIECE)
+            except zlib.error as error:
+                raise ToolError(f"The compressed answer of {self._host} is damaged ({error})") from None
+            if piece:
+                yield piece
+            chunk = inflate.unconsumed_tail
+            if inflate.eof:  # another member may follow; padding after the last one is left
+                chunk = inflate.unused_data.lstrip(b"\0")
+                self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                self._members += 1
+                if self._members > MEMBERS:
+                    raise ToolError(f"The compressed answer of {self._host} has more than {MEMBERS} parts")
+                if self._kind == "deflate" or not chunk.startswith(b"\x1f"):
+                    self._kind, chunk = "done", b""
+
+    def end(self) -> None:
+        """Say that the body is whole.
+
+        Raises:
+            ToolError: it ends in the middle of compressed data.
+        """
+        if self._kind not in ("", "done") and self._begun:
+            raise ToolError(f"The compressed answer of {self._host} is cut off")
+
+    def _deflate(self, chunk: bytes) -> zlib._Decompress:
+        """Servers send "deflate" with and without zlib's frame."""
+        framed = chunk[0] & 15 == 8 and (len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0)
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS if framed else -zlib.MAX_WBITS)
+        return self._inflate
+
+
+SWITCH = "OPENCODE_WEB_PROXY"
+"""Environment: a proxy's URL, or ``env`` for HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; NO_PROXY counts for both."""
+
+
+def proxy_for(target: Target) -> str | None:
+    """The proxy's URL for a request, or None to go straight there, unless the person who started the kernel said so.
+
+    Through a proxy the connection is made elsewhere, so that the address a name leads to can't be held to what was
+    checked here. That is why the usual variables are not read on their own, and no project's file can set one.
+    """
+    setting = os.environ.get(SWITCH, "").strip()
+    if setting.lower() in ("", "0", "false", "off") or _direct(target):
+        return None
+    if setting.lower() in ("1", "true", "env"):
+        setting = _variable(f"{target.scheme}_proxy") or _variable("all_proxy")
+    if not setting:
+        return None
+    return setting if "://" in setting else f"http://{setting}"
+
+
+def _direct(target: Target) -> bool:
+    """Return whether NO_PROXY names the host, a domain it is in, or everything."""
+    for entry in _variable("no_proxy").split(","):
+        name, _, port = entry.strip().lower().lstrip("*").lstrip(".").partition(":")
+        if entry.strip() == "*":
+            return True
+        if name and (target.host == name or target.host.endswith("." + name)) and port in ("", str(target.port)):
+            return True
+    return False
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name, "") or os.environ.get(name.upper(), "")

@@ -17,8 +17,7 @@ from ...core.context import ToolContext
 from ...core.errors import ToolError
 from ...core.secrets import hide
 from . import target as urls
-from .client import Answer, UnreachableError, look_up, send
-from .decoding import ACCEPTED
+from .client import ACCEPTED, Answer, UnreachableError, look_up, send
 from .sse import events
 
 ENDPOINT = "https://mcp.exa.ai/mcp"

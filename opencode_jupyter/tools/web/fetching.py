@@ -12,8 +12,7 @@ import anyio
 
 from ...core.errors import ToolError
 from .address import Address
-from .client import Answer, UnreachableError, look_up, send
-from .proxy import proxy_for
+from .client import Answer, UnreachableError, look_up, proxy_for, send
 from .target import Target
 
 LIMIT = 5 << 20
