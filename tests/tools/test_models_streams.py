@@ -287,7 +287,7 @@ async def test_a_slow_drip(tmp_path: Path, format: str) -> None:
 
 async def test_tools_with_names_that_a_provider_refuses_are_called_by_their_own(tmp_path: Path) -> None:
     from opencode_jupyter.agent.model import ToolSpec
-    from opencode_jupyter.agent.models.tool_names import wire_name
+    from opencode_jupyter.agent.models.provider_adapter import wire_name
 
     odd = "server/do it " + "x" * 80
     tools = [ToolSpec(odd, "d", {"type": "object", "properties": {"a": {"type": "string"}}})]

@@ -12,10 +12,9 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Cost, Model
-from opencode_jupyter.agent.models import catalogue, keys, known, naming, resolve, untrusted
-from opencode_jupyter.agent.models.providers import BUILT_IN
+from opencode_jupyter.agent.models import catalogue, keys, known, resolve, untrusted
+from opencode_jupyter.agent.models.providers import BUILT_IN, Provider, split_name
 from opencode_jupyter.agent.models.resolving import _Keys, _ollama
-from opencode_jupyter.agent.models.settings import Provider
 
 pytestmark = pytest.mark.anyio
 SECRET = "sk-secret-0123456789abcdef"
@@ -65,7 +64,7 @@ async def refused(folder: Path, name: str, provider: dict[str, Any] | None = Non
     ],
 )
 def test_spellings(name: str, parts: tuple[str, str]) -> None:
-    assert naming.split(name) == parts
+    assert split_name(name) == parts
 
 
 @pytest.mark.parametrize(

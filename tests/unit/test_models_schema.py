@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.model import ModelInfo
+from opencode_jupyter.agent.models.provider_adapter import ours, wire_name
 from opencode_jupyter.agent.models.schema import gemini, inlined, suited
-from opencode_jupyter.agent.models.tool_names import ours, wire_name
 
 GOOGLE = ModelInfo("google", "gemini-2.5-flash")
 OPENAI = ModelInfo("openai", "gpt-5")

@@ -15,9 +15,8 @@ from .anthropic_stream import AnthropicParser
 from .encoding import PerTools, PerTurn, array, encode, joined
 from .keys import Key
 from .parts import Parts
-from .provider_adapter import ATTACHED, ProviderAdapter, snaked
+from .provider_adapter import ATTACHED, ProviderAdapter, snaked, wire_name
 from .settings import ModelSettings, Provider
-from .tool_names import wire_name
 
 VERSION = "2023-06-01"
 BETA = "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14"

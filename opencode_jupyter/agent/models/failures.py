@@ -5,16 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ...core.suggestions import suggestion
 from ..errors import Kind, ModelError
 from ..retry import LONGEST_SAID
 from .keys import redacted
-from .overflow import is_overflow
-from .retry_after import details, retry_after
 
 MOST_BODY = 2000
 """Characters of a provider's answer that an error keeps."""
@@ -73,6 +74,29 @@ _NO_MODEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NO_KEY = re.compile(r"API_KEY_INVALID|api key not valid|(invalid|incorrect|missing) api[ _]key", re.IGNORECASE)
+_OVERFLOW = (
+    r"context_length_exceeded|string_above_max_length|model_context_window_exceeded",  # codes
+    r"prompt is too long",  # Anthropic
+    r"input is too long|input length and `?max_tokens`? exceed",  # Anthropic, Bedrock
+    r"(exceeds?|exceeded|over|beyond) (the |your |this |its |model'?s? )*(maximum )?context",  # many
+    r"maximum context length|max(imum)? context (size|window)",  # OpenAI, vLLM, OpenRouter, DeepSeek
+    r"input token count.{0,40}exceeds the maximum",  # Google
+    r"maximum prompt length is",  # xAI
+    r"reduce the length of (the|your) (messages|prompt|input)",  # Groq, OpenAI
+    r"exceeded model token limit",  # Moonshot
+    r"context window exceeds limit",  # MiniMax
+    r"(greater|larger|longer) than the (available )?context (length|size)",  # LM Studio
+    r"available context size|context size has been exceeded",  # llama.cpp, LM Studio
+    r"exceeded max context length|context length exceeded",  # Ollama
+    r"too large for model with \d+ maximum context",  # Mistral
+    r"prompt contains \d+ tokens.{0,60}too large",  # Mistral
+    r"prompt token count of \d+ exceeds the limit",  # GitHub
+    r"tokens in request more than max tokens allowed",  # Zhipu
+    r"inputs? tokens?.{0,40}must be (<=|less|at most)",  # text-generation-inference
+)
+"""How providers report a conversation that does not fit: codes and sentences, as regular expressions."""
+_TOO_LONG = re.compile("|".join(_OVERFLOW), re.IGNORECASE)
+_SECONDS = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*s?\s*$")
 _HTML = re.compile(r"^\s*(<!doctype html|<html|<head|<\?xml)", re.IGNORECASE)
 
 
@@ -179,7 +203,7 @@ def _time(seconds: float) -> str:
 
 
 def _kind(status: int | None, text: str, value: Any) -> Kind:
-    if is_overflow(text) and status not in (401, 403, 404):
+    if _TOO_LONG.search(text) and status not in (401, 403, 404):
         return "overflow"
     if status == 413:
         return "overflow"
@@ -264,3 +288,50 @@ def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
 
 def _shown(asked: Asked, text: str) -> str:
     return redacted(text, asked.secrets)[:MOST_BODY]
+
+
+# ---------------------------------------------------------------------- when to ask again
+
+
+def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
+    """Seconds from now; None if neither the headers nor the body say it.
+
+    Args:
+        headers: of the response. ``retry-after-ms`` in milliseconds; ``retry-after`` in seconds or as an HTTP date.
+        body: the decoded JSON; Google puts ``{"@type": ".../google.rpc.RetryInfo", "retryDelay": "43s"}`` in there.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    said = headers.get("retry-after")
+    seconds = _number(said)
+    if seconds is not None:
+        return seconds
+    if said:
+        try:
+            when = parsedate_to_datetime(said)
+        except ValueError:
+            when = None
+        if when is not None:
+            if when.tzinfo is None:
+                when = when.replace(tzinfo=UTC)
+            return max(0.0, when.timestamp() - time.time())
+    for detail in details(body):
+        delay = _number(detail.get("retryDelay"))
+        if delay is not None:
+            return delay
+    return None
+
+
+def details(body: Any) -> Iterator[Mapping[str, Any]]:
+    """The entries of Google's ``error.details``."""
+    error = body.get("error") if isinstance(body, Mapping) else None
+    found = error.get("details") if isinstance(error, Mapping) else None
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, Mapping):
+            yield one
+
+
+def _number(text: Any) -> float | None:
+    found = _SECONDS.match(str(text)) if text is not None else None
+    return float(found.group(1)) if found else None

@@ -11,9 +11,8 @@ from .encoding import PerTools, PerTurn, array, encode, joined
 from .google_stream import GoogleParser
 from .keys import Key
 from .parts import Parts
-from .provider_adapter import ATTACHED, ProviderAdapter
+from .provider_adapter import ATTACHED, ProviderAdapter, wire_name
 from .settings import ModelSettings, Provider
-from .tool_names import wire_name
 
 TOP = frozenset({"safetySettings", "cachedContent", "labels", "toolConfig"})
 """Options that stand in the request itself; the others belong to its ``generationConfig``."""

@@ -13,9 +13,8 @@ from .encoding import PerTools, PerTurn, array, encode, joined
 from .keys import Key
 from .openai_stream import OpenAIParser
 from .parts import Parts
-from .provider_adapter import ATTACHED, ProviderAdapter, snake, snaked
+from .provider_adapter import ATTACHED, ProviderAdapter, snake, snaked, wire_name
 from .settings import ModelSettings, Provider
-from .tool_names import wire_name
 
 FIXED_TEMPERATURE = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
 """OpenAI's reasoning models: they refuse a temperature."""

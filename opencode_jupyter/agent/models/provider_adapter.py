@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,9 @@ from .settings import ModelSettings, Provider
 
 ATTACHED = "Attached image(s) from tool result:"
 """Heads a message with the pictures of a tool's result, for models that take none there (docs/opencode/core.md 9.2)."""
+LONGEST_NAME = 64
+"""Characters of a tool's name, for OpenAI and Google; Anthropic takes more."""
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -146,3 +150,17 @@ def snaked(value: Any) -> Any:
 def count(value: Any) -> int:
     """A number of tokens; 0 for what is none."""
     return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def wire_name(name: str) -> str:
+    """A tool's name in the characters ``^[a-zA-Z0-9_-]{1,64}$`` that every provider takes; the same each time."""
+    plain = _OTHER.sub("_", name)
+    if plain == name and 0 < len(name) <= LONGEST_NAME:
+        return name
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]  # two names must not become one
+    return f"{plain[: LONGEST_NAME - 9]}_{mark}"
+
+
+def ours(names: Iterable[str]) -> dict[str, str]:
+    """Name on the wire -> our name, for the names that differ."""
+    return {wire: name for name in names if (wire := wire_name(name)) != name}

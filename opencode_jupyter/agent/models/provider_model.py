@@ -18,8 +18,15 @@ from .connection import Connection
 from .failures import Asked
 from .keys import Key, redacted
 from .parts import Parts
-from .provider_adapter import BadCallError, BlockedError, ProviderAdapter, ResponseParser, call_ids
-from .tool_names import ours, wire_name
+from .provider_adapter import (
+    BadCallError,
+    BlockedError,
+    ProviderAdapter,
+    ResponseParser,
+    call_ids,
+    ours,
+    wire_name,
+)
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,6 +1,8 @@
-"""The providers that need no configuration but a key."""
+"""The providers that need no configuration but a key, and names of models."""
 
 from __future__ import annotations
+
+import re
 
 from .settings import Provider
 
@@ -83,3 +85,16 @@ UNSUPPORTED = {
     "opencode": "OpenCode's own service",
 }
 """OpenCode's providers that are not spoken to here, and what they would need."""
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Provider and model of a name; the provider is "" if there is none.
+
+    What comes first of ``:`` and ``/`` stands between the two; the model's id may hold both
+    (``openrouter/qwen/qwen3:free``, ``ollama:hf.co/x/y:Q4``).
+    """
+    name = name.strip()
+    separator = re.search("[:/]", name)
+    if separator is None:
+        return "", name
+    return name[: separator.start()].strip(), name[separator.end() :].strip()

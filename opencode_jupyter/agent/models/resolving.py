@@ -18,11 +18,10 @@ from .anthropic_body import AnthropicAdapter
 from .connection import Connection
 from .google_body import GoogleAdapter
 from .keys import Key
-from .naming import split
 from .openai_body import OpenAIAdapter
 from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
-from .providers import ALIASES, BUILT_IN, UNSUPPORTED
+from .providers import ALIASES, BUILT_IN, UNSUPPORTED, split_name
 from .settings import Provider
 from .trust import LOOPBACK, subject, trusted
 
@@ -56,7 +55,7 @@ class Models:
 
     async def model(self, name: str) -> Model:
         """See `agent.models.resolve`."""
-        id, model = split(name)
+        id, model = split_name(name)
         if id == "scripted":
             return await asyncio.to_thread(self._scripted, model)
         if self._config is not self._workspace.config:
