@@ -10,12 +10,11 @@ from typing import Any
 
 from ..errors import ModelError
 from ..model import ModelInfo, Request, ToolSpec
-from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .anthropic_stream import AnthropicParser
 from .encoding import PerTools, PerTurn, array, encode, joined
 from .keys import Key
-from .parts import Parts
-from .provider_adapter import ATTACHED, ProviderAdapter, snaked, wire_name
+from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, snaked, wire_name
 from .settings import ModelSettings, Provider
 
 VERSION = "2023-06-01"
@@ -48,6 +47,8 @@ class Blocks:
 class AnthropicAdapter(ProviderAdapter):
     """Messages."""
 
+    parser = AnthropicParser
+
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         super().__init__(provider, info, settings)
         self._turn = PerTurn(self._blocks)
@@ -65,10 +66,6 @@ class AnthropicAdapter(ProviderAdapter):
         elif key is not None:
             headers["x-api-key"] = key.value
         return headers
-
-    def reader(self, parts: Parts) -> AnthropicParser:
-        """A reader for the answer."""
-        return AnthropicParser(parts)
 
     def body(self, request: Request) -> bytes:
         """A request."""
@@ -124,27 +121,30 @@ class AnthropicAdapter(ProviderAdapter):
         return array(messages)
 
     def _blocks(self, turn: Turn) -> Blocks:
-        if turn.role == "assistant":
-            found = self._assistant(turn)
-        elif turn.role == "tool":
-            found = self._results(turn)
-        else:
-            found = [self._media(one) if isinstance(one, MediaPiece) else _text(one) for one in turn.pieces]
-        encoded = [encode(one) for one in found if one is not None]
+        encoded = [encode(block) for block in self._encode(turn) if block is not None]
         marked = list(encoded)
         if marked and not marked[-1].startswith((b'{"type":"thinking"', b'{"type":"redacted_thinking"')):
             marked[-1] = marked[-1][:-1] + MARK
         role = "assistant" if turn.role == "assistant" else "user"
         return Blocks(role, b",".join(encoded), b",".join(marked))
 
-    def _media(self, piece: MediaPiece) -> dict[str, Any]:
-        if not self.takes(piece):
-            return {"type": "text", "text": self.left_out(piece)}
-        source = {"type": "base64", "media_type": piece.mime, "data": piece.data}
-        if piece.mime.startswith("image/"):
+    def _media(self, media: MediaPiece) -> dict[str, Any]:
+        source = {"type": "base64", "media_type": media.mime, "data": media.data}
+        if media.mime.startswith("image/"):
             return {"type": "image", "source": source}
-        titled = {"title": piece.filename} if piece.filename else {}
+        titled = {"title": media.filename} if media.filename else {}
         return {"type": "document", "source": source, **titled}
+
+    def _user(self, turn: Turn) -> list[dict[str, Any] | None]:
+        out: list[dict[str, Any] | None] = []
+        for piece in turn.pieces:
+            if not isinstance(piece, MediaPiece):
+                out.append(_text(piece))
+            elif self.takes(piece):
+                out.append(self._media(piece))
+            else:
+                out.append({"type": "text", "text": self.left_out(piece)})
+        return out
 
     def _assistant(self, turn: Turn) -> list[dict[str, Any] | None]:
         out: list[dict[str, Any] | None] = []
@@ -161,11 +161,7 @@ class AnthropicAdapter(ProviderAdapter):
     def _results(self, turn: Turn) -> list[dict[str, Any] | None]:
         out: list[dict[str, Any] | None] = []
         behind: list[dict[str, Any] | None] = []
-        for piece in turn.pieces:
-            if not isinstance(piece, ResultPiece):
-                continue
-            text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
-            media = [self._media(one) for one in piece.media if self.takes(one)]
+        for piece, text, media in self._each_result(turn):
             block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(piece.call_id)}
             if media and self.info.media_in_results:
                 block["content"] = [*([{"type": "text", "text": text}] if text.strip() else []), *media]
@@ -223,7 +219,7 @@ def _tools(tools: Sequence[ToolSpec]) -> bytes:
             {
                 "name": wire_name(tool.name),
                 "description": tool.description,
-                "input_schema": {key: value for key, value in tool.schema.items() if key != "$schema"},
+                "input_schema": schema_of(tool),
             }
             for tool in tools
         ]

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..model import ModelInfo, Request, ToolSpec
-from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .encoding import PerTools, PerTurn, array, encode, joined
 from .google_stream import GoogleParser
 from .keys import Key
-from .parts import Parts
-from .provider_adapter import ATTACHED, ProviderAdapter, wire_name
+from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, wire_name
 from .settings import ModelSettings, Provider
 
 TOP = frozenset({"safetySettings", "cachedContent", "labels", "toolConfig"})
@@ -22,6 +21,8 @@ NO_SIGNATURE = "skip_thought_signature_validator"
 
 class GoogleAdapter(ProviderAdapter):
     """generateContent."""
+
+    parser = GoogleParser
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         super().__init__(provider, info, settings)
@@ -37,10 +38,6 @@ class GoogleAdapter(ProviderAdapter):
     def headers(self, key: Key | None) -> dict[str, str]:
         """The headers of a request, with the key."""
         return {"x-goog-api-key": key.value} if key else {}
-
-    def reader(self, parts: Parts) -> GoogleParser:
-        """A reader for the answer."""
-        return GoogleParser(parts)
 
     def body(self, request: Request) -> bytes:
         """A request."""
@@ -82,22 +79,19 @@ class GoogleAdapter(ProviderAdapter):
 
     def _parts(self, turn: Turn) -> bytes:
         """A turn's parts, joined by commas."""
-        if turn.role == "assistant":
-            found = self._assistant(turn)
-        elif turn.role == "tool":
-            found = self._results(turn)
-        else:
-            found = [self._media(piece) for piece in turn.pieces]
-        return b",".join(encode(one) for one in found if one)
+        return b",".join(encode(part) for part in self._encode(turn))
 
-    def _media(self, piece: Any) -> dict[str, Any]:
-        if isinstance(piece, TextPiece):
-            return {"text": piece.text} if piece.text else {}
-        if not isinstance(piece, MediaPiece):
-            return {}
-        if not self.takes(piece):
-            return {"text": self.left_out(piece)}
-        return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
+    def _media(self, media: MediaPiece) -> dict[str, Any]:
+        return {"inlineData": {"mimeType": media.mime, "data": media.data}}
+
+    def _user(self, turn: Turn) -> list[dict[str, Any]]:
+        out: list[dict[str, Any]] = []
+        for piece in turn.pieces:
+            if isinstance(piece, TextPiece) and piece.text:
+                out.append({"text": piece.text})
+            elif isinstance(piece, MediaPiece):
+                out.append(self._media(piece) if self.takes(piece) else {"text": self.left_out(piece)})
+        return out
 
     def _assistant(self, turn: Turn) -> list[dict[str, Any]]:
         own = self.is_own(turn)
@@ -122,13 +116,10 @@ class GoogleAdapter(ProviderAdapter):
     def _results(self, turn: Turn) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
         behind: list[dict[str, Any]] = []
-        for piece in turn.pieces:
-            if not isinstance(piece, ResultPiece):
-                continue
-            text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
-            said = {"error": text} if piece.failed else {"output": text}
-            out.append({"functionResponse": {"name": wire_name(piece.name), "response": said}})
-            behind += [self._media(one) for one in piece.media if self.takes(one)]
+        for piece, text, media in self._each_result(turn):
+            response = {"error": text} if piece.failed else {"output": text}
+            out.append({"functionResponse": {"name": wire_name(piece.name), "response": response}})
+            behind += media
         if behind:
             out += [{"text": ATTACHED}, *behind]
         return out
@@ -144,7 +135,7 @@ def _tools(tools: Sequence[ToolSpec]) -> bytes:
     declared = []
     for tool in tools:
         one: dict[str, Any] = {"name": wire_name(tool.name), "description": tool.description}
-        schema = {key: value for key, value in tool.schema.items() if key != "$schema"}
+        schema = schema_of(tool)
         if schema.get("properties"):  # a tool without arguments has no schema, or the API refuses it
             one["parametersJsonSchema"] = schema
         declared.append(one)

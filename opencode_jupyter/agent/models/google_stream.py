@@ -58,11 +58,6 @@ class GoogleParser(ResponseParser):
                 raise BadCallError(str(candidate.get("finishMessage") or reason))
             self.parts.end()
 
-    def whole(self, value: Mapping[str, Any]) -> None:
-        """An answer that is no stream."""
-        self.feed(value)
-        self.finished = self.closed = True
-
     # ------------------------------------------------------------------ inside
 
     def _part(self, part: Mapping[str, Any]) -> None:

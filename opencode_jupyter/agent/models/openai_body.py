@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..model import ModelInfo, Request, ToolSpec
-from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .encoding import PerTools, PerTurn, array, encode, joined
 from .keys import Key
 from .openai_stream import OpenAIParser
-from .parts import Parts
-from .provider_adapter import ATTACHED, ProviderAdapter, snake, snaked, wire_name
+from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, snake, snaked, wire_name
 from .settings import ModelSettings, Provider
 
 FIXED_TEMPERATURE = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
@@ -29,6 +28,8 @@ NO_FIELD = frozenset({"thinking", "reasoning", "provider", "plugins", "chatTempl
 class OpenAIAdapter(ProviderAdapter):
     """Chat completions."""
 
+    parser = OpenAIParser
+
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         super().__init__(provider, info, settings)
         self._turn = PerTurn(self._messages)
@@ -43,10 +44,6 @@ class OpenAIAdapter(ProviderAdapter):
     def headers(self, key: Key | None) -> dict[str, str]:
         """The headers of a request, with the key."""
         return {"authorization": f"Bearer {key.value}"} if key else {}
-
-    def reader(self, parts: Parts) -> OpenAIParser:
-        """A reader for the answer."""
-        return OpenAIParser(parts)
 
     def body(self, request: Request) -> bytes:
         """A request."""
@@ -78,34 +75,28 @@ class OpenAIAdapter(ProviderAdapter):
 
     def _messages(self, turn: Turn) -> bytes:
         """A turn's messages, joined by commas."""
-        if turn.role == "assistant":
-            found = self._assistant(turn)
-        elif turn.role == "tool":
-            found = self._results(turn)
-        else:
-            found = self._user(turn)
-        return b",".join(encode(one) for one in found)
+        return b",".join(encode(message) for message in self._encode(turn))
 
     def _user(self, turn: Turn) -> list[dict[str, Any]]:
         content: list[dict[str, Any]] = []
         for piece in turn.pieces:
             if isinstance(piece, TextPiece) and piece.text:
                 content.append({"type": "text", "text": piece.text})
-            elif isinstance(piece, MediaPiece):
+            elif isinstance(piece, MediaPiece) and self.takes(piece):
                 content.append(self._media(piece))
+            elif isinstance(piece, MediaPiece):
+                content.append({"type": "text", "text": self.left_out(piece)})
         if not content:
             return []
         texts = [one["text"] for one in content if one["type"] == "text"]
         plain = len(texts) == len(content)  # a plain text is understood by every server
         return [{"role": "user", "content": "\n\n".join(texts) if plain else content}]
 
-    def _media(self, piece: MediaPiece) -> dict[str, Any]:
-        if not self.takes(piece):
-            return {"type": "text", "text": self.left_out(piece)}
-        url = f"data:{piece.mime};base64,{piece.data}"
-        if piece.mime.startswith("image/"):
+    def _media(self, media: MediaPiece) -> dict[str, Any]:
+        url = f"data:{media.mime};base64,{media.data}"
+        if media.mime.startswith("image/"):
             return {"type": "image_url", "image_url": {"url": url}}
-        return {"type": "file", "file": {"filename": piece.filename or "document.pdf", "file_data": url}}
+        return {"type": "file", "file": {"filename": media.filename or "document.pdf", "file_data": url}}
 
     def _assistant(self, turn: Turn) -> list[dict[str, Any]]:
         text = "".join(piece.text for piece in turn.pieces if isinstance(piece, TextPiece))
@@ -128,11 +119,7 @@ class OpenAIAdapter(ProviderAdapter):
     def _results(self, turn: Turn) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
         shown: list[dict[str, Any]] = []
-        for piece in turn.pieces:
-            if not isinstance(piece, ResultPiece):
-                continue
-            text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
-            media = [self._media(one) for one in piece.media if self.takes(one)]
+        for piece, text, media in self._each_result(turn):
             content: Any = text
             if media and self.info.media_in_results:
                 content = [{"type": "text", "text": text}, *media]
@@ -177,7 +164,7 @@ def _tools(tools: Sequence[ToolSpec]) -> bytes:
                 "function": {
                     "name": wire_name(tool.name),
                     "description": tool.description,
-                    "parameters": {key: value for key, value in tool.schema.items() if key != "$schema"},
+                    "parameters": schema_of(tool),
                 },
             }
             for tool in tools

@@ -57,11 +57,6 @@ class OpenAIParser(ResponseParser):
                 self._end_thought()
                 self.parts.end()
 
-    def whole(self, value: Mapping[str, Any]) -> None:
-        """An answer that is no stream."""
-        self.feed(value)
-        self.finished = self.closed = True
-
     # ------------------------------------------------------------------ inside
 
     def _delta(self, delta: Mapping[str, Any]) -> None:

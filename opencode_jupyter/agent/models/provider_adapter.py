@@ -11,7 +11,7 @@ from typing import Any
 
 from ..events import Finish, FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
-from ..turns import CallPiece, MediaPiece, Turn
+from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
 from .keys import Key
 from .parts import Parts
 from .settings import ModelSettings, Provider
@@ -62,9 +62,10 @@ class ResponseParser(ABC):
     def feed(self, value: Mapping[str, Any]) -> None:
         """One event of a stream."""
 
-    @abstractmethod
     def whole(self, value: Mapping[str, Any]) -> None:
         """An answer that is no stream."""
+        self.feed(value)
+        self.finished = self.closed = True
 
     def finish(self) -> Finish:
         """The last event."""
@@ -75,7 +76,13 @@ class ResponseParser(ABC):
 
 
 class ProviderAdapter(ABC):
-    """One wire format for one model; it keeps what it has encoded."""
+    """One wire format for one model; it keeps what it has encoded.
+
+    Attributes:
+        parser: reads its answers.
+    """
+
+    parser: type[ResponseParser]
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         self.provider, self.info, self.settings = provider, info, settings
@@ -93,9 +100,32 @@ class ProviderAdapter(ABC):
     def body(self, request: Request) -> bytes:
         """A request."""
 
+    # What each format has of its own:
+
     @abstractmethod
-    def reader(self, parts: Parts) -> ResponseParser:
-        """A reader for the answer."""
+    def _media(self, media: MediaPiece) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _user(self, turn: Turn) -> list[Any]: ...
+
+    @abstractmethod
+    def _assistant(self, turn: Turn) -> list[Any]: ...
+
+    @abstractmethod
+    def _results(self, turn: Turn) -> list[Any]: ...
+
+    def _encode(self, turn: Turn) -> list[Any]:
+        """A turn as the messages, blocks or parts of the format."""
+        if turn.role == "assistant":
+            return self._assistant(turn)
+        return self._results(turn) if turn.role == "tool" else self._user(turn)
+
+    def _each_result(self, turn: Turn) -> Iterator[tuple[ResultPiece, str, list[dict[str, Any]]]]:
+        """Each result with its text, which names what is left out, and the media that the model takes."""
+        for piece in turn.pieces:
+            if isinstance(piece, ResultPiece):
+                text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
+                yield piece, text, [self._media(one) for one in piece.media if self.takes(one)]
 
     def is_own(self, turn: Turn) -> bool:
         """Return whether this model made the turn, so that its metadata goes back with it."""
@@ -133,6 +163,11 @@ def call_ids(turns: Any) -> Iterator[str]:
         for piece in turn.pieces:
             if isinstance(piece, CallPiece):
                 yield piece.id
+
+
+def schema_of(tool: ToolSpec) -> dict[str, Any]:
+    """A tool's schema without the version of JSON schema that it follows."""
+    return {key: value for key, value in tool.schema.items() if key != "$schema"}
 
 
 def snake(name: str) -> str:

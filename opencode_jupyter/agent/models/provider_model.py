@@ -112,7 +112,7 @@ class ProviderModel:
             raise ModelError(redacted(words, asked.secrets), "setup", provider=provider.id) from None
         names = [tool.name for tool in request.tools]
         parts = Parts({wire_name(name) for name in names}, ours(names), lambda: set(call_ids(request.turns)))
-        reader = self._wire.reader(parts)
+        reader = self._wire.parser(parts)
         began = False
         await self._connect(asked)
         try:
