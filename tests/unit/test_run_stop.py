@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import threading
 from collections.abc import Callable
@@ -20,7 +21,9 @@ from tests.support.fake_model import FakeModel, Turn
 
 pytestmark = pytest.mark.anyio
 
-SLEEP = ["bash", {"command": "sleep 4571", "description": "d"}]
+SLEEPING = f"sleep 4571.{os.getpid()}"
+"""A command of this process alone: other test runs on the machine have theirs."""
+SLEEP = ["bash", {"command": SLEEPING, "description": "d"}]
 WRITE = ["write", {"filePath": "a.txt", "content": "x" * 100}]
 POINTS: dict[str, tuple[Turn, Callable[[Run, FakeModel], bool]]] = {
     "request sent": ({"hang": "request"}, lambda run, model: model.hanging.is_set()),
@@ -36,7 +39,7 @@ POINTS: dict[str, tuple[Turn, Callable[[Run, FakeModel], bool]]] = {
 
 
 def _sleeps() -> bool:
-    return subprocess.run(["pgrep", "-f", "sleep 4571"], capture_output=True, check=False).returncode == 0
+    return subprocess.run(["pgrep", "-f", SLEEPING], capture_output=True, check=False).returncode == 0
 
 
 async def _at(run: Run, model: FakeModel, there: Callable[[Run, FakeModel], bool]) -> asyncio.Task[Any]:
