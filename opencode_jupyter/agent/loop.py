@@ -16,7 +16,7 @@ from .model import Request
 from .prepare_run import prepare_run
 from .prompt import Instructions, system_prompt
 from .prompt.reminders import LAST_STEP
-from .retry import wait_before
+from .retry import pause, wait_before
 from .step import Step
 from .step_files import StepFiles
 from .structured import NUDGE, NUDGES
@@ -51,7 +51,7 @@ class _Loop:
         self.run = run
         self.offers = ToolSelector(run.workspace)
         self.files = StepFiles(run.workspace)
-        self.limit = run.max_steps or run.agent.steps
+        self.limit = run.options.max_steps or run.agent.steps
         self.nudged = 0
 
     async def go(self) -> Answer:
@@ -64,12 +64,12 @@ class _Loop:
             finish = step.finish
             replay = ((finish.metadata if finish is not None else None) or {}).get("replay") or {}
             run.notes += [str(one) for one in replay.get("differences", ())]
-            if run.structured is not None and run.structured.given:
+            if run.options.structured is not None and run.options.structured.given:
                 return await self._done(message, "done")
             if step.blocked:
                 return await self._done(message, "rejected")
             goes_on = bool(step.calls) or finish is None
-            if not goes_on and run.structured is not None:
+            if not goes_on and run.options.structured is not None:
                 goes_on = self._nudge(message)
             if not goes_on:
                 return await self._done(message, _ended(finish))
@@ -112,7 +112,7 @@ class _Loop:
                     self._break(message, step, error.to_wire())
                     raise
                 self._withdraw(message)
-                await self._wait(error, attempt, wait)
+                await pause(self.run, error, attempt, wait)
             except BaseException:
                 text = "The run was stopped."
                 self._break(message, step, {"name": "MessageAbortedError", "data": {"message": text}})
@@ -124,11 +124,11 @@ class _Loop:
 
     async def _request(self, last_step: bool) -> Request:
         run = self.run
-        info, agent, structured = run.model.info, run.agent, run.structured
+        info, agent, structured = run.model.info, run.agent, run.options.structured
         extra = () if structured is None else ((structured.tool, structured.bound),)
         self.offered = await self.offers.at_step(info, agent, run.rules, run.switches, extra)
         specs = self.offered.specs
-        system = await system_prompt(run.workspace, agent, info, run.session, specs, run.system)
+        system = await system_prompt(run.workspace, agent, info, run.session, specs, run.options.system)
         turns: Sequence[Turn] = run.conversation.turns()
         choice = "auto" if structured is None else "required"
         if last_step and structured is None and self.limit != 1:
@@ -204,14 +204,6 @@ class _Loop:
         run.conversation.remove({message.id})
         run.tell("dropped", {message.id})
 
-    async def _wait(self, error: ModelError, attempt: int, wait: float) -> None:
-        run = self.run
-        run.retry = {"attempt": attempt, "message": str(error), "next": now_ms() + round(wait * 1000)}
-        run.set_status("retrying")
-        await asyncio.sleep(wait)
-        run.retry = None
-        run.set_status("working")
-
     # ------------------------------------------------------------------ between steps
 
     def _may_compact(self) -> bool:
@@ -257,7 +249,7 @@ class _Loop:
         prune(run.conversation)
         await self._summarise_changes()
         run.notes += run.workspace.service(Instructions).problems
-        structured = run.structured
+        structured = run.options.structured
         return Answer(
             message.text,
             list(run.messages),

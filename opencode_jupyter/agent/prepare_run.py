@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.errors import ToolError
-from ..core.messages import Message, new_part, user_message
 from ..core.permission import Rule
 from ..core.suggestions import did_you_mean
 from ..core.wildcard import match
-from .attachments import file_parts
 from .compaction.title import title
 from .conversation import Conversation
 from .errors import ModelError
-from .mentions import mention_parts
 from .model import Model
 from .models import resolve
-from .prompt.reminders import reminders
+from .prompt_message import prompt_message
 from .revert import cleanup
 from .sessions import AgentSession, sessions_of
-from .tools.plan import plan_file, shown
 
 if TYPE_CHECKING:
     from .run import Run
@@ -54,21 +50,21 @@ async def prepare_run(run: Run) -> None:
             f"the session {run.session.title!r} is running another prompt; wait for it, stop it, or use another session"
         )
     run.session.run = run
-    run.title = workspace.masked(run.title)
     run.set_status("working")  # again: now there is a session to say it of
     run.conversation = Conversation(workspace, run.session)
-    run.agent = workspace.agent(run.wanted_agent or run.session.agent or None)
+    run.agent = workspace.agent(run.options.agent or run.session.agent or None)
     model = await _model(run)
-    run.model = model if run.record is None else _recorded(run, model)
+    run.model = model if run.options.record is None else _recorded(run, model)
     await cleanup(workspace, run.session)
-    _only(run)
-    message = _message(run)
+    _select_tools(run)
+    message = prompt_message(run, _key(run))
     session = run.session
     session.agent, session.model, session.asked = _key(run), run.model_wire, model
     first = not session.messages
+    masked_title = workspace.masked(run.options.title)
     run.add(message)
     if first and session.title in ("", NEW):
-        session.title = run.title or await title(workspace, session, workspace.masked(run.text))
+        session.title = masked_title or await title(workspace, session, workspace.masked(run.options.text))
     workspace.sessions.save(session)
 
 
@@ -89,14 +85,14 @@ async def _leave(session: AgentSession) -> None:
 
 async def _session(run: Run) -> AgentSession:
     sessions = sessions_of(run.workspace)
-    if run.wanted_session is None:
-        return sessions.create(run.title or "")
-    return await sessions.open(run.wanted_session)
+    if run.options.session is None:
+        return sessions.create(run.workspace.masked(run.options.title) or "")
+    return await sessions.open(run.options.session)
 
 
 async def _model(run: Run) -> Model:
     """The model that is asked: named by the prompt, the agent, the session, the configuration; in this order."""
-    wanted = run.wanted_model
+    wanted = run.options.model
     if wanted is None and run.agent.model is None:
         wanted = run.session.asked
     if wanted is None:
@@ -122,7 +118,7 @@ def _recorded(run: Run, model: Model) -> Model:
     from .scripted.scrub import secrets_of
 
     keys = secrets_of(run.workspace.config.data)
-    return Recorder(model, Path(run.workspace.directory, run.record), secrets=keys)
+    return Recorder(model, Path(run.workspace.directory, run.options.record), secrets=keys)
 
 
 def _key(run: Run) -> str:
@@ -130,51 +126,27 @@ def _key(run: Run) -> str:
     return next((key for key, agent in run.workspace.agents.items() if agent is run.agent), run.agent.name)
 
 
-def _plan(run: Run) -> str | None:
-    """Where the session's plan is, if there is one, or if it is to be made."""
-    if run.agent.name != "plan" and not plan_file(run.workspace, run.session).is_file():
-        return None
-    return shown(run.workspace, run.session)
-
-
 SWITCHES = "the prompt's tools"
 """Origin of the rules that a prompt's ``tools`` makes."""
 
 
-def _only(run: Run) -> None:
+def _select_tools(run: Run) -> None:
     """Turn a list of wanted tools into switches (all others are off), and patterns (``mcp_*``) into what they mean.
 
     Raises:
         ToolError: a name is no tool's: a slip would leave on what was to be off.
     """
-    known = run.workspace.registry.names()
-    given = run.switches if run.only is None else dict.fromkeys(run.only, True)
-    missing = [name for name in given if name not in known and "*" not in name]
+    known, only = run.workspace.registry.names(), run.options.only
+    selection = run.options.switches if only is None else dict.fromkeys(only, True)
+    missing = [name for name in selection if name not in known and "*" not in name]
     if missing and run.parent is None:
         known = [name for name in known if name != "invalid"]
         hint = did_you_mean(missing[0], known) or f" There are {', '.join(known)}."
         raise ToolError(f"tools= names no tool of this project: {', '.join(missing)}.{hint}")
-    switches = {} if run.only is None else dict.fromkeys(known, False)
-    for name, wanted in given.items():
-        switches |= dict.fromkeys((one for one in known if match(one, name)) if "*" in name else (name,), wanted)
+    switches = {} if only is None else dict.fromkeys(known, False)
+    for name, is_on in selection.items():
+        names = [tool for tool in known if match(tool, name)] if "*" in name else [name]
+        switches |= dict.fromkeys(names, is_on)
     run.switches = switches
-    rules = [Rule(name, "*", "allow" if wanted else "deny", SWITCHES) for name, wanted in switches.items()]
-    run.session.tool_rules = rules if run.only is None else [Rule("*", "*", "deny", SWITCHES), *rules]
-
-
-def _message(run: Run) -> Message:
-    more: dict[str, Any] = {}
-    if run.system:
-        more["system"] = run.system
-    if run.switches and run.only is None:
-        more["tools"] = dict(run.switches)
-    if run.structured is not None:
-        more["format"] = {"type": "json_schema", "schema": run.structured.schema}
-    before = next((m.info.get("agent") for m in reversed(run.session.messages) if m.role == "user"), None)
-    message = user_message(run.session.id, _key(run), run.model_wire, **more)
-    message.parts.append(new_part(message, "text", text=run.text))
-    message.parts += mention_parts(run.workspace, message, run.text)
-    message.parts += file_parts(message, run.files, run.workspace.directory)
-    for said in reminders(run.agent, before, plan=_plan(run)):
-        message.parts.append(new_part(message, "text", text=said, synthetic=True))
-    return message
+    rules = [Rule(name, "*", "allow" if is_on else "deny", SWITCHES) for name, is_on in switches.items()]
+    run.session.tool_rules = rules if only is None else [Rule("*", "*", "deny", SWITCHES), *rules]

@@ -1,58 +1,95 @@
-"""Validation of a prompt's options before it starts."""
+"""A prompt's options, validated before it starts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError
 from ..core.option_checks import check_kind
 from ..core.sessions import Session
+from .structured import Structured
+
+if TYPE_CHECKING:
+    from ..core.call import Call
+    from .model import Model
+    from .sessions import AgentSession
 
 
-def validate_options(model: Any, agent: Any, session: Any, system: Any, title: Any, record: Any) -> None:
-    """Refuse options of the wrong kind before the prompt starts.
+@dataclass
+class PromptOptions:
+    """A prompt and how it is to be answered; see `AgentSessions.prompt`.
+
+    Attributes:
+        parent: the call of ``task`` that the prompt works for.
+        record: the file that the conversation is recorded in.
+        title: of a new session.
+        switches: tools that ``tools`` turns on or off.
+        only: the names of the only available tools, if ``tools`` lists them.
+        structured: the form of the answer.
 
     Raises:
-        InvalidArgumentsError: it says what is wanted.
+        InvalidArgumentsError: an option is of the wrong kind; the message says what it must be.
     """
-    if model is not None and not isinstance(model, str) and not hasattr(model, "stream"):
-        raise InvalidArgumentsError(
-            f"model must be a name, such as 'openai:gpt-5', or a model's object, not {type(model).__name__}"
-        )
-    for name, given in (("agent", agent), ("system", system), ("title", title)):
-        if given is not None and not isinstance(given, str):
-            raise InvalidArgumentsError(f"{name} must be a text, not {type(given).__name__}")
-    if session is not None and not isinstance(session, str | Session):
-        raise InvalidArgumentsError(f"session must be a Session or its id, not {type(session).__name__}")
-    if record is not None and not isinstance(record, str | os.PathLike):
-        raise InvalidArgumentsError(f"record must be a path, not {type(record).__name__}")
 
+    text: str
+    _: KW_ONLY
+    model: str | Model | None = None
+    agent: str | None = None
+    session: str | AgentSession | None = None
+    files: Iterable[Any] = ()
+    format: Any = None
+    max_steps: int | None = None
+    tools: Mapping[str, bool] | Iterable[str] | None = None
+    system: str | None = None
+    parent: Call | None = None
+    record: Any = None
+    title: str | None = None
+    switches: dict[str, bool] = field(init=False, default_factory=dict)
+    only: list[str] | None = field(init=False, default=None)
+    structured: Structured | None = field(init=False, default=None)
 
-def listed(files: Any) -> list[Any]:
-    """The files of a prompt. A single path is refused: it would be taken letter by letter."""
-    if isinstance(files, str | os.PathLike):
-        raise InvalidArgumentsError(f"files= takes a list of paths, such as [{str(files)!r}]")
-    if not isinstance(files, Iterable):
-        raise InvalidArgumentsError(f"files= takes a list of paths, not {type(files).__name__}")
-    return list(files)
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise InvalidArgumentsError(f"the prompt must be a text, not {type(self.text).__name__}")
+        if self.max_steps is not None and (type(self.max_steps) is not int or self.max_steps < 1):
+            raise InvalidArgumentsError("max_steps must be a whole number above 0")
+        if self.model is not None and not isinstance(self.model, str) and not hasattr(self.model, "stream"):
+            raise InvalidArgumentsError(
+                f"model must be a name, such as 'openai:gpt-5', or a model's object, not {type(self.model).__name__}"
+            )
+        for name in ("agent", "system", "title"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InvalidArgumentsError(f"{name} must be a text, not {type(value).__name__}")
+        if self.session is not None and not isinstance(self.session, str | Session):
+            raise InvalidArgumentsError(f"session must be a Session or its id, not {type(self.session).__name__}")
+        if self.record is not None and not isinstance(self.record, str | os.PathLike):
+            raise InvalidArgumentsError(f"record must be a path, not {type(self.record).__name__}")
+        if isinstance(self.files, str | os.PathLike):  # it would be taken letter by letter
+            raise InvalidArgumentsError(f"files= takes a list of paths, such as [{str(self.files)!r}]")
+        if not isinstance(self.files, Iterable):
+            raise InvalidArgumentsError(f"files= takes a list of paths, not {type(self.files).__name__}")
+        self.files = list(self.files)
+        self._read_tools()
+        self.structured = None if self.format is None else Structured(self.format)
 
-
-def switched(tools: Mapping[str, bool] | Iterable[str] | None) -> tuple[dict[str, bool], Sequence[str] | None]:
-    """The ``tools`` of a prompt as switches, and the names of the only available tools if it lists them."""
-    if tools is None:
-        return {}, None
-    if isinstance(tools, str):
-        raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
-    if isinstance(tools, Mapping):
-        for name, wanted in tools.items():
+    def _read_tools(self) -> None:
+        tools = self.tools
+        if tools is None:
+            return
+        if isinstance(tools, str):
+            raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
+        if not isinstance(tools, Iterable):
+            raise InvalidArgumentsError(f"tools= takes a list of names or a dict of names, not {type(tools).__name__}")
+        names = list(tools)
+        for name in names:
             check_kind(name, str, "each name in tools=", "a tool's id")
-            check_kind(wanted, bool, f"tools[{name!r}]", "True or False")
-        return dict(tools), None
-    if not isinstance(tools, Iterable):
-        raise InvalidArgumentsError(f"tools= takes a list of names or a dict of names, not {type(tools).__name__}")
-    names = list(tools)
-    for name in names:
-        check_kind(name, str, "each name in tools=", "a tool's id")
-    return {}, names
+        if not isinstance(tools, Mapping):
+            self.only = names
+            return
+        for name, is_on in tools.items():
+            check_kind(is_on, bool, f"tools[{name!r}]", "True or False")
+        self.switches = dict(tools)

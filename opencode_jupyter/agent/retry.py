@@ -6,7 +6,14 @@ one.
 
 from __future__ import annotations
 
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..core.state import now_ms
 from .errors import ModelError
+
+if TYPE_CHECKING:
+    from .run import Run
 
 FIRST_WAIT = 2.0
 """Seconds before the second try."""
@@ -33,3 +40,13 @@ def wait_before(error: ModelError, attempt: int) -> float | None:
         return max(0.0, error.retry_after) if error.retry_after <= LONGEST_SAID else None
     wait: float = FIRST_WAIT * 2 ** (attempt - 1)
     return min(wait, LONGEST_WAIT)
+
+
+async def pause(run: Run, error: ModelError, attempt: int, seconds: float) -> None:
+    """Wait before a model is asked again, and show that as the run's status."""
+    status = run.status
+    run.retry = {"attempt": attempt, "message": str(error), "next": now_ms() + round(seconds * 1000)}
+    run.set_status("retrying")
+    await asyncio.sleep(seconds)
+    run.retry = None
+    run.set_status(status)

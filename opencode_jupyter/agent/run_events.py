@@ -28,7 +28,7 @@ async def watch(run: Run) -> AsyncGenerator[dict[str, Any], None]:
             call_soon(here, queue.put_nowait, event)
 
     unsubscribe = run.workspace.bus.subscribe("*", heard)
-    work = asyncio.ensure_future(run._awaited())
+    work = asyncio.ensure_future(run.execution.wait())
     work.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (event := await queue.get()) is not None:

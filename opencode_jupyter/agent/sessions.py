@@ -106,7 +106,7 @@ class AgentSessions(Sessions[AgentSession]):
             max_steps: most times that the model is asked; the agent's ``steps`` if left out.
             tools: the names of the only tools to be offered, or a dict that turns some off.
             system: words to add to the system prompt, for this prompt only.
-            **options: see `agent.run.Run`.
+            **options: see `PromptOptions`.
 
         Returns:
             The run. Nothing happens before it is awaited (for the `Answer`) or iterated over (for its events).
@@ -114,11 +114,11 @@ class AgentSessions(Sessions[AgentSession]):
         Raises:
             InvalidArgumentsError: something is not of the kind it should be.
         """
+        from .prompt_options import PromptOptions
         from .run import Run  # here: a workspace without a model loads no model loop
 
-        check_option_names(Run.__init__, options, "prompt")
-        return Run(
-            self._workspace,
+        check_option_names(PromptOptions, options, "prompt")
+        prompt = PromptOptions(
             text,
             model=model,
             agent=agent,
@@ -130,6 +130,7 @@ class AgentSessions(Sessions[AgentSession]):
             system=system,
             **options,
         )
+        return Run(self._workspace, prompt)
 
 
 def sessions_of(workspace: ToolHost) -> AgentSessions:

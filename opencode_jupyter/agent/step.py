@@ -17,11 +17,11 @@ from ..core.errors import (
     QuestionRejectedError,
     ToolAbortedError,
 )
-from ..core.messages import Message, new_part, part_id
-from ..core.state import now_ms
+from ..core.messages import Message
 from . import events
 from .errors import ModelError
 from .masking import stream_masked
+from .streamed_parts import StreamedParts
 from .tool_selection import Offered
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ class Step:
         self._message = message
         self._offered = offered
         self._before_call = before_call
-        self._growing: dict[int, _Growing] = {}
+        self._parts = StreamedParts(run, message)
         self._arriving: dict[int, Call] = {}
-        self._made: list[str] = []
         self.finish: events.Finish | None = None
         self.calls: list[Call] = []
         self.blocked = False
@@ -93,16 +92,6 @@ class Step:
 
     def _on(self, event: events.Event, group: anyio.abc.TaskGroup) -> None:
         match event:
-            case events.TextDelta(index, text):
-                self._grow(index, "text", text)
-            case events.ReasoningDelta(index, text):
-                self._grow(index, "reasoning", text)
-            case events.TextEnd(index, metadata) | events.ReasoningEnd(index, metadata):
-                growing = self._growing.pop(index, None)
-                if growing is None and metadata and isinstance(event, events.ReasoningEnd):
-                    growing = self._begin("reasoning")  # a thought that is kept from people still has to go back
-                if growing is not None:
-                    self._end(growing, metadata)
             case events.CallStart(index, id, name):
                 self._arrive(index, id, name)
             case events.CallDelta(index, text):
@@ -118,33 +107,7 @@ class Step:
             case events.Finish():
                 self.finish = event
             case _:
-                pass
-
-    def _begin(self, kind: str) -> _Growing:
-        part = new_part(self._message, kind, text="", time={"start": now_ms()})
-        self._made.append(part["id"])
-        self._run.conversation.put(self._message, part)
-        return _Growing(part)
-
-    def _grow(self, index: int, kind: str, text: str) -> None:
-        if not text:
-            return
-        growing = self._growing.get(index)
-        if growing is None:
-            growing = self._growing[index] = self._begin(kind)
-            self._run.tell("part", growing.part)
-        growing.pieces.append(text)
-        self._run.conversation.grown(growing.part, "text", text)
-        self._run.tell("delta", (growing.part, text))
-
-    def _end(self, growing: _Growing, metadata: dict[str, Any] | None = None) -> None:
-        part = growing.part
-        part["text"] = "".join(growing.pieces)
-        part["time"] = {**part["time"], "end": now_ms()}
-        if metadata:
-            part["metadata"] = metadata
-        self._run.conversation.put(self._message, part)
-        self._run.tell("part", part)
+                self._parts.handle(event)
 
     def _arrive(self, index: int | None, id: str, name: str) -> Call:
         run = self._run
@@ -155,7 +118,7 @@ class Step:
             agent=run.agent,
             session=run.session,
             message_id=self._message.id,
-            call_id=run.free_call_id(id),
+            call_id=run.transcript.free_call_id(id),
             by="model",
             extra={"model": run.model_wire, "bypassAgentCheck": run.mentions_agent},
             parent=run.parent,
@@ -166,7 +129,7 @@ class Step:
             run.parent.children.append(call)
         if index is not None:
             self._arriving[index] = call
-        self._made.append(call.part.id)
+        self._parts.ids.append(call.part.id)
         run.calls.append(call)
         run.conversation.put(self._message, call.part)
         run.tell("call", call)
@@ -207,9 +170,7 @@ class Step:
 
     def close(self) -> None:
         """End what the stream left open: texts as they are, calls that were not whole as aborted."""
-        for growing in self._growing.values():
-            self._end(growing)
-        self._growing.clear()
+        self._parts.close()
         for call in self._arriving.values():
             call.refuse(ToolAbortedError(ABORTED, reason=self._run.reason or "stopped"))
         self._arriving.clear()
@@ -222,16 +183,4 @@ class Step:
         if self._run.parent is not None:
             children = self._run.parent.children
             children[:] = [call for call in children if call not in arriving]
-        made = {id for id in self._made if any(part_id(part) == id for part in self._message.parts)}
-        self._run.conversation.drop(self._message, made)
-        self._run.tell("dropped", made)
-
-
-class _Growing:
-    """A text or a thought on its way."""
-
-    __slots__ = ("part", "pieces")
-
-    def __init__(self, part: dict[str, Any]) -> None:
-        self.part = part
-        self.pieces: list[str] = []
+        self._parts.remove()

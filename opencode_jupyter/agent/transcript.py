@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,18 @@ class Transcript(list[dict[str, Any]]):
         self._ids: set[str] | None = None
         self._wires: dict[str, tuple[Any, dict[str, Any]]] = {}
 
-    @property
-    def call_ids(self) -> set[str]:
-        """The ids of all calls of the session."""
+    def free_call_id(self, id: str) -> str:
+        """A call's id as the provider gave it, or one like it if that is taken in the session or by a running call."""
         if self._ids is None:
             self._ids = {part.call_id for message in self._run.session.messages for part in message.calls}
-        return self._ids
+        if not id:
+            id = f"call_{uuid.uuid4().hex[:20]}"
+        free, number = id, 1
+        while free in self._ids or free in self._run.workspace.calls:
+            number += 1
+            free = f"{id}_{number}"
+        self._ids.add(free)
+        return free
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self._wire(message) for message in list(self._run.session.messages))

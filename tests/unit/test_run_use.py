@@ -62,7 +62,7 @@ async def test_a_cancelled_wait_leaves_no_complaint(tmp_path: Path) -> None:
         run = workspace.sessions.prompt("x", model=model)
         waiter = asyncio.ensure_future(run.__aiter__().__anext__())
         await waiter
-        outer = asyncio.ensure_future(run._awaited())
+        outer = asyncio.ensure_future(run.execution.wait())
         await model.hanging.wait()
         outer.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ...core.messages import Message, new_part
-from ...core.state import now_ms
+from ...core.messages import Message
 from .. import events
 from ..errors import ModelError
 from ..masking import stream_masked
 from ..model import Model, Request
-from ..retry import wait_before
+from ..retry import pause, wait_before
+from ..streamed_parts import StreamedParts
 from ..turns import TextPiece, Turn
 from .limits import estimate, estimate_turns, usable
 from .transcript import LEVELS, render_transcript
@@ -41,8 +41,7 @@ class Summariser:
         self._model = model
         self._agent = agent
         self._message = message
-        self._open: dict[int, tuple[dict[str, Any], list[str]]] = {}
-        self._made: list[str] = []
+        self._parts = StreamedParts(run, message)
 
     async def summarise(self, turns: Sequence[Turn], words: str) -> events.Finish:
         """Fill the message; less and less is told of the conversation until it fits.
@@ -81,20 +80,15 @@ class Summariser:
 
     async def _patiently(self, request: Request) -> events.Finish:
         """Ask, and again after errors that may go away."""
-        run = self._run
         for attempt in range(1, 1000):
             try:
                 return await self._once(request)
             except ModelError as error:
-                self._forget()
+                self._parts.remove()
                 wait = wait_before(error, attempt)
                 if wait is None:
                     raise
-                run.retry = {"attempt": attempt, "message": str(error), "next": now_ms() + round(wait * 1000)}
-                run.set_status("retrying")
-                await asyncio.sleep(wait)
-                run.retry = None
-                run.set_status("compacting")
+                await pause(self._run, error, attempt, wait)
         raise AssertionError("unreachable")
 
     async def _once(self, request: Request) -> events.Finish:
@@ -103,24 +97,18 @@ class Summariser:
         try:
             async with aclosing(stream_masked(self._run.workspace, self._model, request)) as stream:
                 async for event in stream:
-                    match event:
-                        case events.TextDelta(index, text):
-                            self._grow(index, "text", text)
-                        case events.ReasoningDelta(index, text):
-                            self._grow(index, "reasoning", text)
-                        case events.TextEnd(index) | events.ReasoningEnd(index):
-                            self._end(index)
-                        case events.Finish():
-                            finish = event
-                        case _:
-                            pass
+                    if isinstance(event, events.Finish):
+                        finish = event
+                    elif isinstance(event, events.TextEnd | events.ReasoningEnd):
+                        self._parts.handle(replace(event, metadata=None))  # only the text is sent back
+                    else:
+                        self._parts.handle(event)
         except ModelError:
             raise
         except Exception as error:
             log.exception("the stream of %s failed", self._model.info.full)
             raise ModelError(f"{type(error).__name__}: {error}", "other", provider=provider) from error
-        for index in list(self._open):
-            self._end(index)
+        self._parts.close()
         if finish is None:
             raise ModelError("the stream ended before the answer was complete", "cut", provider=provider)
         if finish.reason == "content-filter":
@@ -128,41 +116,6 @@ class Summariser:
         if not self._message.text.strip():
             raise ModelError("the model returned an empty summary", "protocol", provider=provider)
         return finish
-
-    # ------------------------------------------------------------------ the message
-
-    def _grow(self, index: int, kind: str, text: str) -> None:
-        if not text:
-            return
-        run = self._run
-        if index not in self._open:
-            part = new_part(self._message, kind, text="", time={"start": now_ms()})
-            self._made.append(part["id"])
-            self._open[index] = (part, [])
-            run.conversation.put(self._message, part)
-            run.tell("part", part)
-        part, pieces = self._open[index]
-        pieces.append(text)
-        run.conversation.grown(part, "text", text)
-        run.tell("delta", (part, text))
-
-    def _end(self, index: int) -> None:
-        if index not in self._open:
-            return
-        part, pieces = self._open.pop(index)
-        part["text"] = "".join(pieces)
-        part["time"] = {**part["time"], "end": now_ms()}
-        self._run.conversation.put(self._message, part)
-        self._run.tell("part", part)
-
-    def _forget(self) -> None:
-        """Take out what the broken stream had begun."""
-        self._open.clear()
-        made = set(self._made)
-        self._made.clear()
-        self._run.conversation.drop(self._message, made)
-        if made:
-            self._run.tell("dropped", made)
 
 
 def _asking(turns: list[Turn], words: str) -> list[Turn]:

@@ -170,7 +170,7 @@ class RunCard(LiveDisplay):
             "id": self.key,
             "sessionID": session.id,
             "title": session.title,
-            "agent": run.agent.name if hasattr(run, "agent") else run.wanted_agent or "",
+            "agent": run.agent.name if hasattr(run, "agent") else run.options.agent or "",
             "model": model_name(run),
             "status": run.status,
             "step": run.step,
@@ -231,4 +231,4 @@ def model_name(run: Run) -> str:
     """The model's name, as far as it is known before the run has begun."""
     if hasattr(run, "model"):
         return run.model.info.full
-    return run.wanted_model if isinstance(run.wanted_model, str) else ""
+    return run.options.model if isinstance(run.options.model, str) else ""

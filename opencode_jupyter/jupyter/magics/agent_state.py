@@ -29,5 +29,5 @@ class AgentState:
             self.name = run.session.agent
         model = getattr(run, "model", None)
         if model is not None:
-            wanted = run.wanted_model
+            wanted = run.options.model
             self.last_model = wanted if isinstance(wanted, str) else model.info.full
