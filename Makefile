@@ -66,7 +66,7 @@ format: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib $(FRONT)/card.schema.json \
-		$(FRONT)/src/card/contract.ts opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
+		$(FRONT)/src/card/contract.ts $(FRONT)/src/card/contractSchema.ts opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # after dev.stamp, whose build of the front end installs them as a rule, but not because of it
 $(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json | $(VENV)/dev.stamp

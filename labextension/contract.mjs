@@ -1,8 +1,8 @@
-// Makes TypeScript's types of the card contract from its JSON schema, which opencode_jupyter/jupyter/cards/contract_schema.py writes.
+// Makes TypeScript's types of the card contract, and what saved cards are checked by, from its JSON schema, which opencode_jupyter/jupyter/cards/contract_schema.py writes.
 import { compile } from 'json-schema-to-typescript';
 import { readFile, writeFile } from 'node:fs/promises';
 
-const OUT = 'src/card/contract.ts';
+const NOTE = '/** Generated from opencode_jupyter/jupyter/cards/contract.py; see contract.mjs. */';
 
 /** The schema in the dialect of json-schema-to-typescript: its own word for tuples, nothing beside a reference. */
 function dialect(value) {
@@ -20,12 +20,31 @@ function dialect(value) {
   return $ref ? (Object.keys(inner).length ? { ...inner, allOf: [{ $ref }] } : { $ref }) : inner;
 }
 
-const schema = dialect(JSON.parse(await readFile('card.schema.json', 'utf8')));
-const types = await compile(schema, 'CardContract', {
-  bannerComment: '/** Generated from opencode_jupyter/jupyter/cards/contract.py; see contract.mjs. */',
+/** The schema without what only people read. */
+function bare(value) {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    return Array.isArray(value) ? value.map(bare) : value;
+  }
+  const { description, additionalProperties, minItems, maxItems, ...rest } = value;
+  return Object.fromEntries(Object.entries(rest).map(([name, one]) => [name, name === 'properties' ? named(one) : bare(one)]));
+}
+
+/** The same of what stands under names, which may be words of a schema. */
+function named(values) {
+  return Object.fromEntries(Object.entries(values).map(([name, one]) => [name, bare(one)]));
+}
+
+/** Writes a file only where it changed: the build looks at its time. */
+async function write(path, text) {
+  if ((await readFile(path, 'utf8').catch(() => '')) !== text) {
+    await writeFile(path, text);
+  }
+}
+
+const schema = JSON.parse(await readFile('card.schema.json', 'utf8'));
+const types = await compile(dialect(schema), 'CardContract', {
+  bannerComment: NOTE,
   style: { singleQuote: true, printWidth: 120, trailingComma: 'none', arrowParens: 'avoid' }
 });
-// only where they changed: the build looks at the file's time
-if ((await readFile(OUT, 'utf8').catch(() => '')) !== types) {
-  await writeFile(OUT, types);
-}
+await write('src/card/contract.ts', types);
+await write('src/card/contractSchema.ts', `${NOTE}\nexport const SCHEMA = ${JSON.stringify(named(schema.$defs))};\n`);

@@ -1,56 +1,47 @@
 /**
  * Makes a card of whatever a saved notebook holds: anybody can write one, with any type in any field, of any depth and
- * size. What has another type than it should have becomes text, or is left out where text makes no sense. Cards of our
- * own pass unchanged. The live card gets its parts from the kernel and does without.
+ * size. What has another type than the contract says becomes text, or is left out where text makes no sense. Cards of
+ * our own pass unchanged. The live card gets its parts from the kernel and does without.
  */
 
-import type { CardPart } from './token';
 import type { RunPart } from '../run/token';
+import { SCHEMA } from './contractSchema';
+import type { CardPart } from './token';
 
-/** Most characters of a text that stands in a line. */
-const LINE = 2_000;
-/** Most characters of any other text. */
-const TEXT = 4_000_000;
-/** Most entries of a list. */
-const ENTRIES = 1_000;
-/** Most items of a run. */
-const ITEMS = 20_000;
+/** Most characters of a text that stands in a line, of any other text, and of a picture's URL. */
+const LINE_CHARS = 2_000;
+const TEXT_CHARS = 250_000;
+const URL_CHARS = 4_000_000;
+/** The fields with texts of more than a line. */
+const TEXTS = ['advice', 'answers', 'diff', 'error', 'output', 'printed', 'question', 'raw', 'sent', 'tail', 'text'];
+/** Most entries of a list, by the field's name; and of a list in a list, such as the cells of a table's row. */
+const ENTRIES: Record<string, number> = { columns: 50, types: 50, tables: 20, items: 20_000 };
+const OTHER_ENTRIES = 1_000;
+const INNER_ENTRIES = 50;
 /** Levels of calls inside calls, and of JSON. */
 const CALLS = 8;
 const LEVELS = 30;
 
-/** Gives what can be used of a value; nothing if it can't. */
-type Check = (value: unknown, level: number) => unknown;
+/** A piece of the contract's JSON schema, as far as the contract uses it. */
+interface Shape {
+  $ref?: string;
+  type?: string;
+  /** Only a live card shows it. */
+  live?: boolean;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Shape[];
+  items?: Shape;
+  prefixItems?: Shape[];
+  properties?: Record<string, Shape>;
+  required?: string[];
+}
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A text; of what is none its JSON, so that it can be seen. */
-const text =
-  (most: number): Check =>
-  value => {
-    if (value === undefined || value === null) {
-      return undefined;
-    }
-    const said = typeof value === 'string' ? value : JSON.stringify(json(value, 0));
-    return said.length > most ? `${said.slice(0, most)}…` : said;
-  };
-const line = text(LINE);
-const long = text(TEXT);
-const number: Check = value => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
-const flag: Check = value => (typeof value === 'boolean' ? value : undefined);
-const oneOf =
-  (...words: string[]): Check =>
-  value => (words.includes(value as string) ? value : undefined);
-const list =
-  (check: Check, most = ENTRIES): Check =>
-  (value, level) =>
-    Array.isArray(value)
-      ? value.slice(0, most).map(one => check(one, level)).filter(one => one !== undefined)
-      : undefined;
-const pair: Check = value => (Array.isArray(value) && value.length === 2 && value.every(n => number(n, 0) !== undefined) ? value : undefined);
 /** JSON, not too deep. */
-function json(value: unknown, level: number): unknown {
+function json(value: unknown, level = 0): unknown {
   if (typeof value !== 'object' || value === null) {
     return value;
   }
@@ -58,136 +49,108 @@ function json(value: unknown, level: number): unknown {
     return '…';
   }
   if (Array.isArray(value)) {
-    return value.map(one => json(one, level + 1));
+    return value.map(entry => json(entry, level + 1));
   }
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, json(one, level + 1)]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, json(entry, level + 1)]));
 }
-const object: Check = value => (isRecord(value) ? json(value, 0) : undefined);
 
-/** An object with these fields; without one of `needed` it is none. What it has besides is left out. */
-const shape =
-  (fields: Record<string, Check>, needed: string[] = [], defaults: Record<string, unknown> = {}): Check =>
-  (value, level) => {
-    if (!isRecord(value)) {
-      return undefined;
-    }
-    const made: Record<string, unknown> = {};
-    for (const [name, check] of Object.entries(fields)) {
-      const found = Object.hasOwn(value, name) ? check(value[name], level) : undefined;
-      const kept = found ?? defaults[name];
-      if (kept !== undefined) {
-        made[name] = kept;
-      }
-    }
-    return needed.every(name => name in made) ? made : undefined;
-  };
+/** A text; of what is none its JSON, so that it can be seen. */
+function text(value: unknown, most: number): string | undefined {
+  if (value === undefined || value === null) {
+    return undefined;
+  }
+  const whole = typeof value === 'string' ? value : JSON.stringify(json(value));
+  return whole.length > most ? `${whole.slice(0, most)}…` : whole;
+}
 
-const rule = shape(
-  { permission: line, pattern: line, action: line, origin: line },
-  [],
-  { permission: '', pattern: '', action: '', origin: '' }
-);
-const diff = shape(
-  { path: line, type: line, diff: long, from: line, additions: number, deletions: number },
-  [],
-  { path: '', type: 'update', diff: '' }
-);
-const answered = shape(
-  { questions: list(shape({ question: long, header: line }, [], { question: '', header: '' })), answers: list(list(long)), by: line },
-  ['questions'],
-  { by: '' }
-);
-const decision = shape(
-  {
-    permission: line, patterns: list(line), action: oneOf('allow', 'deny'), reply: oneOf('once', 'always', 'reject'),
-    by: line, rule, rules: list(rule), message: line, note: line, revised: flag
-  },
-  [],
-  { permission: '', patterns: [], action: 'deny', by: '' }
-);
-const task = shape({ content: line, status: line, priority: line }, [], { content: '', status: 'pending', priority: '' });
-const table = shape(
-  { name: line, columns: list(line, 50), types: list(line, 50), index: number, rows: list(list(line, 50)), total: number, width: number },
-  ['columns', 'rows'],
-  { total: 0 }
-);
-const cell = shape(
-  { index: number, id: line, type: line, executed: number, line: number, source: number, output: number, outputs: number },
-  ['line', 'source'],
-  { index: 0, type: '', output: 0 }
-);
-const cells = shape({ cells: list(cell), total: number, language: line, notes: list(line) }, ['cells'], { total: 0, language: '', notes: [] });
-const progress = shape({ value: number, total: number, message: line }, ['value']);
-const spill = shape(
-  { path: line, bytes: number, lines: number, line: number, url: line },
-  ['path'],
-  { bytes: 0, lines: 0, line: 1 }
-);
-const attachment = shape({ type: line, mime: line, url: long, filename: line }, [], { mime: '', url: '' });
-const state = shape(
-  {
-    status: oneOf('pending', 'running', 'completed', 'error'), input: object, raw: long, title: line, output: long, error: long,
-    metadata: object, time: shape({ start: number, end: number }, ['start']), attachments: list(attachment)
-  },
-  [],
-  { status: 'completed', input: {} }
-);
-const children: Check = (value, level) => (level < CALLS ? list(part)(value, level + 1) : undefined);
-const ui = shape(
-  {
-    label: line, by: oneOf('user', 'model'), waited: number, tail: long, lines: number, bytes: number,
-    progress, waitsFor: line, decisions: list(decision), outcome: line, spill, diff: long, diffs: list(diff), answered: list(answered),
-    tasks: list(task), table, tables: list(table, 20), printed: long, sent: long, cells, files: list(line), shown: pair, base: line, children,
-    opens: shape({ path: line, line: number }, ['path'])
-  },
-  [],
-  { label: '', by: 'user', waited: 0, decisions: [] }
-);
-const part: Check = (value, level) =>
-  shape(
-    { v: number, id: line, callID: line, sessionID: line, messageID: line, tool: line, state, ui },
-    ['state', 'ui'],
-    { v: 1, id: '', callID: '', sessionID: '', messageID: '', tool: '' }
-  )(value, level);
+function resolve({ $ref, ...shape }: Shape): Shape {
+  return $ref ? (SCHEMA as Record<string, Shape>)[$ref.slice('#/$defs/'.length)] : shape;
+}
 
-const STATUS = ['waiting', 'working', 'retrying', 'compacting', 'done', 'rejected', 'stopped', 'failed'];
-const item: Check = (value, level) => {
+/** Of several shapes the one that the value's kind names, else the first. */
+function alternative(shapes: Shape[], value: unknown): Shape {
+  const kind = isRecord(value) ? value.kind : undefined;
+  const fits = ({ properties = {} }: Shape): boolean => properties.kind.const === kind || !!properties.kind.enum?.includes(kind);
+  const all = shapes.map(resolve);
+  return all.find(fits) ?? all[0];
+}
+
+/** What can be used of the value of the field `name`; nothing if it can't. */
+function checked(given: Shape, value: unknown, name: string, level: number): unknown {
+  const shape = given.anyOf ? alternative(given.anyOf, value) : resolve(given);
+  const words = shape.enum ?? (shape.const === undefined ? undefined : [shape.const]);
+  // a later version may know other outcomes
+  if (words && name !== 'outcome') {
+    return words.includes(value) ? value : undefined;
+  }
+  switch (shape.type) {
+    case 'string':
+      return text(value, name === 'url' ? URL_CHARS : TEXTS.includes(name) ? TEXT_CHARS : LINE_CHARS);
+    case 'boolean':
+      return typeof value === 'boolean' ? value : undefined;
+    case 'array':
+      return list(shape, value, name, level);
+    case 'object':
+      return shape.properties ? fields(shape, value, level) : isRecord(value) ? json(value) : undefined;
+    default:
+      return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+  }
+}
+
+function list({ items, prefixItems }: Shape, value: unknown, name: string, level: number): unknown {
+  const inside = name === 'children' ? level + 1 : level;
+  if (!Array.isArray(value) || inside > CALLS) {
+    return undefined;
+  }
+  if (prefixItems) {
+    const pair = prefixItems.map((shape, at) => checked(shape, value[at], name, level));
+    return pair.includes(undefined) ? undefined : pair;
+  }
+  const shape = resolve(items as Shape);
+  const most = shape.type === 'array' ? OTHER_ENTRIES : (ENTRIES[name] ?? OTHER_ENTRIES);
+  const entry = (inner: unknown): unknown => checked(shape, shape.type === 'array' && Array.isArray(inner) ? inner.slice(0, INNER_ENTRIES) : inner, name, inside);
+  return value.slice(0, most).map(entry).filter(inner => inner !== undefined);
+}
+
+/** An object with the fields of the contract; without one of those that are objects themselves it is none. */
+function fields({ properties = {}, required = [] }: Shape, value: unknown, level: number): unknown {
   if (!isRecord(value)) {
     return undefined;
   }
-  return value.kind === 'call'
-    ? shape({ kind: line, id: line, parent: line, part }, ['part'], { id: '' })(value, level)
-    : shape(
-        { kind: oneOf('text', 'reasoning', 'summary', 'note', 'gone'), id: line, text: long, done: flag },
-        [],
-        { kind: 'note', id: '', text: '' }
-      )(value, level);
-};
-const run = shape(
-  {
-    v: number, id: line, sessionID: line, title: line, agent: line, model: line, mode: line, status: oneOf(...STATUS),
-    outcome: line, step: number, tokens: number, cost: number, started: number, ended: number, waited: number,
-    end: shape({ tone: oneOf('err', 'ask', 'off'), text: long, advice: long }, [], { tone: 'off', text: '' }),
-    items: list(item, ITEMS)
-  },
-  ['items'],
-  { id: '', sessionID: '', agent: '', model: '', status: 'done', step: 0, tokens: 0, started: 0 }
-);
+  const made: Record<string, unknown> = {};
+  for (const [name, shape] of Object.entries(properties).filter(([, { live }]) => !live)) {
+    const own = Object.hasOwn(value, name) ? checked(shape, value[name], name, level) : undefined;
+    const field = own ?? (required.includes(name) ? fallback(shape) : undefined);
+    if (field !== undefined) {
+      made[name] = field;
+    } else if (required.includes(name)) {
+      return undefined;
+    }
+  }
+  return made;
+}
+
+/** What stands for a required field that is missing: of several words the last, which promises least. */
+function fallback(given: Shape): unknown {
+  const { type, enum: words, const: word, properties } = resolve(given);
+  const empty: Record<string, unknown> = { string: '', boolean: false, array: [], object: properties ? undefined : {} };
+  return word ?? words?.[words.length - 1] ?? (type && type in empty ? empty[type] : 0);
+}
 
 const checkedOnce =
-  <T>(check: Check) =>
+  <T>(name: 'CardPart' | 'RunPart', needed: string) =>
   (data: unknown): T | undefined => {
-    if (!isRecord(data) || data.v !== 1) {
-      return undefined; // of a later version, which nothing is known about
+    if (!isRecord(data) || data.v !== 1 || !(needed in data)) {
+      return undefined; // something else, or of a later version, which nothing is known about
     }
     try {
-      return check(data, 0) as T | undefined;
+      return checked(SCHEMA[name], data, '', 0) as T | undefined;
     } catch {
       return undefined; // nested so deeply that it can't be read
     }
   };
 
 /** A call's card; nothing if `data` is none of a version that is known here. */
-export const checkedPart = checkedOnce<CardPart>(part);
+export const checkedPart = checkedOnce<CardPart>('CardPart', 'state');
 /** A run; nothing if `data` is none of a version that is known here. */
-export const checkedRun = checkedOnce<RunPart>(run);
+export const checkedRun = checkedOnce<RunPart>('RunPart', 'items');
