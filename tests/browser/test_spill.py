@@ -21,13 +21,15 @@ pytestmark = pytest.mark.browser
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PART = "application/vnd.opencode.toolpart.v1+json"
 LOST = "the kernel ended before the call did"
+VIEWER = ".oc-pages:visible:not([style*='content-visibility'])"
+"""Of a viewer that another tab hides, Lumino keeps the layout."""
 BUSY = "import time\nprint('busy')\ntime.sleep(120)"
 
 
 def viewer(notebook: Notebook, index: int) -> Locator:
     """Click the link of a cell's card; the viewer."""
     button(notebook.cards(index).first, "Open the whole output").click()
-    shown = notebook.page.locator(".oc-pages:visible")
+    shown = notebook.page.locator(VIEWER)
     shown.wait_for()
     return shown
 
@@ -144,7 +146,7 @@ def test_a_running_command_is_followed(browser: Browser) -> None:
     notebook.run(2)
     notebook.run(1, wait=False)
     button(notebook.cards(1).first, "Open the whole output so far").click()
-    pages = notebook.page.locator(".oc-pages:visible")
+    pages = notebook.page.locator(VIEWER)
     expect(pages.locator(".oc-writing")).to_have_text("still being written, following")
     expect(pages.locator(".oc-row").last).to_have_text(re.compile(r"late \d+"))
     before = pages.locator(".oc-row").last.inner_text()
@@ -161,8 +163,8 @@ def test_a_running_command_is_followed(browser: Browser) -> None:
     button(notebook.cards(1).first, "Stop").click()
     notebook.wait_cards("stopped")
     button(notebook.cards(1).first, "Open the whole output").click()
-    expect(notebook.page.locator(".oc-pages:visible .oc-row").first).to_have_text("1")
-    expect(notebook.page.locator(".oc-pages:visible .oc-writing")).to_have_text("")
+    expect(notebook.page.locator(f"{VIEWER} .oc-row").first).to_have_text("1")
+    expect(notebook.page.locator(f"{VIEWER} .oc-writing")).to_have_text("")
     assert notebook.errors == []
     leave(notebook)
     notebook.close()
@@ -173,7 +175,7 @@ def beside_another(notebook: Notebook) -> None:
     button(notebook.cards(2).first, "Open the whole output").click()
     tabs = notebook.page.locator(".lm-TabBar-tab").filter(has_text=re.compile(r"^bash: "))
     expect(tabs).to_have_count(2)
-    pages = notebook.page.locator(".oc-pages:visible")
+    pages = notebook.page.locator(VIEWER)
     expect(pages.locator(".oc-here")).to_have_text(re.compile(r"^700\d{4}$"))
     button(pages, "Find").click()
     notebook.page.keyboard.type("7004567")

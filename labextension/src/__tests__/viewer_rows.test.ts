@@ -1,4 +1,3 @@
-import { Rail } from '../viewer/rail';
 import { KEPT_BYTES, KEPT_ROWS, Rows } from '../viewer/rows';
 import type { Extent, Page } from '../viewer/source';
 
@@ -18,17 +17,6 @@ test('rows keep their numbers when some are dropped at either end', () => {
   expect(held.rows).toHaveLength(KEPT_ROWS);
   expect(held.first).toBe(3);
   expect(held.labels().slice(0, 4)).toEqual(['3', '4', '', '5']);
-});
-
-test('the thumb reaches both ends of the rail and tells where it is', () => {
-  const rail = new Rail('x', () => undefined);
-  Object.defineProperty(rail.node, 'clientHeight', { value: 100 });
-  const thumb = rail.node.firstElementChild as HTMLElement;
-  rail.show(0, 0.5, 'line 1');
-  expect([thumb.style.top, thumb.style.height]).toEqual(['0px', '50px']);
-  rail.show(0.999999, 1, 'line 5,000');
-  expect(parseFloat(thumb.style.top)).toBeCloseTo(76);
-  expect(rail.node.getAttribute('aria-valuetext')).toBe('line 5,000');
 });
 
 test('long lines are kept up to a number of bytes, at either end, and the rows that came last always', () => {

@@ -36,12 +36,9 @@ class SpillTab extends Widget {
     this.viewer.focus();
   }
 
-  protected onBeforeHide(): void {
-    this.viewer.hide();
-  }
-
-  protected onAfterShow(): void {
-    this.viewer.show();
+  /** A browser forgets how far something is scrolled that is not displayed. */
+  protected onAfterAttach(): void {
+    this.hiddenMode = Widget.HiddenMode.ContentVisibility;
   }
 
   protected onCloseRequest(): void {

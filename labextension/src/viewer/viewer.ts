@@ -1,4 +1,4 @@
-/** A viewer of a file of any size: the rows around one place are in the page, a rail of its own stands for all. */
+/** A viewer of a file of any size: the rows around one place are in the page, a slider beside them stands for all. */
 
 import { el } from '../card/dom';
 import type { CardSpill } from '../card/token';
@@ -11,7 +11,6 @@ import { FindBar } from './find';
 import { press } from './keys';
 import type { KeyActs } from './keys';
 import { digits, firstInView, placeWords } from './place';
-import { Rail } from './rail';
 import { Rows } from './rows';
 import { COPY_BYTES, Download, fetchWhole } from './download';
 import { PAGE_ROWS, Source } from './source';
@@ -36,7 +35,8 @@ export class Viewer {
   readonly rows = new Rows();
   private readonly text = el('pre', 'oc-lines');
   private readonly bar: Bar;
-  private readonly rail: Rail;
+  /** Where in the whole file the rows are, from 0 to 1. */
+  private readonly rail = el('input', 'oc-rail');
   private readonly find: FindBar;
   private readonly trouble: Trouble;
   /** Counts what was asked for, so that an answer to something older is dropped. */
@@ -55,8 +55,6 @@ export class Viewer {
   private dragging = false;
   private lastTop = 0;
   private readonly download: Download;
-  /** While it is hidden: how far it was scrolled, or that the marked line is to be shown; else nothing. */
-  private away: number | 'here' | undefined;
 
   constructor(
     spill: CardSpill,
@@ -76,7 +74,11 @@ export class Viewer {
       download: () => void this.download.press()
     });
     this.download = new Download(spill, source, this.bar.download, words => this.bar.say(words));
-    this.rail = new Rail(this.text.id, share => void this.drag(share));
+    Object.assign(this.rail, { type: 'range', min: '0', max: '1', step: '0.0001', tabIndex: -1 });
+    this.rail.setAttribute('aria-label', trans.__('Position in the whole output'));
+    this.rail.setAttribute('aria-orientation', 'vertical');
+    this.rail.addEventListener('input', () => void this.drag(Number(this.rail.value)));
+    this.rail.addEventListener('change', () => this.focus());
     this.find = new FindBar(source, {
       line: () => this.here || (this.rows.number(this.topRow()) ?? 1),
       goTo: line => this.goTo(line),
@@ -101,7 +103,7 @@ export class Viewer {
     };
     this.node.addEventListener('keydown', event => press(event, this.find.shown, keys));
     const body = el('div', 'oc-pages-body');
-    body.append(this.text, this.rail.node);
+    body.append(this.text, this.rail);
     this.node.append(this.bar.node, this.find.node, this.trouble.node, body);
     this.wrap(preferences().wrapLines);
   }
@@ -122,10 +124,6 @@ export class Viewer {
 
   /** Scrolls to the marked line; to the end if there is none. */
   private reveal(): void {
-    if (this.away !== undefined) {
-      this.away = 'here';
-      return;
-    }
     if (!this.here) {
       this.text.scrollTop = this.text.scrollHeight;
     } else {
@@ -137,25 +135,6 @@ export class Viewer {
     this.lastTop = this.text.scrollTop;
     this.drawPlace();
     this.fill();
-  }
-
-  /** To be called before it is hidden: a browser forgets then how far it is scrolled. */
-  hide(): void {
-    this.away ??= this.text.scrollTop;
-  }
-
-  /** To be called when it is seen again. */
-  show(): void {
-    const { away } = this;
-    this.away = undefined;
-    if (away === 'here') {
-      this.reveal();
-    } else if (away !== undefined) {
-      this.text.scrollTop = this.following ? this.text.scrollHeight : away;
-      this.lastTop = this.text.scrollTop;
-      this.drawPlace();
-      this.fill();
-    }
   }
 
   /** Shows what is written as it comes, until the person scrolls up. */
@@ -242,8 +221,7 @@ export class Viewer {
     let grown = false;
     try {
       const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start }, 0, true);
-      // where nothing is laid out, the place can't be kept; what is followed is at its end anyway
-      if (!page || (this.away !== undefined && !this.following) || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
+      if (!page || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
         return;
       }
       const drawn = drawRows(page, this.plain);
@@ -288,9 +266,6 @@ export class Viewer {
   // ------------------------------------------------------------------ scrolling
 
   private scrolled(): void {
-    if (this.away !== undefined) {
-      return;
-    }
     const { scrollTop, scrollHeight, clientHeight } = this.text;
     const below = scrollHeight - scrollTop - clientHeight;
     if (this.following && scrollTop < this.lastTop && below > 4) {
@@ -359,14 +334,14 @@ export class Viewer {
 
   private drawPlace(): void {
     const { rows, text } = this;
-    const bytes = Math.max(1, rows.extent.bytes);
     const top = this.topRow();
-    const from = rows.rows[top]?.offset ?? 0;
-    // what is in view, by the share of the rows' height
-    const window = (rows.end - rows.start) * (text.scrollHeight ? Math.min(1, text.clientHeight / text.scrollHeight) : 1);
-    const atEnd = !rows.more && text.scrollHeight - text.scrollTop - text.clientHeight < 2;
     const words = placeWords(rows, top);
-    this.rail.show(atEnd ? 1 - window / bytes : from / bytes, atEnd ? 1 : (from + window) / bytes, words);
+    const atEnd = !rows.more && text.scrollHeight - text.scrollTop - text.clientHeight < 2;
+    this.rail.disabled = atEnd && rows.start <= 0 && text.scrollTop <= 0;
+    this.rail.setAttribute('aria-valuetext', words);
+    if (!this.rail.matches(':active')) {
+      this.rail.value = String(atEnd ? 1 : (rows.rows[top]?.offset ?? 0) / Math.max(1, rows.extent.bytes));
+    }
     if (!this.dragging) {
       this.bar.where(words);
     }
