@@ -59,13 +59,13 @@ async def on_cluster(
     mark = workspace.data_dir / token
     from . import worker  # here: it needs Dask
 
-    plugin = worker.plugin_for(workspace, settings, token)
-    batch = Cluster(workspace, settings, tell, person)
+    context = worker.pack_context(workspace, settings, token)
+    batch = Cluster(workspace, settings, tell, person, context)
     sent = {job.index: _sendable(job) for job in jobs}
     make_private_folder(mark.parent)
     mark.touch(mode=0o600)
     try:
-        await batch.run(jobs, sent, plugin)
+        await batch.run(jobs, sent, worker.BatchPlugin(settings.batch))
     finally:
         mark.unlink(missing_ok=True)
 
@@ -73,7 +73,10 @@ async def on_cluster(
 class Cluster:
     """One batch on Dask."""
 
-    def __init__(self, workspace: ToolHost, settings: Settings, tell: Callable[[Any], None], person: Person) -> None:
+    def __init__(
+        self, workspace: ToolHost, settings: Settings, tell: Callable[[Any], None], person: Person, context: bytes
+    ) -> None:
+        self._context = context
         self._workspace = workspace
         self._client = settings.client
         self._settings = settings
@@ -144,7 +147,7 @@ class Cluster:
         call_soon(self._loop, self._handle, event[1])
 
     def _handle(self, message: dict[str, Any]) -> None:
-        if message["kind"] == "ask":
+        if message["kind"] in ("ask", "context"):
             self._replies.add(task := asyncio.ensure_future(self._reply(message)))
             task.add_done_callback(self._replies.discard)
             return
@@ -154,22 +157,23 @@ class Cluster:
             attempt.calls.append(message["call"])
 
     async def _reply(self, message: dict[str, Any]) -> None:
-        """Ask here and send the answer there."""
+        """Answer a worker's request by a direct call, which the scheduler forwards and does not keep."""
         from .worker import send_reply
 
-        wire = json.loads(message["wire"])
-        run = str(wire.pop("run", None) or wire["sessionID"])
-        on_ask = self._settings.on_ask
-        if "questions" in wire:
-            reply: Any = await self._person.question(wire, run)
-        elif callable(on_ask):
-            reply = on_ask(_request(wire))
-            if inspect.isawaitable(reply):
-                reply = await reply
-        else:
-            reply = await self._person.permission(wire, run)
+        reply = self._context if message["kind"] == "context" else await self._ask(json.loads(message["wire"]))
         arguments = (send_reply, self._settings.batch, message["id"], reply)
         await self._quietly(self._client.run, *arguments, workers=[message["worker"]], on_error="ignore")
+
+    async def _ask(self, wire: dict[str, Any]) -> Any:
+        """The reply of `on_ask` or a person to a run's request."""
+        run = str(wire.pop("run", None) or wire["sessionID"])
+        if "questions" in wire:
+            return await self._person.question(wire, run)
+        on_ask = self._settings.on_ask
+        if callable(on_ask):
+            reply = on_ask(_request(wire))
+            return await reply if inspect.isawaitable(reply) else reply
+        return await self._person.permission(wire, run)
 
     # ------------------------------------------------------------------ calls of the client
 

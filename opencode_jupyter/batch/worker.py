@@ -1,8 +1,8 @@
 """The part of a batch that runs in a Dask worker: whole sessions and tool calls in a workspace of the worker's own.
 
-A `WorkerPlugin` brings what the runs need. Dask gives it to every worker, those that join later included, and it is no
-part of the task graph, which the dashboard shows: the configuration may hold a key. Keys in the environment or a
-keyring are never sent: a worker uses those of its own machine.
+Dask gives the batch's `WorkerPlugin` to every worker, those that join later included. What the runs need is not in it,
+since the scheduler keeps plugins and the configuration may hold a key: a worker requests it at its first run. Keys in
+the environment or a keyring are never sent: a worker uses those of its own machine.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from .transfer import RunResult, pack, pack_error
 if TYPE_CHECKING:
     from .map import Settings
 
+CONTEXT = "context"
+"""Id of the request for the batch's `Context`."""
 POLL = 0.1
 """Seconds between two checks whether Dask still wants a run."""
 STOP = 3.0
@@ -72,8 +74,8 @@ class Context:
     after: After | None = None
 
 
-def plugin_for(workspace: ToolHost, settings: Settings, token: str) -> BatchPlugin:
-    """The plugin that brings a batch to the workers.
+def pack_context(workspace: ToolHost, settings: Settings, token: str) -> bytes:
+    """The pickled `Context` of a batch.
 
     Raises:
         ToolError: something in it cannot be sent; the message names it.
@@ -105,7 +107,7 @@ def plugin_for(workspace: ToolHost, settings: Settings, token: str) -> BatchPlug
         settings.after,
     )
     try:
-        return BatchPlugin(settings.batch, cloudpickle.dumps(context))
+        return bytes(cloudpickle.dumps(context))
     except Exception as error:
         raise ToolError(f"what the runs need cannot be sent to Dask's workers: {error}") from error
 
@@ -119,12 +121,10 @@ class BatchPlugin(WorkerPlugin):
 
     Args:
         name: of the batch; also the topic of its events.
-        context: the pickled `Context`.
     """
 
-    def __init__(self, name: str, context: bytes) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._context = context
 
     def setup(self, worker: Any) -> None:
         """Start in a worker."""
@@ -140,8 +140,8 @@ class BatchPlugin(WorkerPlugin):
         await _thread.run(self._close())
 
     async def _close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        for waiting in (*self._tasks, *self._requests.values()):
+            waiting.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP)
         async with self._lock:
@@ -155,7 +155,7 @@ class BatchPlugin(WorkerPlugin):
                 return self._runner
             import cloudpickle
 
-            context: Context = cloudpickle.loads(self._context)
+            context: Context = cloudpickle.loads(await self._request(CONTEXT, kind="context"))
             folder = Path(context.directory)
             if not await asyncio.to_thread(folder.is_dir):
                 raise ToolError(f"there is no folder {folder}: workers must see the project under the same path")
@@ -215,17 +215,20 @@ class BatchPlugin(WorkerPlugin):
         result.outcome.worker = address
         return result
 
-    async def _request_reply(self, request: PermissionRequest | QuestionRequest) -> Any:
+    async def _request(self, id: str, **event: Any) -> Any:
         """Send a request to where the batch comes from, and wait for its reply."""
-        runner = await self._open()
-        future = self._requests[request.id] = asyncio.get_running_loop().create_future()
-        wire = json.dumps({**request.to_wire(), "run": runner.title_of(request.session_id)}, default=str)
-        event = {"kind": "ask", "id": request.id, "worker": self._worker.address, "wire": wire}
-        self._worker.log_event(self.name, event)
+        future = self._requests[id] = asyncio.get_running_loop().create_future()
+        self._worker.log_event(self.name, {"id": id, "worker": self._worker.address, **event})
         try:
-            reply = await future
+            return await future
         finally:
-            del self._requests[request.id]
+            del self._requests[id]
+
+    async def _request_reply(self, request: PermissionRequest | QuestionRequest) -> Any:
+        """Request a person's reply."""
+        runner = await self._open()
+        wire = json.dumps({**request.to_wire(), "run": runner.title_of(request.session_id)}, default=str)
+        reply = await self._request(request.id, kind="ask", wire=wire)
         permissions = runner.folders.workspace.permissions
         return reply if isinstance(request, QuestionRequest) else settle(permissions, request, reply)
 

@@ -207,7 +207,9 @@ async def test_asks_reach_the_workspaces_own_approver(tmp_path: Path, client: Cl
         assert asked[0].permission == "edit"
 
 
-async def test_keys_are_in_no_graph_event_or_log(tmp_path: Path, client: Client, script: str) -> None:
+async def test_the_scheduler_keeps_no_key_in_graph_plugins_events_or_log(
+    tmp_path: Path, client: Client, script: str
+) -> None:
     config = {
         "permission": "allow",
         "provider": {"mine": {"options": {"apiKey": KEY, "baseURL": "http://127.0.0.1:9"}}},
@@ -219,7 +221,14 @@ async def test_keys_are_in_no_graph_event_or_log(tmp_path: Path, client: Client,
     def seen(dask_scheduler: Any = None) -> list[str]:
         tasks = [repr(vars(t) if hasattr(t, "__dict__") else t.run_spec) for t in dask_scheduler.tasks.values()]
         states = [repr(getattr(t, "run_spec", "")) for t in dask_scheduler.tasks.values()]
-        return [*tasks, *states, repr(dask_scheduler.get_events()), repr(list(dask_scheduler._deque_handler.deque))]
+        plugins = repr(list(dask_scheduler.worker_plugins.values()))
+        return [
+            *tasks,
+            *states,
+            plugins,
+            repr(dask_scheduler.get_events()),
+            repr(list(dask_scheduler._deque_handler.deque)),
+        ]
 
     from opencode_jupyter import ToolContext
 
