@@ -1,6 +1,6 @@
 """Tools of other libraries as tools of ours, and the other way (`exports`).
 
-What an object is, is read off the names of its classes: no library is imported unless one of its tools is given.
+An object is recognised by the names of its classes: a library is imported only when one of its tools is passed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 _NO_OPTIONS = "nothing"
 
 
-def adapt(given: Any, **options: Any) -> list[Tool] | None:
+def adapt(source: Any, **options: Any) -> list[Tool] | None:
     """The tools that another library's object stands for.
 
     Taken are LangChain's ``BaseTool`` and toolkits, pydantic-ai's ``Tool`` and toolsets, an MCP ``Tool``, a tool as
     OpenAI's or Anthropic's API takes it (a dict), and lists of all these.
 
     Args:
-        given: the object.
+        source: the object.
         **options: what some need besides: ``deps`` for pydantic-ai tools that use ``ctx.deps``, ``session`` (a
             ``mcp.Client`` or ``ClientSession``) for an MCP tool, ``call`` (a function) for a dict.
 
@@ -30,36 +30,36 @@ def adapt(given: Any, **options: Any) -> list[Tool] | None:
     Raises:
         TypeError: an option is missing, or is not for this kind; or the tool needs what can't be given here.
     """
-    if isinstance(given, (list, tuple)):
-        return [tool for one in given for tool in _of_a_list(one, options)]
-    if isinstance(given, dict):
+    if isinstance(source, (list, tuple)):
+        return [tool for item in source for tool in _of_a_list(item, options)]
+    if isinstance(source, dict):
         from . import functions
 
-        return [functions.tool_of(given, **_only(options, "call", "a dict"))]
-    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(given).__mro__}
+        return [functions.tool_of(source, **_only(options, "call", "a dict"))]
+    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(source).__mro__}
     if kinds & {"langchain_core.BaseTool", "langchain_core.BaseToolkit"}:
         from . import langchain
 
         _only(options, _NO_OPTIONS, "a LangChain tool")
-        return langchain.tools_of(given)
+        return langchain.tools_of(source)
     if kinds & {"pydantic_ai.Tool", "pydantic_ai.AbstractToolset"}:
         from . import pydantic_ai
 
-        return pydantic_ai.tools_of(given, **_only(options, "deps", "a pydantic-ai tool"))
+        return pydantic_ai.tools_of(source, **_only(options, "deps", "a pydantic-ai tool"))
     if kinds & {"mcp_types.Tool", "mcp.Tool"}:
         from . import mcp_tool
 
-        return [mcp_tool.tool_of(given, **_only(options, "session", "an MCP tool"))]
+        return [mcp_tool.tool_of(source, **_only(options, "session", "an MCP tool"))]
     return None
 
 
-def _of_a_list(given: Any, options: dict[str, Any]) -> list[Tool]:
+def _of_a_list(item: Any, options: dict[str, Any]) -> list[Tool]:
     from ..core.tool import Tool, tool
 
-    if isinstance(given, Tool):
-        return [given]
-    found = adapt(given, **options)
-    return [tool(given)] if found is None else found
+    if isinstance(item, Tool):
+        return [item]
+    tools = adapt(item, **options)
+    return [tool(item)] if tools is None else tools
 
 
 def _only(options: dict[str, Any], known: str, kind: str) -> dict[str, Any]:

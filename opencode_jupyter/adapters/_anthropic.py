@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._model_calls import Answer, Asked, value
+from ._model_calls import CallResult, ModelCall, field_of
 from ._openai import parameters
 
 if TYPE_CHECKING:
@@ -23,49 +23,49 @@ def schemas(tools: Iterable[tuple[str, Bound]]) -> list[dict[str, Any]]:
     ]
 
 
-def asked(given: Any) -> list[Asked]:
+def calls_in(content: Any) -> list[ModelCall]:
     """The calls in a message or in a list of its content blocks; other blocks are passed over.
 
     Raises:
         TypeError: it is neither.
     """
-    if not isinstance(given, (list, tuple)):
-        content = value(given, "content")
-        if content is None:
-            raise TypeError(f"run_anthropic() takes a message or its content blocks, not {type(given).__name__}")
-        given = [] if isinstance(content, str) else content
+    if not isinstance(content, (list, tuple)):
+        blocks = field_of(content, "content")
+        if blocks is None:
+            raise TypeError(f"run_anthropic() takes a message or its content blocks, not {type(content).__name__}")
+        content = [] if isinstance(blocks, str) else blocks
     return [
-        Asked(value(block, "id") or "", value(block, "name") or "", value(block, "input"))
-        for block in given
-        if value(block, "type") == "tool_use"
+        ModelCall(field_of(block, "id") or "", field_of(block, "name") or "", field_of(block, "input"))
+        for block in content
+        if field_of(block, "type") == "tool_use"
     ]
 
 
-def messages(answers: Sequence[Answer]) -> list[dict[str, Any]]:
-    """What is sent back: one message, or none."""
-    results = [_result(answer) for answer in answers]
-    return [{"role": "user", "content": results}] if results else []
+def result_messages(results: Sequence[CallResult]) -> list[dict[str, Any]]:
+    """The message with the results of calls; none if there are none."""
+    blocks = [_result_block(call_result) for call_result in results]
+    return [{"role": "user", "content": blocks}] if blocks else []
 
 
-def _result(answer: Answer) -> dict[str, Any]:
-    result = answer.result
-    files = [block for one in result.attachments if (block := _block(one)) is not None]
-    out: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.asked.id}
+def _result_block(call_result: CallResult) -> dict[str, Any]:
+    result = call_result.result
+    files = [part for file in result.attachments if (part := _file_block(file)) is not None]
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_result.call.id}
     if files:
         text = [{"type": "text", "text": result.output}] if result.output.strip() else []  # an empty one is refused
-        out["content"] = [*text, *files]
+        block["content"] = [*text, *files]
     elif result.output:
-        out["content"] = result.output
-    if answer.failed:
-        out["is_error"] = True
-    return out
+        block["content"] = result.output
+    if call_result.failed:
+        block["is_error"] = True
+    return block
 
 
-def _block(one: Attachment) -> dict[str, Any] | None:
-    kind = "image" if one.mime in PICTURES else "document" if one.mime == "application/pdf" else None
+def _file_block(file: Attachment) -> dict[str, Any] | None:
+    kind = "image" if file.mime in PICTURES else "document" if file.mime == "application/pdf" else None
     if kind is None:
         return None
-    if one.url.startswith("data:"):
-        data = one.url.partition(",")[2]
-        return {"type": kind, "source": {"type": "base64", "media_type": one.mime, "data": data}}
-    return {"type": kind, "source": {"type": "url", "url": one.url}}
+    if file.url.startswith("data:"):
+        data = file.url.partition(",")[2]
+        return {"type": kind, "source": {"type": "base64", "media_type": file.mime, "data": data}}
+    return {"type": kind, "source": {"type": "url", "url": file.url}}

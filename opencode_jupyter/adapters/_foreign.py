@@ -29,10 +29,10 @@ def tool_id(name: str) -> str:
     Raises:
         TypeError: there is nothing of a name.
     """
-    found = _OTHER.sub("_", name.strip())
-    if not found.strip("_"):
+    id = _OTHER.sub("_", name.strip())
+    if not id.strip("_"):
         raise TypeError(f"a tool needs a name, not {name!r}")
-    return found
+    return id
 
 
 def foreign(
@@ -64,9 +64,9 @@ def foreign(
         return await run(arguments, ctx)
 
     definition = Definition(description, parameters, execute, check=check, asks=True)
-    made = Tool(id, definition, external=external, source=source)
-    made.__doc__ = description
-    return made
+    adapted = Tool(id, definition, external=external, source=source)
+    adapted.__doc__ = description
+    return adapted
 
 
 def text_of(value: Any) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,6 @@ from ..core.outcome import error_text
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
 from ..core.threads import run_at_home
-from ._names import wire_names
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A call as a provider says it.
+class ModelCall:
+    """A model's call in a provider's form.
 
     Attributes:
         id: the provider's id of it.
@@ -37,16 +38,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """How a call ended.
+class CallResult:
+    """The result of a call.
 
     Attributes:
-        asked: the call.
+        call: the call.
         result: what the tool gave; the error as output if it failed.
-        failed: whether the model has to be told that it failed.
+        failed: the model has to learn that it failed.
     """
 
-    asked: Asked
+    call: ModelCall
     result: ToolResult
     failed: bool
 
@@ -67,18 +68,18 @@ class Caller:
     session: str | Session | None
     names: frozenset[str] | None
 
-    async def run(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Make calls, all at once; the answers in the order of the calls.
+    async def run(self, calls: Sequence[ModelCall]) -> list[CallResult]:
+        """Make calls, all at once; the results in the order of the calls.
 
         Raises:
-            ToolError: no such agent, or the workspace is closed. What goes wrong in a call is in its answer.
+            ToolError: no such agent, or the workspace is closed. What goes wrong in a call is in its result.
         """
         self.workspace.agent(self.agent)
-        ids = await run_at_home(self.workspace, self._ids(asked))
-        if len(asked) == 1:  # in the caller's own task, which a cell's interrupt reaches
-            return [await self._answer(asked[0], ids)]
+        ids = await run_at_home(self.workspace, self._ids(calls))
+        if len(calls) == 1:  # in the caller's own task, which a cell's interrupt reaches
+            return [await self._run_call(calls[0], ids)]
         # Not anyio's task group: it cancels again and again, and a call has a moment to end its children.
-        return list(await asyncio.gather(*(self._answer(call, ids) for call in asked)))
+        return list(await asyncio.gather(*(self._run_call(call, ids) for call in calls)))
 
     async def call(self, id: str, arguments: dict[str, Any], call_id: str | None = None) -> ToolResult:
         """Make one call of a tool.
@@ -86,7 +87,7 @@ class Caller:
         Raises:
             ToolError: see `Workspace.call`; or what the tool itself raises.
         """
-        return (await self._made(id, arguments, call_id))[0]
+        return (await self._run_tool(id, arguments, call_id))[0]
 
     def call_sync(self, id: str, arguments: dict[str, Any]) -> ToolResult:
         """`call`, from code that can't await."""
@@ -95,14 +96,14 @@ class Caller:
     def _start(self, id: str, arguments: Any, call_id: str | None) -> Call:
         return self.workspace.start(id, arguments, by="model", agent=self.agent, session=self.session, call_id=call_id)
 
-    async def _made(self, id: str, arguments: Any, call_id: str | None) -> tuple[ToolResult, Call]:
+    async def _run_tool(self, id: str, arguments: Any, call_id: str | None) -> tuple[ToolResult, Call]:
         """Make a call where a person sees it, if there is such a place; it runs on the workspace's loop anyway."""
         workspace = self.workspace
-        made: list[Call] = []
+        calls: list[Call] = []
 
         def make() -> Call:
-            made.append(self._start(id, arguments, call_id))
-            return made[0]
+            calls.append(self._start(id, arguments, call_id))
+            return calls[0]
 
         async def run() -> ToolResult:
             return await make().run()
@@ -111,30 +112,55 @@ class Caller:
             result = await run_at_home(workspace, run())
         else:
             result = await workspace.present.run(id, make)
-        return result, made[0]
+        return result, calls[0]
 
-    async def _ids(self, asked: Sequence[Asked]) -> dict[str, str]:
+    async def _ids(self, calls: Sequence[ModelCall]) -> dict[str, str]:
         """Names on the wire to ids."""
         registry = self.workspace.registry
         names = wire_names(registry.names())
-        if any(one.name not in names.values() for one in asked) and not registry.is_fresh():
+        if any(call.name not in names.values() for call in calls) and not registry.is_fresh():
             await registry.prepare()
             names = wire_names(registry.names())
         return {name: id for id, name in names.items()}
 
-    async def _answer(self, asked: Asked, ids: dict[str, str]) -> Answer:
-        id, arguments = ids.get(asked.name, asked.name), asked.arguments
+    async def _run_call(self, call: ModelCall, ids: dict[str, str]) -> CallResult:
+        id, arguments = ids.get(call.name, call.name), call.arguments
         if self.names is not None and id not in self.names:
             known = ", ".join(sorted(self.names))
-            said = f"Model tried to call unavailable tool '{asked.name}'. Available tools: {known}."
-            id, arguments = invalid_call(asked.name, said)
+            message = f"Model tried to call unavailable tool '{call.name}'. Available tools: {known}."
+            id, arguments = invalid_call(call.name, message)
         try:
-            result, call = await self._made(id, arguments, asked.id or None)
+            result, started = await self._run_tool(id, arguments, call.id or None)
         except Exception as error:
-            return Answer(asked, ToolResult(output=error_text(error)), failed=True)
-        return Answer(asked, result, failed=call.part.tool == INVALID)
+            return CallResult(call, ToolResult(output=error_text(error)), failed=True)
+        return CallResult(call, result, failed=started.part.tool == INVALID)
 
 
-def value(given: Any, name: str) -> Any:
+def field_of(item: Any, name: str) -> Any:
     """A field of a library's object, or of a dict; None if it has none."""
-    return given.get(name) if isinstance(given, dict) else getattr(given, name, None)
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
+
+
+# ---------------------------------------------------------------------- names on the wire
+
+LONGEST = 64
+"""Characters of a name that providers take."""
+_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def wire_names(ids: Iterable[str]) -> dict[str, str]:
+    """For each id its name; two never share one. The same ids get the same names, so nothing has to be remembered."""
+    known = list(dict.fromkeys(ids))
+    plain = {id: _OTHER.sub("_", id)[:LONGEST] or "_" for id in known}
+    counts: dict[str, int] = {}
+    for name in plain.values():
+        counts[name] = counts.get(name, 0) + 1
+    return {
+        id: name if name == id or (counts[name] == 1 and len(id) <= LONGEST) else _marked(name, id)
+        for id, name in plain.items()
+    }
+
+
+def _marked(name: str, id: str) -> str:
+    digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: LONGEST - 9]}_{digest}"

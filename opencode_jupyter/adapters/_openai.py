@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._model_calls import Answer, Asked, value
+from ._model_calls import CallResult, ModelCall, field_of
 
 if TYPE_CHECKING:
     from ..core.result import Attachment
@@ -29,70 +29,73 @@ def _schema(name: str, bound: Bound, *, responses: bool) -> dict[str, Any]:
 
 def parameters(bound: Bound) -> dict[str, Any]:
     """A tool's schema as providers take it: always an object, without the name of its dialect."""
-    found = {key: node for key, node in bound.parameters.items() if key != "$schema"}
-    return {"properties": {}, **found, "type": "object"}
+    schema = {key: node for key, node in bound.parameters.items() if key != "$schema"}
+    return {"properties": {}, **schema, "type": "object"}
 
 
-def asked(given: Any) -> list[Asked]:
+def calls_in(response: Any) -> list[ModelCall]:
     """The calls in a completion, a message, a response or a list of items; other items are passed over.
 
     Raises:
         TypeError: it is none of these.
     """
-    if choices := value(given, "choices"):
-        given = value(choices[0], "message")
+    if choices := field_of(response, "choices"):
+        response = field_of(choices[0], "message")
     for name in ("tool_calls", "output"):
-        if not isinstance(given, (list, tuple)) and (value(given, name) is not None or _has(given, name)):
-            given = value(given, name) or []
-    if not isinstance(given, (list, tuple)):
-        raise TypeError(
-            f"run_openai() takes a completion, its message, a response, or a list of tool calls, not {_kind(given)}"
+        if not isinstance(response, (list, tuple)) and _has_field(response, name):
+            response = field_of(response, name) or []
+    if not isinstance(response, (list, tuple)):
+        kind = (
+            f"a dict with {', '.join(response) or 'nothing'}" if isinstance(response, dict) else type(response).__name__
         )
-    return [call for item in given if (call := _asked(item)) is not None]
+        raise TypeError(
+            f"run_openai() takes a completion, its message, a response, or a list of tool calls, not {kind}"
+        )
+    return [call for item in response if (call := _call_of(item)) is not None]
 
 
-def messages(answers: Sequence[Answer]) -> list[dict[str, Any]]:
-    """What is sent back."""
-    out: list[dict[str, Any]] = []
+def result_messages(results: Sequence[CallResult]) -> list[dict[str, Any]]:
+    """The messages with the results of calls."""
+    messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
-    for answer in answers:
-        result = answer.result
-        if answer.asked.form == RESPONSES:
-            files = [part for one in result.attachments if (part := _input_part(one)) is not None]
+    for call_result in results:
+        call, result = call_result.call, call_result.result
+        if call.form == RESPONSES:
+            files = [part for file in result.attachments if (part := _input_part(file)) is not None]
             text = [{"type": "input_text", "text": result.output}] if result.output else []
             output = [*text, *files] if files else result.output
-            out.append({"type": "function_call_output", "call_id": answer.asked.id, "output": output})
+            messages.append({"type": "function_call_output", "call_id": call.id, "output": output})
             continue
-        out.append({"role": "tool", "tool_call_id": answer.asked.id, "content": result.output})
-        shown = [one for one in result.attachments if one.mime.startswith("image/")]
-        if shown:
-            pictures.append({"type": "text", "text": f"From the call of {answer.asked.name} ({answer.asked.id}):"})
-            pictures += [{"type": "image_url", "image_url": {"url": one.url}} for one in shown]
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": result.output})
+        images = [file for file in result.attachments if file.mime.startswith("image/")]
+        if images:
+            pictures.append({"type": "text", "text": f"From the call of {call.name} ({call.id}):"})
+            pictures += [{"type": "image_url", "image_url": {"url": file.url}} for file in images]
     if pictures:  # a tool's message carries text alone
-        out.append({"role": "user", "content": pictures})
-    return out
+        messages.append({"role": "user", "content": pictures})
+    return messages
 
 
-def _asked(item: Any) -> Asked | None:
-    if value(item, "type") == RESPONSES:
-        return Asked(value(item, "call_id") or "", value(item, "name") or "", value(item, "arguments"), RESPONSES)
-    function = value(item, "function")
+def _call_of(item: Any) -> ModelCall | None:
+    if field_of(item, "type") == RESPONSES:
+        return ModelCall(
+            field_of(item, "call_id") or "", field_of(item, "name") or "", field_of(item, "arguments"), RESPONSES
+        )
+    function = field_of(item, "function")
     if function is None:
         return None
-    return Asked(value(item, "id") or "", value(function, "name") or "", value(function, "arguments"), CHAT)
+    return ModelCall(
+        field_of(item, "id") or "", field_of(function, "name") or "", field_of(function, "arguments"), CHAT
+    )
 
 
-def _input_part(one: Attachment) -> dict[str, Any] | None:
-    if one.mime.startswith("image/"):
-        return {"type": "input_image", "image_url": one.url, "detail": "auto"}
-    if one.mime == "application/pdf":
-        return {"type": "input_file", "filename": one.filename or "file.pdf", "file_data": one.url}
+def _input_part(file: Attachment) -> dict[str, Any] | None:
+    if file.mime.startswith("image/"):
+        return {"type": "input_image", "image_url": file.url, "detail": "auto"}
+    if file.mime == "application/pdf":
+        return {"type": "input_file", "filename": file.filename or "file.pdf", "file_data": file.url}
     return None
 
 
-def _has(given: Any, name: str) -> bool:
-    return name in given if isinstance(given, dict) else hasattr(given, name)
-
-
-def _kind(given: Any) -> str:
-    return f"a dict with {', '.join(given) or 'nothing'}" if isinstance(given, dict) else type(given).__name__
+def _has_field(item: Any, name: str) -> bool:
+    return name in item if isinstance(item, dict) else hasattr(item, name)

@@ -1,7 +1,7 @@
 """A workspace's tools for other libraries' agents: `Workspace.tools`.
 
-Lists of schemas for the APIs of OpenAI and Anthropic, and what runs the calls that a model of theirs made; live tools
-for LangChain and pydantic-ai. However a call comes, it takes the whole pipeline, as a model's call (``by="model"``).
+Schemas for the APIs of OpenAI and Anthropic, methods that run their models' calls, and live tools for LangChain and
+pydantic-ai. Every call takes the whole pipeline, as a model's call (``by="model"``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from ..core.repair import INVALID
 from ..core.threads import run_at_home
 from . import _anthropic, _openai
 from ._blocking import run_blocking
-from ._model_calls import Caller
-from ._names import wire_names
+from ._model_calls import Caller, wire_names
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -51,25 +50,25 @@ class Exports:
 
     # ------------------------------------------------------------------ schemas
 
-    def for_openai(self, *, responses: bool = False, **which: Any) -> list[dict[str, Any]]:
+    def for_openai(self, *, responses: bool = False, **options: Any) -> list[dict[str, Any]]:
         """The ``tools`` of a Chat Completions request; with ``responses=True`` those of a Responses request."""
-        return _openai.schemas(self._blocked(**which), responses=responses)
+        return _openai.schemas(self._blocked(**options), responses=responses)
 
-    async def afor_openai(self, *, responses: bool = False, **which: Any) -> list[dict[str, Any]]:
+    async def afor_openai(self, *, responses: bool = False, **options: Any) -> list[dict[str, Any]]:
         """`for_openai`, awaited."""
-        return _openai.schemas(await self._listed(**which), responses=responses)
+        return _openai.schemas(await self._listed(**options), responses=responses)
 
-    def for_anthropic(self, **which: Any) -> list[dict[str, Any]]:
+    def for_anthropic(self, **options: Any) -> list[dict[str, Any]]:
         """The ``tools`` of a Messages request."""
-        return _anthropic.schemas(self._blocked(**which))
+        return _anthropic.schemas(self._blocked(**options))
 
-    async def afor_anthropic(self, **which: Any) -> list[dict[str, Any]]:
+    async def afor_anthropic(self, **options: Any) -> list[dict[str, Any]]:
         """`for_anthropic`, awaited."""
-        return _anthropic.schemas(await self._listed(**which))
+        return _anthropic.schemas(await self._listed(**options))
 
     # ------------------------------------------------------------------ live tools
 
-    def for_langchain(self, **which: Any) -> list[BaseTool]:
+    def for_langchain(self, **options: Any) -> list[BaseTool]:
         """LangChain tools whose content is the output (with files as blocks) and whose artifact is the `ToolResult`.
 
         An error of the tool becomes a ``ToolMessage`` with the status ``error``, so that an agent goes on.
@@ -77,41 +76,41 @@ class Exports:
         Raises:
             ImportError: langchain-core is not installed.
         """
-        from ._langchain_tools import live
+        from .langchain import export
 
-        return [live(name, bound, self._caller(**which)) for name, bound in self._blocked(**which)]
+        return [export(name, bound, self._caller(**options)) for name, bound in self._blocked(**options)]
 
-    async def afor_langchain(self, **which: Any) -> list[BaseTool]:
+    async def afor_langchain(self, **options: Any) -> list[BaseTool]:
         """`for_langchain`, awaited."""
-        from ._langchain_tools import live
+        from .langchain import export
 
-        return [live(name, bound, self._caller(**which)) for name, bound in await self._listed(**which)]
+        return [export(name, bound, self._caller(**options)) for name, bound in await self._listed(**options)]
 
-    def for_pydantic_ai(self, **which: Any) -> list[PydanticTool[Any]]:
+    def for_pydantic_ai(self, **options: Any) -> list[PydanticTool[Any]]:
         """pydantic-ai tools, for ``Agent(tools=…)``. An error of the tool is raised as ``ToolFailed``.
 
         Raises:
             ImportError: pydantic-ai is not installed.
         """
-        from ._pydantic_ai_tools import live
+        from .pydantic_ai import export
 
-        return [live(name, bound, self._caller(**which)) for name, bound in self._blocked(**which)]
+        return [export(name, bound, self._caller(**options)) for name, bound in self._blocked(**options)]
 
-    async def afor_pydantic_ai(self, **which: Any) -> list[PydanticTool[Any]]:
+    async def afor_pydantic_ai(self, **options: Any) -> list[PydanticTool[Any]]:
         """`for_pydantic_ai`, awaited."""
-        from ._pydantic_ai_tools import live
+        from .pydantic_ai import export
 
-        return [live(name, bound, self._caller(**which)) for name, bound in await self._listed(**which)]
+        return [export(name, bound, self._caller(**options)) for name, bound in await self._listed(**options)]
 
     # ------------------------------------------------------------------ running a model's calls
 
-    async def run_openai(self, calls: Any, **which: Any) -> list[dict[str, Any]]:
+    async def run_openai(self, calls: Any, **options: Any) -> list[dict[str, Any]]:
         """Run the calls that a model made, all at once, and give the messages to send back.
 
         Args:
             calls: a completion or its message, a response, or the list of its ``tool_calls`` (``output``) items; as
                 objects of OpenAI's library or as dicts.
-            **which: ``agent``, ``session``, ``names``: as the tools were listed.
+            **options: ``agent``, ``session``, ``names``: as the tools were listed.
 
         Returns:
             For each call one message with the role ``tool``, and after those one with the pictures if there are any;
@@ -120,15 +119,15 @@ class Exports:
         Raises:
             TypeError: `calls` is none of these.
         """
-        asked = _openai.asked(calls)
-        return _openai.messages(await self._caller(**which).run(asked))
+        model_calls = _openai.calls_in(calls)
+        return _openai.result_messages(await self._caller(**options).run(model_calls))
 
-    async def run_anthropic(self, content: Any, **which: Any) -> list[dict[str, Any]]:
+    async def run_anthropic(self, content: Any, **options: Any) -> list[dict[str, Any]]:
         """Run the calls that a model made, all at once, and give the message to send back.
 
         Args:
             content: a message, or the list of its content blocks; as objects of Anthropic's library or as dicts.
-            **which: ``agent``, ``session``, ``names``: as the tools were listed.
+            **options: ``agent``, ``session``, ``names``: as the tools were listed.
 
         Returns:
             One message with a ``tool_result`` for each call, ``is_error`` where it failed; none if there was no call.
@@ -136,18 +135,18 @@ class Exports:
         Raises:
             TypeError: `content` is none of these.
         """
-        asked = _anthropic.asked(content)
-        return _anthropic.messages(await self._caller(**which).run(asked))
+        model_calls = _anthropic.calls_in(content)
+        return _anthropic.result_messages(await self._caller(**options).run(model_calls))
 
     # ------------------------------------------------------------------ which tools
 
-    async def _listed(self, **which: Any) -> list[tuple[str, Bound]]:
+    async def _listed(self, **options: Any) -> list[tuple[str, Bound]]:
         """The tools with the names that a provider takes for them."""
-        return await run_at_home(self._workspace, self._find(**which))
+        return await run_at_home(self._workspace, self._find(**options))
 
-    def _blocked(self, **which: Any) -> list[tuple[str, Bound]]:
+    def _blocked(self, **options: Any) -> list[tuple[str, Bound]]:
         """`_listed`, for code that can't await."""
-        return run_blocking(self._find(**which), LISTING, _SLOW, self._workspace)
+        return run_blocking(self._find(**options), LISTING, _SLOW, self._workspace)
 
     async def _find(
         self,
@@ -160,15 +159,15 @@ class Exports:
         if isinstance(names, str):
             raise TypeError(f"names= takes a list of tools, such as [{names!r}]")
         workspace = self._workspace
-        who = workspace.agent(agent)
+        agent_info = workspace.agent(agent)
         if names is None:
-            bound = await workspace.registry.tools(model, who)
+            bound = await workspace.registry.tools(model, agent_info)
         else:
-            bound = await workspace.registry.described(names, who)
-        rules = [*who.permission, *workspace.rules, *workspace.sessions.get(session).permission]
-        hidden = disabled([one.id for one in bound], rules) | {INVALID}
+            bound = await workspace.registry.described(names, agent_info)
+        rules = [*agent_info.permission, *workspace.rules, *workspace.sessions.get(session).permission]
+        hidden = disabled([tool.id for tool in bound], rules) | {INVALID}
         wire = wire_names(workspace.registry.names())
-        return [(wire[one.id], one) for one in bound if one.id not in hidden]
+        return [(wire[tool.id], tool) for tool in bound if tool.id not in hidden]
 
     def _caller(
         self,

@@ -27,22 +27,24 @@ SHAPES = (
 )
 
 
-def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> Tool:
+def tool_of(definition: dict[str, Any], call: Callable[..., Any] | None = None) -> Tool:
     """A tool of OpenAI's (Chat Completions, Responses) or Anthropic's form.
 
     Args:
-        given: the dict.
+        definition: the dict.
         call: does the work: gets the arguments by name, and the context if it wants it. May be async.
 
     Raises:
         TypeError: the dict has another form, its schema is wrong, or `call` is missing.
     """
-    inner = given.get("function")
-    form = inner if isinstance(inner, dict) else given
+    inner = definition.get("function")
+    form = inner if isinstance(inner, dict) else definition
     name = form.get("name")
     schema = form.get("parameters", form.get("input_schema", {}))
-    if not isinstance(name, str) or not isinstance(schema, dict) or given.get("type", "function") not in _KINDS:
-        raise TypeError(f"a dict that is a tool has one of the forms {SHAPES}; this one has the keys {sorted(given)}")
+    if not isinstance(name, str) or not isinstance(schema, dict) or definition.get("type", "function") not in _KINDS:
+        raise TypeError(
+            f"a dict that is a tool has one of the forms {SHAPES}; this one has the keys {sorted(definition)}"
+        )
     if not callable(call):
         raise TypeError(f"the tool {name} has a description but no function: register(..., call=the_function)")
     fn = described(call).fn
@@ -65,10 +67,10 @@ def tool_of(given: dict[str, Any], call: Callable[..., Any] | None = None) -> To
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     source = getattr(call, "__module__", "") or ""
-    made = foreign(name, str(form.get("description") or ""), schema, run, source=source)
-    if made.static is not None:
-        made.static.check_definition()
-    return made
+    adapted = foreign(name, str(form.get("description") or ""), schema, run, source=source)
+    if adapted.static is not None:
+        adapted.static.check_definition()
+    return adapted
 
 
 def result_of(name: str, outcome: Any) -> ToolResult:

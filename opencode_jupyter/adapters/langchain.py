@@ -1,80 +1,86 @@
-"""LangChain's tools: the library validates, runs callbacks and tells content from artifact, as in a chain."""
+"""LangChain's tools as ours, and ours as LangChain's.
+
+The library validates, runs callbacks and separates content from artifact, as in a chain.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolCallId
+from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolCallId, ToolException
 from langchain_core.tools import Tool as SimpleTool
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, PrivateAttr, ValidationError
 
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.issues import as_json, list_issues, sentences
+from ..core.outcome import error_text
 from ..core.result import Attachment, ToolResult
 from ..core.schema_check import checker
 from ._foreign import foreign, plain, rows_of, text_of
+from ._model_calls import Caller
+from ._openai import parameters
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
-    from ..core.tool import Tool
+    from ..core.tool import Bound, Tool
 
 
-def tools_of(given: BaseTool | BaseToolkit) -> list[Tool]:
+def tools_of(source: BaseTool | BaseToolkit) -> list[Tool]:
     """A tool, or the tools of a toolkit.
 
     Raises:
         TypeError: a tool wants a graph's state, store or runtime, which there is not.
     """
-    if isinstance(given, BaseToolkit):
-        return [_tool(one) for one in given.get_tools()]
-    return [_tool(given)]
+    if isinstance(source, BaseToolkit):
+        return [_tool(tool) for tool in source.get_tools()]
+    return [_tool(source)]
 
 
-def _tool(given: BaseTool) -> Tool:
-    _refuse_injected(given)
-    form: Any = given.tool_call_schema
-    if given.args_schema is None and isinstance(given, SimpleTool):  # takes one text, under a name of LangChain's
-        form = {"properties": given.args, "required": list(given.args), "additionalProperties": False}
+def _tool(source: BaseTool) -> Tool:
+    _refuse_injected(source)
+    form: Any = source.tool_call_schema
+    if source.args_schema is None and isinstance(source, SimpleTool):  # takes one text, under a name of LangChain's
+        form = {"properties": source.args, "required": list(source.args), "additionalProperties": False}
     check: Any = None
     if isinstance(form, dict):
         form = {"properties": {}, **form, "type": "object"}
-        check = checker(form, given.name)
+        check = checker(form, source.name)
     elif isinstance(form, type) and issubclass(form, BaseModel):
         check = _checked_by(form)
     else:  # pydantic 1: the tool checks by itself
         form = {"properties": {}, **form.schema()}
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        request = {"type": "tool_call", "id": ctx.call_id, "name": given.name, "args": dict(arguments)}
+        request = {"type": "tool_call", "id": ctx.call_id, "name": source.name, "args": dict(arguments)}
         try:
-            outcome = await given.ainvoke(request)
+            outcome = await source.ainvoke(request)
         except ValidationError as error:
-            if getattr(error, "title", None) != getattr(given.args_schema, "__name__", ""):
+            if getattr(error, "title", None) != getattr(source.args_schema, "__name__", ""):
                 raise  # of something that the tool itself checks
-            found = list_issues(error)
-            said = f"The {given.name} tool was called with invalid arguments: {as_json(found)}."
-            for_person = sentences(given.name, found)
-            raise InvalidArgumentsError(said, tool=given.name, cause=error, for_person=for_person) from error
+            issues = list_issues(error)
+            message = f"The {source.name} tool was called with invalid arguments: {as_json(issues)}."
+            for_person = sentences(source.name, issues)
+            raise InvalidArgumentsError(message, tool=source.name, cause=error, for_person=for_person) from error
         return _result(outcome)
 
-    return foreign(given.name, given.description, form, run, source="langchain", check=check)
+    return foreign(source.name, source.description, form, run, source="langchain", check=check)
 
 
-def _refuse_injected(given: BaseTool) -> None:
-    wanted: frozenset[str] = getattr(given, "_injected_args_keys", frozenset())
-    schema = given.get_input_schema()
-    for name in sorted(wanted):
+def _refuse_injected(source: BaseTool) -> None:
+    injected: frozenset[str] = getattr(source, "_injected_args_keys", frozenset())
+    schema = source.get_input_schema()
+    for name in sorted(injected):
         field = getattr(schema, "model_fields", {}).get(name)
         marks = [] if field is None else [*field.metadata, *get_args(field.annotation)]
-        if any(one is InjectedToolCallId or isinstance(one, InjectedToolCallId) for one in marks):
+        if any(mark is InjectedToolCallId or isinstance(mark, InjectedToolCallId) for mark in marks):
             continue
         if field is not None and not field.is_required():
             continue
         kind = "" if field is None else f" ({get_origin(field.annotation) or field.annotation})"
         raise TypeError(
-            f"the LangChain tool {given.name} wants {name}{kind} injected by a graph; there is none here. "
+            f"the LangChain tool {source.name} wants {name}{kind} injected by a graph; there is none here. "
             "Wrap it in a function that fills it in, and register that"
         )
 
@@ -90,12 +96,12 @@ def _checked_by(model: type[BaseModel]) -> Any:
 
 
 def _result(outcome: Any) -> ToolResult:
-    if isinstance(outcome, list) and outcome and all(isinstance(one, ToolMessage) for one in outcome):
-        parts = [_result(one) for one in outcome]
+    if isinstance(outcome, list) and outcome and all(isinstance(part, ToolMessage) for part in outcome):
+        parts = [_result(part) for part in outcome]
         return ToolResult(
-            output="\n\n".join(one.output for one in parts),
-            metadata={key: value for one in parts for key, value in one.metadata.items()},
-            attachments=[attachment for one in parts for attachment in one.attachments],
+            output="\n\n".join(part.output for part in parts),
+            metadata={key: value for part in parts for key, value in part.metadata.items()},
+            attachments=[attachment for part in parts for attachment in part.attachments],
         )
     if not isinstance(outcome, ToolMessage):  # a graph's Command, say
         return ToolResult(output=text_of(outcome), metadata={"returned": type(outcome).__name__})
@@ -141,8 +147,8 @@ def _content(content: Any) -> tuple[list[str], list[Attachment]]:
 
 def _mime_of(block: dict[str, Any]) -> str:
     kinds = {"image": "image/*", "image_url": "image/*", "audio": "audio/*", "video": "video/*"}
-    given = block.get("mime_type") or block.get("media_type")
-    return str(given or kinds.get(str(block.get("type")), "application/octet-stream"))
+    mime = block.get("mime_type") or block.get("media_type")
+    return str(mime or kinds.get(str(block.get("type")), "application/octet-stream"))
 
 
 def _url_of(block: dict[str, Any]) -> str | None:
@@ -157,3 +163,61 @@ def _url_of(block: dict[str, Any]) -> str | None:
         return f"data:{_mime_of(block)};base64,{data}"
     url = block.get("url")
     return url if isinstance(url, str) else None
+
+
+# ---------------------------------------------------------------------- our tools as LangChain's
+
+
+class WorkspaceTool(BaseTool):
+    """Calls a workspace's tool. Content: its output, with pictures and files as blocks; artifact: the `ToolResult`."""
+
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    handle_tool_error: Any = True
+    _id: str = PrivateAttr()
+    _caller: Caller = PrivateAttr()
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments in one: a parameter may be called ``config`` or ``run_manager``, which LangChain fills in."""
+        if not isinstance(tool_input, dict):
+            raise ToolException(f"the tool {self.name} takes its arguments by name, not one text")
+        return (tool_input, tool_call_id), {}
+
+    def _run(self, arguments: dict[str, Any], call_id: str | None = None) -> tuple[Any, ToolResult]:
+        try:
+            return _output(self._caller.call_sync(self._id, arguments))
+        except Exception as error:
+            raise ToolException(error_text(error)) from error
+
+    async def _arun(self, arguments: dict[str, Any], call_id: str | None = None) -> tuple[Any, ToolResult]:
+        try:
+            return _output(await self._caller.call(self._id, arguments, call_id))
+        except Exception as error:
+            raise ToolException(error_text(error)) from error
+
+
+def export(name: str, bound: Bound, caller: Caller) -> WorkspaceTool:
+    """The tool `bound` under the name `name`."""
+    exported = WorkspaceTool(name=name, description=bound.description, args_schema=parameters(bound))
+    exported._id = bound.id
+    exported._caller = caller
+    return exported
+
+
+def _output(result: ToolResult) -> tuple[Any, ToolResult]:
+    blocks: list[dict[str, Any]] = []
+    for file in result.attachments:
+        kind = file.mime.partition("/")[0]
+        block: dict[str, Any] = {
+            "type": kind if kind in ("image", "audio", "video") else "file",
+            "mime_type": file.mime,
+        }
+        if file.url.startswith("data:"):
+            block["base64"] = file.url.partition(",")[2]
+        else:
+            block["url"] = file.url
+        if file.filename:
+            block["filename"] = file.filename
+        blocks.append(block)
+    return ([{"type": "text", "text": result.output}, *blocks] if blocks else result.output), result

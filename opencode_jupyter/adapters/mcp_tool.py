@@ -28,11 +28,11 @@ ANSWER = 5.0
 """Seconds that the session's event loop may take to answer at all."""
 
 
-def tool_of(given: Listed, session: Client | ClientSession | None = None) -> Tool:
+def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> Tool:
     """A listed tool, bound to the session it was listed by.
 
     Args:
-        given: what ``list_tools`` gave.
+        listed: what ``list_tools`` gave.
         session: stays open for as long as the tool is used. It is called on the event loop on which this runs.
 
     Raises:
@@ -40,22 +40,22 @@ def tool_of(given: Listed, session: Client | ClientSession | None = None) -> Too
     """
     if not callable(getattr(session, "call_tool", None)):
         raise TypeError(
-            f"the MCP tool {given.name} is only a description: register(tool, session=...) with the mcp.Client or "
+            f"the MCP tool {listed.name} is only a description: register(tool, session=...) with the mcp.Client or "
             "ClientSession it came from, or name its server under mcp in opencode.json"
         )
-    schema = {"properties": {}, **(given.input_schema or {}), "type": "object"}
+    schema = {"properties": {}, **(listed.input_schema or {}), "type": "object"}
     home = _running()
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         from ..mcp.calls import error_of, result_of
 
-        found: CallToolResult = await _on(home, session.call_tool(given.name, arguments))  # type: ignore[union-attr]
-        if found.is_error:
-            raise ToolError(error_of(found))
-        return result_of(found)
+        result: CallToolResult = await _on(home, session.call_tool(listed.name, arguments))  # type: ignore[union-attr]
+        if result.is_error:
+            raise ToolError(error_of(result))
+        return result_of(result)
 
-    text = given.description or given.title or ""
-    return foreign(given.name, text, schema, run, source="mcp", check=checker(schema, given.name), external=True)
+    text = listed.description or listed.title or ""
+    return foreign(listed.name, text, schema, run, source="mcp", check=checker(schema, listed.name), external=True)
 
 
 def _running() -> asyncio.AbstractEventLoop | None:
@@ -71,14 +71,14 @@ async def _on(home: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, 
     Raises:
         ToolError: that loop has ended, or a cell keeps it busy.
     """
-    here = asyncio.get_running_loop()
-    if home is None or home is here:
+    current = asyncio.get_running_loop()
+    if home is None or home is current:
         return await work
     if home.is_closed() or not home.is_running():
         work.close()
         raise ToolError("the event loop of this MCP session has ended; connect again and register the tool anew")
     answered = asyncio.Event()
-    call_soon(home, call_soon, here, answered.set)
+    call_soon(home, call_soon, current, answered.set)
     try:
         await asyncio.wait_for(answered.wait(), ANSWER)
     except TimeoutError:

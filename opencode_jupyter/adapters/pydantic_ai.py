@@ -1,4 +1,4 @@
-"""pydantic-ai's tools and toolsets, called as its agent would: its validators, its way of running them."""
+"""pydantic-ai's tools and toolsets as ours, called as its agent would; and our tools as pydantic-ai's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import BinaryContent, FileUrl, FunctionToolset, RunContext, ToolReturn
+from pydantic_ai import BinaryContent, FileUrl, FunctionToolset, ImageUrl, RunContext, ToolReturn
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.models.test import TestModel
@@ -14,15 +14,18 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage
 
 from ..core.errors import ToolError
+from ..core.outcome import error_text
 from ..core.result import Attachment, ToolResult
 from ._blocking import run_blocking
 from ._foreign import foreign, plain, rows_of, text_of
+from ._openai import parameters
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import ToolsetTool
 
     from ..core.context import ToolContext
-    from ..core.tool import Tool
+    from ..core.tool import Bound, Tool
+    from ._model_calls import Caller
 
 LISTING = 30.0
 """Seconds a toolset may take to list its tools."""
@@ -46,7 +49,7 @@ class NoDeps:
         )
 
 
-def tools_of(given: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None) -> list[Tool]:
+def tools_of(source: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None) -> list[Tool]:
     """A tool, or the tools that a toolset lists now.
 
     Each gets a run context with `deps` and little else: there is no agent, no message history and a model that is
@@ -56,10 +59,10 @@ def tools_of(given: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None) 
         TypeError: a tool's work is done outside of pydantic-ai; there is nothing to call.
         ToolError: the toolset did not list its tools in time.
     """
-    toolset: AbstractToolset[Any] = FunctionToolset([given]) if isinstance(given, PydanticTool) else given
+    toolset: AbstractToolset[Any] = FunctionToolset([source]) if isinstance(source, PydanticTool) else source
     context = _context(NoDeps() if deps is None else deps)
     listed = run_blocking(_list(toolset, context), LISTING, "the toolset did not list its tools")
-    return [_tool(toolset, name, one, context) for name, one in listed.items()]
+    return [_tool(toolset, name, tool, context) for name, tool in listed.items()]
 
 
 async def _list(toolset: AbstractToolset[Any], context: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
@@ -79,16 +82,16 @@ def _tool(toolset: AbstractToolset[Any], name: str, listed: ToolsetTool[Any], co
         )
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = listed.args_validator.validate_python(arguments)
-        return found
+        validated: dict[str, Any] = listed.args_validator.validate_python(arguments)
+        return validated
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        mine = replace(context, tool_name=name, tool_call_id=ctx.call_id, usage=RunUsage())
+        run_context = replace(context, tool_name=name, tool_call_id=ctx.call_id, usage=RunUsage())
         try:
             if listed.args_validator_func is not None:
-                await _validated(listed, arguments, mine)
+                await _validated(listed, arguments, run_context)
             async with toolset:
-                outcome = await toolset.call_tool(name, arguments, mine, listed)
+                outcome = await toolset.call_tool(name, arguments, run_context, listed)
         except (ModelRetry, ToolFailed) as error:
             raise ToolError(error.message) from error
         except (CallDeferred, ApprovalRequired) as error:
@@ -116,9 +119,9 @@ def _result(outcome: Any) -> ToolResult:
             metadata["artifact"] = plain(outcome.metadata)
         outcome, extra = outcome.return_value, outcome.content
     texts, attachments = _content(outcome)
-    more, files = _content(extra)
+    extra_texts, files = _content(extra)
     return ToolResult(
-        output="\n\n".join(text for text in (*texts, *more) if text),
+        output="\n\n".join(text for text in (*texts, *extra_texts) if text),
         metadata=metadata,
         attachments=[*attachments, *files],
         records=rows_of(outcome),
@@ -142,3 +145,30 @@ def _file(value: Any) -> Attachment | None:
     if isinstance(value, FileUrl):
         return Attachment(value.media_type, value.url)
     return None
+
+
+# ---------------------------------------------------------------------- our tools as pydantic-ai's
+
+
+def export(name: str, bound: Bound, caller: Caller) -> PydanticTool[Any]:
+    """The tool `bound` under the name `name`."""
+
+    async def call(_run: RunContext[Any], /, **arguments: Any) -> Any:
+        try:
+            return _returned(await caller.call(bound.id, arguments, _run.tool_call_id))
+        except Exception as error:
+            raise ToolFailed(error_text(error)) from error
+
+    return PydanticTool.from_schema(call, name, bound.description, parameters(bound), takes_ctx=True)
+
+
+def _returned(result: ToolResult) -> ToolReturn[Any]:
+    files = [file for attachment in result.attachments if (file := _content_of(attachment)) is not None]
+    text = [result.output] if result.output or not files else []
+    return ToolReturn(return_value=[*text, *files] if files else result.output, metadata=plain(result.metadata))
+
+
+def _content_of(attachment: Attachment) -> Any:
+    if attachment.url.startswith("data:"):
+        return BinaryContent(attachment.data, media_type=attachment.mime, identifier=attachment.filename or None)
+    return ImageUrl(attachment.url) if attachment.mime.startswith("image/") else None

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, InitContext, Tool, ToolError, ToolResult, UnknownToolError, Workspace, tool
-from opencode_jupyter.adapters._names import LONGEST, wire_names
+from opencode_jupyter.adapters._model_calls import LONGEST, wire_names
 
 pytestmark = pytest.mark.anyio
 PNG = b"\x89PNG\r\n\x1a\nrest"
