@@ -307,7 +307,7 @@ class Matches:
 def _source_lines(path: bytes) -> set[int] | None:
     """The lines of a notebook's cells, without their saved outputs; None for what is not a notebook of format 4."""
     try:
-        source = NotebookSource(Path(os.fsdecode(path)).read_bytes().decode("utf-8-sig"), keep=lambda cell: None)
+        source = NotebookSource(Path(os.fsdecode(path)).read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, ToolError):
         return None
     return source.source_lines() if source.has_cells else None

@@ -23,10 +23,9 @@ from ..text.encoding import printable
 from . import _paths
 from ._paths import assert_external
 from .builtin import builtin
-from .notebook.cells import Cell, NotebookFile, find, parse
+from .notebook.cells import Cell, NotebookFile, find, parse, problem
 from .notebook.documents import Notebooks, OpenContent, OpenDocument
 from .notebook.outputs import PICTURES, Detail, Shown, show
-from .notebook.validity import problem
 
 LIMIT = 100
 """Cells when no limit is given."""
@@ -125,10 +124,9 @@ def _file(path: Path, place: Path) -> _Found:
     try:
         snapshot = Snapshot.of(place)
         with open(_paths.open_regular(path, place), "rb") as file:
-            data = file.read(found.st_size + 1)  # a file that grows meanwhile is not JSON so far
+            parsed = parse(file.read(found.st_size + 1), str(path))  # a file that grows meanwhile is not JSON so far
     except OSError as error:
         raise ToolError(_paths.explain(error, path)) from error
-    parsed = parse(data, str(path))
     return _Found(parsed.head, parsed.cells, parsed.outputs, parsed.format, _notes(parsed), snapshot)
 
 

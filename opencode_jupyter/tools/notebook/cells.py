@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 from ...core.errors import ToolError
 from ...text.encoding import decode
 from .source import NotebookSource
-from .validity import problem
 
 CellType = Literal["code", "markdown", "raw"]
 FORMAT = 4
 """The format whose cells are read and changed; older ones are brought up to it in memory."""
 IDS_SINCE = 5
 """Minor version of format 4 from which on cells have ids."""
-KEPT = 200
-"""Characters kept of a text in an output that is only looked at for its form."""
-KEPT_ITEMS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +71,12 @@ class Cell:
 
 @dataclass(slots=True)
 class NotebookFile:
-    """A notebook file, its outputs cut to their form.
+    """A notebook file.
 
     Attributes:
         source: its text; None if it is of an older format and was brought up in memory.
         head: the notebook without its cells.
-        raw: its cells as JSON, long texts of outputs cut; whole if `source` is None.
+        raw: its cells as JSON.
         format: as in the file, such as ``4.5``.
         problem: why it is not valid; empty if it is.
     """
@@ -99,10 +98,9 @@ class NotebookFile:
         return int(self.head.get("nbformat_minor") or 0) >= IDS_SINCE
 
     def outputs(self, index: int) -> list[dict[str, Any]]:
-        """The outputs of a cell, whole."""
-        cell = self.raw[index] if self.source is None else self.source.cell(index)
-        found = cell.get("outputs")
-        return [output for output in found if isinstance(output, dict)] if isinstance(found, list) else []
+        """The outputs of a cell."""
+        outputs = self.raw[index].get("outputs")
+        return [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
 
 
 def parse(data: bytes, path: str) -> NotebookFile:
@@ -116,6 +114,7 @@ def parse(data: bytes, path: str) -> NotebookFile:
         ToolError: it is no notebook, or of a format that is not known.
     """
     text = decode(data)
+    del data  # a large file need not be in memory twice
     if not text.exact:
         raise ToolError(f"{path} is not a notebook: it is not UTF-8 text.")
     try:
@@ -125,7 +124,7 @@ def parse(data: bytes, path: str) -> NotebookFile:
 
 
 def _parse(text: str) -> NotebookFile:
-    source = NotebookSource(text, outline)
+    source = NotebookSource(text)
     major = source.head.get("nbformat")
     if type(major) is not int:
         raise ToolError("it is not a notebook: it has no nbformat number")
@@ -135,10 +134,10 @@ def _parse(text: str) -> NotebookFile:
         return _upgraded(text, source.head)
     if not source.has_cells:
         raise ToolError("it is not a notebook: it has no list of cells")
-    if not all(isinstance(cell, dict) for cell in source.kept):
+    if not all(isinstance(cell, dict) for cell in source.cells):
         raise ToolError("it is not a notebook: not every cell is an object")
     shown = f"{major}.{source.head.get('nbformat_minor', 0)}"
-    return NotebookFile(source, source.head, source.kept, shown, problem(source.head, source.kept))
+    return NotebookFile(source, source.head, source.cells, shown, problem(source.head, source.cells))
 
 
 def _upgraded(text: str, head: dict[str, Any]) -> NotebookFile:
@@ -151,26 +150,7 @@ def _upgraded(text: str, head: dict[str, Any]) -> NotebookFile:
         cells = made.pop("cells")
     except Exception as error:  # its converters raise anything on what is no notebook
         raise ToolError(f"it says it has nbformat {shown}, but can't be read as that: {error}") from error
-    return NotebookFile(None, made, cells, shown, problem(made, [outline(cell) for cell in cells]))
-
-
-def outline(cell: Any) -> Any:
-    """A cell with the long texts of its outputs and attachments cut: enough to see whether it is valid."""
-    if not isinstance(cell, dict):
-        return cell
-    return {key: _cut(value) if key in ("outputs", "attachments") else value for key, value in cell.items()}
-
-
-def _cut(value: Any) -> Any:
-    if isinstance(value, str):
-        return value[:KEPT]
-    if isinstance(value, list):
-        # a list of lines may have millions; a list of outputs is kept, since it is counted
-        items = value if value and isinstance(value[0], dict) else value[:KEPT_ITEMS]
-        return [_cut(item) for item in items]
-    if isinstance(value, dict):
-        return {key: _cut(item) for key, item in value.items()}
-    return value
+    return NotebookFile(None, made, cells, shown, problem(made, cells))
 
 
 def joined(text: Any) -> str:
@@ -210,3 +190,59 @@ def _number(wanted: str | int) -> int | None:
         return int(wanted.strip()) if len(wanted) < 10 else None
     except ValueError:
         return None
+
+
+WORDS = 300
+"""Characters of what is said of a notebook that is not valid."""
+
+
+def problem(head: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
+    """Why a notebook of format 4 is not valid, in one line; empty if it is.
+
+    nbformat imports jsonschema, which in an environment with a Jupyter server takes two seconds. Its schemas are files,
+    and fastjsonschema, which nbformat depends on, checks them as fast. Only to say what is wrong nbformat is asked.
+    """
+    notebook = {**head, "cells": list(cells)}
+    minor = head.get("nbformat_minor", 0)
+    try:
+        _validator(minor if isinstance(minor, int) else -1)(notebook)
+    except Exception:  # not valid, or nothing that the schema's own code expects
+        return _explain(notebook)
+    ids = [cell["id"] for cell in cells if "id" in cell]
+    double = next((id for id in ids if ids.count(id) > 1), None) if len(set(ids)) != len(ids) else None
+    return f"several cells have the id {double}" if double else ""
+
+
+@cache
+def _validator(minor: int) -> Callable[[Any], Any]:
+    import fastjsonschema
+
+    spec = find_spec("nbformat")
+    if spec is None or spec.origin is None:
+        raise ToolError("nbformat is not installed: pip install nbformat")
+    folder = Path(spec.origin).parent / "v4"
+    exact = folder / f"nbformat.v4.{minor}.schema.json"
+    schema = json.loads((exact if exact.exists() else folder / "nbformat.v4.schema.json").read_bytes())
+    if not exact.exists():  # a minor version to come may have more than is known here
+        schema = _tolerant(schema)
+    made: Callable[[Any], Any] = fastjsonschema.compile(schema)
+    return made
+
+
+def _tolerant(schema: Any) -> Any:
+    """A schema that lets other properties pass."""
+    if isinstance(schema, dict):
+        return {k: True if k == "additionalProperties" and v is False else _tolerant(v) for k, v in schema.items()}
+    return [_tolerant(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _explain(notebook: dict[str, Any]) -> str:
+    import nbformat.validator
+
+    try:
+        # not `validate`, which in older releases changes what it is given
+        error = next(iter(nbformat.validator.iter_validate(notebook)), None)  # type: ignore[no-untyped-call]
+    except Exception as unexpected:  # a version or metadata of a kind its own code does not expect
+        error = unexpected
+    line = " ".join(str(error or "").partition("\n\n")[0].split())
+    return line if len(line) <= WORDS else line[: WORDS - 1] + "…"

@@ -282,7 +282,7 @@ def in_file(made: Plan, file: NotebookFile) -> str:
         return source.moved(before.index, after.index)
     if after.type == before.type:
         return source.with_source(before.index, after.source)
-    return source.with_cell(before.index, _retyped(source.cell(before.index), after))
+    return source.with_cell(before.index, _retyped(source.cells[before.index], after))
 
 
 def _json(cell: Cell) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A notebook file's JSON text with the places of its cells, so that a change leaves every other byte as it was.
 
-Parsing and writing the whole would change floats, escapes and layout all over the file, and would hold the outputs
-of every cell in memory as Python objects; here one cell at a time is decoded.
+Parsing and writing the whole would change floats, escapes and layout all over the file.
 """
 
 from __future__ import annotations
@@ -57,24 +56,22 @@ class NotebookSource:
 
     Args:
         text: the file's text, without a byte order mark.
-        keep: what to keep of each decoded cell.
 
     Attributes:
         head: the notebook without its cells.
-        kept: what `keep` gave, cell by cell.
+        cells: the decoded cells.
         places: where each cell stands in `text`.
 
     Raises:
         ToolError: it is not JSON, or not an object.
     """
 
-    def __init__(self, text: str, keep: Callable[[Any], Any] = lambda cell: cell) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
         self.head: dict[str, Any] = {}
-        self.kept: list[Any] = []
+        self.cells: list[Any] = []
         self.places: list[Place] = []
         self._array: Place = (0, 0)
-        self._keep = keep
         try:
             start = _skip(text, 0)
             if text[start : start + 1] != "{":
@@ -89,20 +86,20 @@ class NotebookSource:
 
     def _member(self, key: str, place: int, start: int) -> int:
         if key == "cells" and self.text[start : start + 1] == "[":
-            return self._cells(start)
+            return self._read_cells(start)
         self.head[key], end = _decode(self.text, start)
         return end
 
-    def _cells(self, start: int) -> int:
+    def _read_cells(self, start: int) -> int:
         text = self.text
-        self.kept, self.places = [], []
+        self.cells, self.places = [], []
         at = _skip(text, start + 1)
         if text[at : at + 1] == "]":
             self._array = (start, at + 1)
             return at + 1
         while True:
             cell, end = _decode(text, at)
-            self.kept.append(self._keep(cell))
+            self.cells.append(cell)
             self.places.append((at, end))
             at = _skip(text, end)
             if text[at : at + 1] == "]":
@@ -114,10 +111,6 @@ class NotebookSource:
     def has_cells(self) -> bool:
         """True if there is a list of cells, be it empty."""
         return self._array != (0, 0)
-
-    def cell(self, index: int) -> Any:
-        """One cell, decoded whole."""
-        return _decode(self.text, self.places[index][0])[0]
 
     def source_lines(self) -> set[int]:
         """The numbers, from 1, of the file's lines that hold the source of a cell."""
@@ -153,7 +146,7 @@ class NotebookSource:
 
         _walk(self.text, start, member)
         if "source" not in found:
-            return self.with_cell(index, {**self.cell(index), "source": self._lines(source)})
+            return self.with_cell(index, {**self.cells[index], "source": self._lines(source)})
         place, value = found["source"]
         old = self.text[slice(*value)]
         lines = self._lines(source, as_list=old.startswith("["))
@@ -182,7 +175,7 @@ class NotebookSource:
     def moved(self, index: int, to: int) -> str:
         """The text with one cell, byte for byte, at another place."""
         body = self.text[slice(*self.places[index])]
-        rest = NotebookSource(self.deleted(index), lambda cell: None)
+        rest = NotebookSource(self.deleted(index))
         return rest._placed(to, body)
 
     def _placed(self, index: int, body: str) -> str:
@@ -239,7 +232,7 @@ class NotebookSource:
     def _lines(self, source: str, as_list: bool | None = None) -> str | list[str]:
         """A source as this file's cells have it: a list of lines, or one string."""
         if as_list is None:
-            forms = [type(self.cell(index).get("source")) for index in range(min(3, len(self.places)))]
+            forms = [type(cell.get("source")) for cell in self.cells[:3]]
             as_list = str not in forms
         return source.splitlines(keepends=True) if as_list else source
 
