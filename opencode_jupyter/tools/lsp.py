@@ -64,7 +64,7 @@ def _label(arguments: dict[str, Any], part: ToolPart) -> str:
 )
 async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask language servers about code."""
-    from .language.rows import rows  # here: a dozen modules that nothing else needs
+    from .language.operations import rows  # here: a dozen modules that nothing else needs
     from .language.service import LanguageServers
 
     path = _paths.target(ctx, args.file_path)

@@ -15,7 +15,7 @@ from ..process import Stdio, clean_environment, converse
 from . import servers
 from .documents import Documents, Tree
 from .rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
-from .table import Server
+from .servers import Server
 from .uris import language, to_path, to_uri
 
 log = logging.getLogger(__name__)

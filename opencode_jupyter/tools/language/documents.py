@@ -97,7 +97,6 @@ class Documents:
 
     def __init__(self, sync: Any) -> None:
         options = sync if isinstance(sync, dict) else {"openClose": True, "change": sync}
-        self._changes = options.get("change") in (1, 2)
         save = options.get("save")
         self._saves = bool(save)
         self._save_text = isinstance(save, dict) and bool(save.get("includeText"))
@@ -122,8 +121,6 @@ class Documents:
             return []
         known.text, known.version = text, known.version + 1
         name: dict[str, Any] = {"uri": known.uri}
-        if not self._changes:
-            return [("textDocument/didClose", {"textDocument": name}), _opened(known, language)]
         change: dict[str, Any] = {
             "textDocument": {**name, "version": known.version},
             "contentChanges": [{"text": text}],

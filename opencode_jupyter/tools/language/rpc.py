@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ RETRY = frozenset({-32801, -32802})
 """Codes that say "ask again": the content was changed meanwhile, or the server put something else first."""
 CANCEL = 1.0
 """Seconds in which a server has to answer a request that it was told to cancel; else it counts as hung."""
-_NAME = b"content-length:"
+_HEADER = re.compile(rb"content-length:[ \t]*(\d{1,12})[ \t]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n", re.IGNORECASE)
 
 
 class ServerFailedError(ToolError):
@@ -61,19 +62,28 @@ class Frames:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._wanted: int | None = None
+        self._length: int | None = None
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """Take in a chunk of any size; gives the messages that are now whole."""
         self._buffer += data
         while True:
-            if self._wanted is None:
-                self._wanted = self._header()
-            if self._wanted is None or len(self._buffer) < self._wanted:
+            if self._length is None:
+                header = _HEADER.search(self._buffer)
+                if header is None:
+                    del self._buffer[:-MAX_HEADER]
+                    return
+                self._length = int(header[1])
+                del self._buffer[: header.end()]
+                if self._length > MAX_MESSAGE:
+                    log.warning("a language server announced %d bytes, which are not read", self._length)
+                    self._length = None
+                    continue
+            if len(self._buffer) < self._length:
                 return
-            body = bytes(self._buffer[: self._wanted])
-            del self._buffer[: self._wanted]
-            self._wanted = None
+            body = bytes(self._buffer[: self._length])
+            del self._buffer[: self._length]
+            self._length = None
             try:
                 message = json.loads(body, parse_constant=_nothing)
             except (ValueError, RecursionError):
@@ -81,34 +91,6 @@ class Frames:
                 continue
             if isinstance(message, dict):
                 yield message
-
-    def _header(self) -> int | None:
-        """The length that the next header gives, the header taken off; None until a whole one is there."""
-        while True:
-            window = bytes(self._buffer[: 2 * MAX_HEADER]).lower()
-            start = window.find(_NAME)
-            if start < 0:
-                if len(self._buffer) <= MAX_HEADER:
-                    return None
-                del self._buffer[: len(window) - len(_NAME)]
-                continue
-            ends = [
-                (found, len(mark))
-                for mark in (b"\r\n\r\n", b"\n\n")
-                if (found := self._buffer.find(mark, start, start + MAX_HEADER)) >= 0
-            ]
-            if not ends:
-                if len(self._buffer) - start > MAX_HEADER:
-                    del self._buffer[: start + len(_NAME)]
-                    continue
-                del self._buffer[:start]
-                return None
-            end, width = min(ends)
-            value = bytes(self._buffer[start + len(_NAME) : end]).split(b"\n", 1)[0].strip()
-            del self._buffer[: end + width]
-            if value.isdigit() and len(value) < 12 and int(value) <= MAX_MESSAGE:
-                return int(value)
-            log.warning("a language server sent a header that can't be read: %r", value[:60])
 
 
 def _nothing(name: str) -> None:

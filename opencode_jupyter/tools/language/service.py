@@ -18,8 +18,7 @@ from ...runtime.sandbox.service import Sandbox
 from . import operations, servers
 from .client import DIAGNOSTIC, REQUEST, Client
 from .rpc import RpcError, ServerFailedError
-from .servers import Table
-from .table import Server
+from .servers import Server, Table
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -83,7 +82,7 @@ class LanguageServers:
         return all(key in self._clients and self._clients[key].alive for key in keys)
 
     async def ask(self, operation: str, path: Path, line: int, character: int) -> Answer:
-        """Ask every server of a file; a server that can't do it is replaced by the next of its kind that can.
+        """Ask every server of a file.
 
         Args:
             operation: one of `operations.METHODS`.
@@ -148,14 +147,11 @@ class LanguageServers:
 
     def _chosen(self, path: Path) -> list[Server]:
         """The servers to ask: of each group the first that is installed, those the config names first."""
-        found: dict[str, Server] = {}
-        for server in self._candidates(path):
-            found.setdefault(server.group or server.name, server)
-        return list(found.values())
-
-    def _candidates(self, path: Path) -> list[Server]:
-        serving = sorted(self.table().serving(path), key=lambda server: not server.configured)
-        return [server for server in serving if servers.program(server) is not None]
+        chosen: dict[str, Server] = {}
+        for server in sorted(self.table().serving(path), key=lambda server: not server.configured):
+            if servers.program(server) is not None:
+                chosen.setdefault(server.group or server.name, server)
+        return list(chosen.values())
 
     def _key(self, server: Server, path: Path) -> tuple[str, Path]:
         return server.name, servers.root(server, path, self._workspace.directory)
@@ -177,7 +173,7 @@ class LanguageServers:
         if not chosen:
             raise ToolError(self.missing(path))
         parts = await asyncio.gather(
-            *(self._ask_group(server, operation, path, line, character) for server in chosen), return_exceptions=True
+            *(self._ask_server(server, operation, path, line, character) for server in chosen), return_exceptions=True
         )
         answer = Answer()
         failures: list[BaseException] = []
@@ -194,26 +190,18 @@ class LanguageServers:
             raise failures[0]
         return answer
 
-    async def _ask_group(self, first: Server, operation: str, path: Path, line: int, character: int) -> Answer:
-        """Ask a server, or the next of its group that can do this."""
-        others = [s for s in self._candidates(path) if s.group == first.group and s.group and s is not first]
-        client = await self._shown(first, path)
-        asked = client if operations.can(client, operation) else None
-        for server in others if asked is None else ():
-            with contextlib.suppress(ServerFailedError):
-                other = await self._shown(server, path)
-                if operations.can(other, operation):
-                    asked = other
-                    break
-        if asked is None:
-            return Answer(notes=[f"The language server {first.name} does not offer {operation}."])
+    async def _ask_server(self, server: Server, operation: str, path: Path, line: int, character: int) -> Answer:
+        """Ask one server."""
+        client = await self._shown(server, path)
+        if not operations.can(client, operation):
+            return Answer(notes=[f"The language server {server.name} does not offer {operation}."])
         try:
-            return Answer(await operations.perform(asked, operation, path, line, character))
+            return Answer(await operations.perform(client, operation, path, line, character))
         except RpcError as error:
-            return Answer(notes=[f"The language server {asked.server.name} answered with an error: {error}"])
+            return Answer(notes=[f"The language server {server.name} answered with an error: {error}"])
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-            log.warning("%s answered %s with what can't be read", asked.server.name, operation, exc_info=error)
-            return Answer(notes=[f"The language server {asked.server.name} gave an answer that cannot be read."])
+            log.warning("%s answered %s with what can't be read", server.name, operation, exc_info=error)
+            return Answer(notes=[f"The language server {server.name} gave an answer that cannot be read."])
 
     async def _shown(self, server: Server, path: Path) -> Client:
         """A running server that has the file as it is now."""
