@@ -412,9 +412,9 @@ class Notebook:
         try:
             self._serve_main()
         except KeyboardInterrupt:
-            from .tools.interrupts import tell_cell  # here: it belongs to the python tool, whose work this is
+            from .tools.interrupts import interrupt_cell  # here: it belongs to the python tool, whose work this is
 
-            tell_cell()
+            interrupt_cell()
 
     def show_card(self, call_id: str) -> None:
         """Show a call's live card (or that of the call it is part of) though the main thread is busy with its work."""

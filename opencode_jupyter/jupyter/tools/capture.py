@@ -96,7 +96,6 @@ class Capture:
             self._pipe.open(sys.stdout)
         for stream in (sys.stdout, sys.stderr):
             self._patch(stream, "write", self._write_to)
-            self._patch(stream, "writelines", self._write_lines_to)
         self._patch(self._shell.display_formatter, "format", self._format_to)
         self._patch(self._shell.display_pub, "publish", self._publish_to)
         self._patch(self._shell.display_pub, "clear_output", self._instead_of(lambda *_, **__: None))
@@ -119,15 +118,11 @@ class Capture:
             self._pipe.close()
 
     @contextlib.contextmanager
-    def here(self) -> Iterator[None]:
-        """What is written inside, on this thread, is this run's."""
+    def context(self) -> Iterator[None]:
+        """What is written inside, on this thread and in tasks that begin inside, is this run's."""
         token = CAPTURE.set(self)
         try:
-            if self._pipe is None:
-                yield
-            else:
-                with self._pipe.redirected():
-                    yield
+            yield
         finally:
             CAPTURE.reset(token)
 
@@ -213,16 +208,6 @@ class Capture:
             return self.write(text) if isinstance(text, str) and self._mine() else original(text)
 
         return write
-
-    def _write_lines_to(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def writelines(lines: Any) -> None:
-            if not self._mine():
-                original(lines)
-                return
-            for line in lines:
-                self.write(line)
-
-        return writelines
 
     def _format_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Frames and figures are drawn as the results of own tools are; a bundle names the drawing by a number."""
@@ -342,21 +327,26 @@ class _Patch:
 
 
 class _Pipe:
-    """File descriptors 1 and 2, led to a reader thread."""
+    """File descriptors 1 and 2, led to a reader thread between `open` and `close`."""
 
     def __init__(self, give: Callable[[str], bool]) -> None:
         self._give = give
-        self._write_end = -1
+        self._before: list[int] = []
         self.ended = threading.Event()
 
     def open(self, late: Any) -> None:
-        """Start to read; what `give` does not take is written to `late`, as the calling cell's."""
-        read_end, self._write_end = os.pipe()
+        """Lead them here; what `give` does not take is written to `late`, as the calling cell's."""
+        read_end, write_end = os.pipe()
         context = contextvars.copy_context()
         reader = threading.Thread(
             target=context.run, args=(self._read, read_end, late.write), name="opencode-capture", daemon=True
         )
         reader.start()
+        _flush_c()
+        self._before = [os.dup(1), os.dup(2)]
+        os.dup2(write_end, 1)
+        os.dup2(write_end, 2)
+        os.close(write_end)
 
     def _read(self, read_end: int, late: Callable[[str], Any]) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -368,24 +358,13 @@ class _Pipe:
         os.close(read_end)
         self.ended.set()
 
-    @contextlib.contextmanager
-    def redirected(self) -> Iterator[None]:
-        """Lead them here."""
-        _flush_c()
-        before = [os.dup(1), os.dup(2)]
-        try:
-            os.dup2(self._write_end, 1)
-            os.dup2(self._write_end, 2)
-            yield
-        finally:
-            _flush_c()
-            for number, saved in enumerate(before, 1):
-                os.dup2(saved, number)
-                os.close(saved)
-
     def close(self) -> None:
-        """The reader ends when the last child that still writes has ended."""
-        os.close(self._write_end)
+        """Put back what they were. The reader ends when the last child that still writes has ended."""
+        _flush_c()
+        for number, before in enumerate(self._before, 1):
+            os.dup2(before, number)
+            os.close(before)
+        self._before = []
 
 
 def _flush_c() -> None:

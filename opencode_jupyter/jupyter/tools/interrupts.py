@@ -2,7 +2,7 @@
 
 Stop and time limits come as SIGURG, sent to the main thread alone. Unlike an exception that is put into a thread it
 wakes ``time.sleep`` and every wait that Python can be woken from, and unlike SIGINT it is ignored where nobody
-handles it: one that comes too late does nothing to the next cell. A person's interrupt (SIGINT) is taken too while
+handles it: one that comes too late does nothing to the next cell. A person's interrupt (SIGINT) is handled too while
 the code runs, since the machinery around it must not be torn in two.
 """
 
@@ -16,8 +16,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
-from typing import Any, NamedTuple, Self
+from types import FrameType
+from typing import Any, NamedTuple
 
 from ..kernel.waiting import HeldInterrupts
 
@@ -33,50 +33,7 @@ YIELD = 0.002
 """Seconds that they are given."""
 
 
-class GilYielder:
-    """Lets the kernel's other threads run while code on the main thread holds the interpreter lock.
-
-    A call into C need not release the lock: a regular expression that tries all ways to match keeps it until the end,
-    but handles signals meanwhile, as much of Python's own C code does. So a timer's signal yields. Nothing helps
-    against code that handles no signals (``sum(range(10**12))``). Begin and end it on the main thread; it nests.
-
-    Args:
-        heard: when the thread that receives clicks last ran (`time.monotonic`).
-        first: called before it may run.
-    """
-
-    def __init__(self, heard: Callable[[], float], first: Callable[[], None]) -> None:
-        self._heard = heard
-        self._first = first
-        self._depth = 0
-
-    def begin(self) -> None:
-        """Start the timer, unless somebody else (a profiler, the run around this one) uses it."""
-        self._depth += 1
-        if self._depth > 1 or not hasattr(signal, "setitimer"):
-            return
-        if signal.getsignal(signal.SIGVTALRM) == signal.SIG_DFL and not any(signal.getitimer(signal.ITIMER_VIRTUAL)):
-            signal.signal(signal.SIGVTALRM, self._yield)
-            signal.siginterrupt(signal.SIGVTALRM, False)  # other threads' waits in C go on as if nothing had been
-            signal.setitimer(signal.ITIMER_VIRTUAL, EVERY, EVERY)
-
-    def end(self) -> None:
-        """Stop it."""
-        self._depth -= 1
-        if self._depth or not hasattr(signal, "setitimer"):
-            return
-        if signal.getsignal(signal.SIGVTALRM) == self._yield:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
-
-    def _yield(self, number: int, frame: FrameType | None) -> None:
-        if time.monotonic() - self._heard() > STARVED:
-            with contextlib.suppress(Exception):
-                self._first()
-            time.sleep(YIELD)
-
-
-class Ended(NamedTuple):
+class GuardResult(NamedTuple):
     """How guarded code ended: with a value, or with an error."""
 
     value: Any = None
@@ -84,40 +41,43 @@ class Ended(NamedTuple):
 
 
 class Interrupts:
-    """Signals for one run of code. Enter it on the main thread, and call the code with `guard` inside.
+    """Signals for one run of code: between `install` and `uninstall`, on the main thread.
+
+    Code that is called by `guard` gets a `KeyboardInterrupt`. Code that goes on as tasks of the thread's loop
+    (`awaiting`) gets a `CancelledError`, since a `KeyboardInterrupt` would end that loop.
 
     Args:
+        is_task: whether a task of the code runs at this moment.
         pulse: called on the main thread by `poke`, while the code runs (to read a socket that nobody else reads).
 
     Attributes:
-        asked: how often an end was asked for.
-        by_person: whether a person interrupted the kernel meanwhile.
+        stops: how often an end was requested.
+        by_person: whether a person interrupted the code.
+        awaiting: whether the code goes on as tasks of the thread's loop, beside those of others.
+        other_threads_at: when the thread that requests an end last ran (`time.monotonic`).
     """
 
-    def __init__(self, pulse: Callable[[], None] | None = None) -> None:
-        self.asked = 0
+    def __init__(self, is_task: Callable[[], bool], pulse: Callable[[], None] | None = None) -> None:
+        self.stops = 0
         self.by_person = False
-        self._hit = 0
-        self._open = False
+        self.awaiting = False
+        self.other_threads_at = 0.0
+        self._is_task = is_task
         self._pulse = pulse
         self._pulsing = False
         self._missed = False
-        """Whether an end was asked for while a pulse ran, which must not be torn in two."""
+        """Whether an end was requested during a pulse, which must not be torn in two."""
+        self._delivered = 0
+        self._guarding = False
         self._before: dict[int, Any] = {}
-        self._around: dict[int, Any] = {}
-        self._mine: Callable[[], bool] | None = None
-        self._between: Callable[[], bool] | None = None
         self._trace_before: Any = None
         self._tracing = False
-        self.heard = 0.0
-        """When the thread that asks last ran (`time.monotonic`)."""
-        self._yielder = GilYielder(lambda: self.heard, self._pulse_in_c)
 
     # ------------------------------------------------------------------ from any thread
 
-    def ask(self) -> None:
-        """End the code, now or before it begins. Ask again if it goes on: it may have caught the first."""
-        self.asked += 1
+    def stop(self) -> None:
+        """End the code, now or before it begins. Call it again if the code goes on: it may have caught the first."""
+        self.stops += 1
         self.poke()
 
     def poke(self) -> None:
@@ -125,116 +85,114 @@ class Interrupts:
         main = threading.main_thread().ident
         if hasattr(signal, "pthread_kill") and main is not None:
             signal.pthread_kill(main, STOP_SIGNAL)
-        elif self.asked:  # Windows has no signals but this one
+        elif self.stops:  # Windows has no signals but this one
             _thread.interrupt_main()
 
     # ------------------------------------------------------------------ on the main thread
 
-    def __enter__(self) -> Self:
+    def install(self) -> None:
+        """Handle the signals from now on, and let other threads run while the code holds the interpreter lock."""
         for number in {signal.SIGINT, STOP_SIGNAL}:
             self._before[number] = signal.signal(number, self._handle)
-        self._yielder.begin()
-        return self
+        if not hasattr(signal, "setitimer"):
+            return
+        # A profiler of the user's may use the timer.
+        if signal.getsignal(signal.SIGVTALRM) == signal.SIG_DFL and not any(signal.getitimer(signal.ITIMER_VIRTUAL)):
+            signal.signal(signal.SIGVTALRM, self._yield)
+            signal.siginterrupt(signal.SIGVTALRM, False)  # other threads' waits in C go on as if nothing had been
+            signal.setitimer(signal.ITIMER_VIRTUAL, EVERY, EVERY)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._yielder.end()
+    def uninstall(self) -> None:
+        """Put back what was there before."""
+        if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) == self._yield:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
         for number, before in self._before.items():
-            if signal.getsignal(number) == self._handle:  # else the code has put its own there
+            # Else the code has put its own there, or a cell has, which puts ours back later: it then calls the one
+            # before.
+            if signal.getsignal(number) == self._handle:
                 signal.signal(number, signal.SIG_DFL if before is None else before)
-        self._before.clear()
 
-    def guard(self, code: Callable[[], Any]) -> Ended:
+    def guard(self, code: Callable[[], Any]) -> GuardResult:
         """Call `code`; a signal raises `KeyboardInterrupt` inside it, and nowhere else."""
         trace = sys.gettrace()
         try:
             try:
-                self._open = True
-                if self.by_person or self.asked > self._hit:
-                    raise KeyboardInterrupt  # asked before it began
-                return Ended(code())
+                self._guarding = True
+                if self.by_person or self.stops > self._delivered:
+                    raise KeyboardInterrupt  # requested before it began
+                return GuardResult(code())
             finally:
-                self._open = False
+                self._guarding = False
         except BaseException as error:
-            self._open = False
-            return Ended(error=error)
+            self._guarding = False
+            return GuardResult(error=error)
         finally:
-            self._stop_tracing()
+            if self._tracing:
+                sys.settrace(self._trace_before)
+                self._trace_before, self._tracing = None, False
             if sys.gettrace() is not trace:  # a debugger that the code began would stop in the next cell
                 sys.settrace(trace)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and not self._by_windows():
-            again = self.by_person
-            self._person()
-            if self._pulsing:
-                self._missed = True
-            elif self._open:
-                if again and frame is not None:
-                    self._hit_again(frame)
-                raise KeyboardInterrupt
+        stopping = self.stops > self._delivered
+        if number == signal.SIGINT and not (stopping and STOP_SIGNAL == signal.SIGINT):
+            self._handle_person(number, frame)
+        elif not self._runs():
             return
-        if self.asked > self._hit:
-            if not self._open:
-                return
-            held = signal.getsignal(signal.SIGINT)
-            if isinstance(held, HeldInterrupts):  # a call that the code makes, or a card that is being shown
-                held(number, frame)
-                return
-            if self._pulsing:
-                self._missed = True
-                return
-            self._hit = self.asked
-            if self.asked >= DOUBLE_FROM and frame is not None:
-                self._hit_again(frame)
-            raise KeyboardInterrupt
-        outer = self._before.get(number)
-        if callable(outer) and outer != self._handle_task:  # code that calls code: it is the caller that is meant
-            outer(number, frame)
-        elif self._open:
+        elif stopping:
+            self._handle_stop(number, frame)
+        else:
             self._do_pulse()
 
-    def watch(self, mine: Callable[[], bool], between: Callable[[], bool]) -> None:
-        """Until `unwatch`, signals also reach tasks that the code started, which run outside the guard.
-
-        Args:
-            mine: whether the code that runs at this moment is such a task.
-            between: whether it is what takes the guarded code from step to step; then the next step is hit.
-        """
-        self._mine = mine
-        self._between = between
-        self._yielder.begin()
-        for number in {signal.SIGINT, STOP_SIGNAL}:
-            self._around[number] = signal.signal(number, self._handle_task)
-
-    def unwatch(self) -> None:
-        """End `watch`."""
-        self._yielder.end()
-        for number, before in self._around.items():
-            if signal.getsignal(number) == self._handle_task:  # else a cell has its own now, and puts ours back: idle
-                signal.signal(number, signal.SIG_DFL if before is None else before)
-        self._mine = self._between = None
-
-    def _handle_task(self, number: int, frame: FrameType | None) -> None:
-        before = self._around.get(number)
-        if callable(before):
-            before(number, frame)
-        if self._between is not None and self._between():
-            if number == signal.SIGINT:
-                self._person()
+    def _handle_person(self, number: int, frame: FrameType | None) -> None:
+        again, outer = self.by_person, self._before.get(number)
+        if self.awaiting and callable(outer):
+            outer(number, frame)  # the cell that awaits on this thread's loop has to know, whichever task runs now
+        if self.awaiting and not self._runs():
             return
-        if self._mine is None or not self._mine():
-            return
-        if number == signal.SIGINT:
-            self._person()
-        elif self.asked == self._hit:
-            self._do_pulse()
-            return
-        self._hit = self.asked
-        raise asyncio.CancelledError  # a KeyboardInterrupt in a task would end the loop
+        self.by_person = True
+        if self._pulsing:
+            self._missed = True
+        elif self._runs():
+            self._raise(frame, twice=again)
 
-    def tell_cell(self) -> None:
-        """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one."""
-        tell_cell(self._around.get(signal.SIGINT))
+    def _handle_stop(self, number: int, frame: FrameType | None) -> None:
+        held = signal.getsignal(signal.SIGINT)
+        if isinstance(held, HeldInterrupts):  # a call that the code makes, or a card that is being shown
+            held(number, frame)
+        elif self._pulsing:
+            self._missed = True
+        else:
+            self._raise(frame, twice=self.stops >= DOUBLE_FROM)
+
+    def _runs(self) -> bool:
+        """Whether the code runs at this moment."""
+        return self._guarding or (self.awaiting and self._is_task())
+
+    def _raise(self, frame: FrameType | None, *, twice: bool = False) -> None:
+        self._delivered = self.stops
+        if not self._guarding:
+            raise asyncio.CancelledError
+        if twice and frame is not None:
+            self._raise_again(frame)
+        raise KeyboardInterrupt
+
+    def _raise_again(self, frame: FrameType) -> None:
+        """Raise once more at the next line: that is in the ``except`` of the code that swallows interrupts."""
+        if not self._tracing:
+            self._trace_before, self._tracing = sys.gettrace(), True
+
+        def trace(at: FrameType, event: str, argument: Any) -> Any:
+            if event == "line" and self._guarding:
+                raise KeyboardInterrupt  # Python takes the trace function away with it
+            return trace
+
+        inner: FrameType | None = frame
+        while inner is not None and inner.f_code is not Interrupts.guard.__code__:
+            inner.f_trace = trace
+            inner = inner.f_back
+        sys.settrace(lambda at, event, argument: None)
 
     def _do_pulse(self) -> None:
         if self._pulse is None or self._pulsing:
@@ -246,52 +204,25 @@ class Interrupts:
         finally:
             self._pulsing = False
         missed, self._missed = self._missed, False
-        if missed and self._open:
-            self._hit = self.asked
-            raise KeyboardInterrupt
+        if missed and self._runs():
+            self._raise(None)
 
-    def _pulse_in_c(self) -> None:
-        if self._open or (self._mine is not None and self._mine()):
-            self._do_pulse()
+    def _yield(self, number: int, frame: FrameType | None) -> None:
+        """Let the kernel's other threads run while code on the main thread holds the interpreter lock.
 
-    def _person(self) -> None:
-        self.by_person = True
-        outer = getattr(self._before.get(signal.SIGINT), "__self__", None)
-        if isinstance(outer, Interrupts) and outer is not self:  # it is ours where a step of a task began
-            outer._person()
-
-    def _by_windows(self) -> bool:
-        return STOP_SIGNAL == signal.SIGINT and self.asked > self._hit
-
-    def _hit_again(self, frame: FrameType) -> None:
-        """Raise once more at the next line: that is in the ``except`` of the code that swallows interrupts."""
-        if not self._tracing:
-            self._trace_before, self._tracing = sys.gettrace(), True
-
-        def trace(at: FrameType, event: str, argument: Any) -> Any:
-            if event == "line" and self._open:
-                raise KeyboardInterrupt  # Python takes the trace function away with it
-            return trace
-
-        inner: FrameType | None = frame
-        while inner is not None and inner.f_code is not Interrupts.guard.__code__:
-            inner.f_trace = trace
-            inner = inner.f_back
-        sys.settrace(lambda at, event, argument: None)
-
-    def _stop_tracing(self) -> None:
-        if self._tracing:
-            sys.settrace(self._trace_before)
-            self._trace_before, self._tracing = None, False
+        A call into C need not release the lock: a regular expression that tries all ways to match keeps it until the
+        end, but handles signals meanwhile, as much of Python's own C code does. Nothing helps against code that
+        handles no signals (``sum(range(10**12))``).
+        """
+        if time.monotonic() - self.other_threads_at > STARVED:
+            if self._runs():
+                self._do_pulse()
+            time.sleep(YIELD)
 
 
-def tell_cell(handler: Any = None) -> None:
-    """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one.
-
-    Args:
-        handler: the cell's handler of SIGINT; the one in force if left out.
-    """
-    handler = signal.getsignal(signal.SIGINT) if handler is None else handler
+def interrupt_cell() -> None:
+    """Pass a person's interrupt on to the cell that awaits on this thread's loop, if there is one."""
+    handler = signal.getsignal(signal.SIGINT)
     if callable(handler) and handler is not signal.default_int_handler:
         with contextlib.suppress(KeyboardInterrupt):
             handler(signal.SIGINT, None)

@@ -47,6 +47,7 @@ NO_THREAD = (
     "The code was not run: the main thread is not available, since no cell is waiting for it "
     "(in a terminal: use no --bg)."
 )
+NESTED = "The python tool can't be called by code that it runs. Run that code directly."
 WAITING = "waiting for the kernel's main thread"
 
 
@@ -88,8 +89,8 @@ def python_tool(notebook: Notebook) -> Tool:
         # A pattern over code would promise more than it could hold: the permission is for all code or for none.
         await ctx.ask("python", ["*"], ["*"], {"command": args.code})
         ctx.proceed()
-        if current() is not None:  # code that calls this tool waits for it: it must not wait for that code
-            return await _run(notebook, args, ctx)
+        if current() is not None:  # it would wait for the code that calls it
+            raise ToolError(NESTED)
         async with turn:
             return await _run(notebook, args, ctx)
 
@@ -148,9 +149,9 @@ async def _wait(
             raise ToolError(NO_THREAD)
         if finished.done():
             return finished.result()
-        run.heard()
+        run.report_threads()
         live.update(WAITING if run.began is None else None)
-        if run.left_running and time.monotonic() >= again:
+        if run.is_half_interrupted and time.monotonic() >= again:
             again = time.monotonic() + BETWEEN
             run.stop()
         elif pulses:
@@ -161,8 +162,8 @@ async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
     """End the code; False if it goes on."""
     for _ in range(ATTEMPTS):
         run.stop()
-        if run.before is not None:
-            await asyncio.to_thread(interrupt_children, run.before)
+        if run.began is not None:
+            await asyncio.to_thread(interrupt_children, run.other_children)
         await asyncio.wait([finished], timeout=BETWEEN)
         if finished.done():
             return True

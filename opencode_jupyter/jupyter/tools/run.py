@@ -21,7 +21,7 @@ import operator
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal
@@ -31,9 +31,9 @@ from ...core.threads import call_soon
 from ...text.encoding import printable
 from ..kernel.waiting import blocking
 from .capture import Capture, current
-from .children import Before, before
-from .interrupts import Ended, Interrupts
-from .traceback_text import TracebackText, traceback_of, without_words
+from .children import children
+from .interrupts import Interrupts
+from .traceback_text import TracebackText, traceback_of, unreadable
 
 _FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
 _numbers = itertools.count(1)
@@ -41,7 +41,7 @@ _names: list[str] = []
 KEPT = 1000
 """Runs whose source Python can still show (in tracebacks, by ``f??``)."""
 
-Kind = Literal["done", "error", "exit", "stopped", "interrupted"]
+Kind = Literal["completed", "error", "exit", "stopped", "interrupted"]
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Outcome:
     """How a run ended.
 
     Attributes:
-        kind: ``done``; ``error`` (an exception); ``exit`` (SystemExit); ``stopped`` (asked to end);
+        kind: ``completed``; ``error`` (an exception); ``exit`` (SystemExit); ``stopped`` (asked to end);
             ``interrupted`` (by a person).
         error: the exception, without its frames.
         traceback: its traceback.
@@ -93,13 +93,13 @@ class CodeRun:
         self._shell = shell
         self._code = code
         self._capture = capture
-        self._interrupts = Interrupts(pulse)
-        self._task: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
+        self._interrupts = Interrupts(self._is_task_running, pulse)
+        self._task: asyncio.Task[None] | None = None
         self.finished: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
         self.began: float | None = None
-        """When the main thread took it (`time.monotonic`)."""
-        self.before: Before | None = None
-        """The processes that were there then."""
+        """When the main thread began with it (`time.monotonic`)."""
+        self.other_children: frozenset[int] = frozenset()
+        """The child processes that were there then."""
         self.value: Any = None
         """What the expression at the end gave."""
 
@@ -109,19 +109,18 @@ class CodeRun:
         """End it. If it goes on, call again."""
         if self.finished.cancel():
             return  # it has not begun, and will not
-        task = self._task
-        if task is not None:
-            call_soon(task[0], task[1].cancel)
-        self._interrupts.ask()
+        if self._task is not None:
+            call_soon(self._task.get_loop(), self._task.cancel)
+        self._interrupts.stop()
 
     @property
-    def left_running(self) -> bool:
-        """Whether a person interrupted tasks of the code, of which others may go on."""
-        return self._task is not None and self._interrupts.by_person
+    def is_half_interrupted(self) -> bool:
+        """Whether a person interrupted a task of the code, of which others may go on."""
+        return self._interrupts.awaiting and self._interrupts.by_person
 
-    def heard(self) -> None:
-        """Say that the thread that would end it runs: it is let in from time to time while this does not come."""
-        self._interrupts.heard = time.monotonic()
+    def report_threads(self) -> None:
+        """Report that the thread that would end it runs: it is let in from time to time while no report comes."""
+        self._interrupts.other_threads_at = time.monotonic()
 
     def poke(self) -> None:
         """Wake the main thread for a pulse."""
@@ -138,57 +137,47 @@ class CodeRun:
         """
         if not self.finished.set_running_or_notify_cancel():
             return
-        self.began, self.before = time.monotonic(), before()
-        outcome: Outcome | None = None
+        self.began, self.other_children = time.monotonic(), children()
         try:
             flush_figures()  # those of the cell that calls are the cell's
-            with self._interrupts:
-                self._capture.open()
-                with self._capture.here(), self._shell.builtin_trap:
-                    ended = self._interrupts.guard(self._run)
-                    if self._task is None:
-                        outcome = self._outcome(ended)
-                    elif ended.error is not None:
-                        self._task[1].cancel()
-                if outcome is not None:
-                    self._capture.close()
-            if self._task is not None:  # it has not had its first step yet
-                loop, driver = self._task
-                self._interrupts.watch(lambda: current() is self._capture, lambda: asyncio.current_task(loop) is driver)
+            self._interrupts.install()
+            self._capture.open()
+            with self._capture.context(), self._shell.builtin_trap:
+                result = self._interrupts.guard(self._run)
+                outcome = self._outcome(result.error) if self._task is None else None
         except BaseException as error:
-            self._capture.close()
+            self._close()
             self.finished.set_exception(error)
             raise
         if outcome is not None:
+            self._close()
             self.finished.set_result(outcome)
+        elif self._task is not None:
+            self._interrupts.awaiting = True
+            if result.error is not None:
+                self._task.cancel()
         if self._interrupts.by_person:
             raise KeyboardInterrupt
 
+    def _close(self) -> None:
+        self._capture.close()
+        self._interrupts.uninstall()
+
     def _run(self) -> None:
         pieces = self._compile()
-        if not any(inspect.CO_COROUTINE & piece.co_flags for piece, _ in pieces):
+        awaits = any(inspect.CO_COROUTINE & piece.co_flags for piece, _ in pieces)
+        loop = _running_loop() if awaits else None
+        if not awaits:
             for piece, shows in pieces:
                 value = self._evaluate(piece)
                 if shows:
                     self._show(value)
             flush_figures()
-            return
-        loop = _running_loop()
-        if loop is None or blocking():
+        elif loop is None or blocking():
             _run_on_own_loop(self._awaiting(pieces), loop)
-            return
-        code = self._awaiting(pieces)
-        task = loop.create_task(self._drive(code))
-        self._task = (loop, task)
-
-        def over(_: asyncio.Task[None]) -> None:
-            self._interrupts.unwatch()
-            code.close()
-            if not self.finished.done():  # cancelled before its first step
-                self._capture.close()
-                self.finished.set_result(Outcome("stopped"))
-
-        task.add_done_callback(over)
+        else:
+            self._task = loop.create_task(self._run_task(pieces))
+            self._task.add_done_callback(self._end_task)
 
     async def _awaiting(self, pieces: list[tuple[CodeType, bool]]) -> None:
         for piece, shows in pieces:
@@ -199,41 +188,45 @@ class CodeRun:
                 self._show(value)
         flush_figures()
 
-    async def _drive(self, code: Coroutine[Any, Any, None]) -> None:
-        """The task on the user's own loop. It never raises: a `KeyboardInterrupt` would end that loop."""
-        ended = await _Steps(code, self._step)
-        with self._interrupts, self._capture.here():
-            outcome = self._outcome(ended)
+    async def _run_task(self, pieces: list[tuple[CodeType, bool]]) -> None:
+        """The task on the user's own loop. A `KeyboardInterrupt` or `SystemExit` that left it would end that loop."""
+        error: BaseException | None = None
+        try:
+            await self._awaiting(pieces)
+        except BaseException as raised:
+            error = raised
+        outcome = self._outcome(error)
         self._capture.close()
         self.finished.set_result(outcome)
 
-    def _step(self, code: Callable[[], Any]) -> Ended:
-        with self._interrupts, self._capture.here():
-            ended = self._interrupts.guard(code)
-        if self._interrupts.by_person:
-            self._interrupts.tell_cell()
-        return ended
+    def _end_task(self, _: asyncio.Task[None]) -> None:
+        if not self.finished.done():  # cancelled before its first step, or after the last one
+            self._capture.close()
+            self.finished.set_result(Outcome("interrupted" if self._interrupts.by_person else "stopped"))
+        self._interrupts.uninstall()
 
-    def _outcome(self, ended: Ended) -> Outcome:
-        error = ended.error
+    def _is_task_running(self) -> bool:
+        task = self._task
+        if self._capture.closed or task is None:
+            return False
+        return current() is self._capture or asyncio.current_task(task.get_loop()) is task
+
+    def _outcome(self, error: BaseException | None) -> Outcome:
+        interrupts = self._interrupts
         if error is None:
-            return Outcome("done")
+            return Outcome("completed")
         discard_figures()
         if isinstance(error, SystemExit):
             return Outcome("exit", error.with_traceback(None))
-        if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
-            if self._interrupts.by_person:
-                return Outcome("interrupted")
-            if self._interrupts.asked:
-                return Outcome("stopped")
-        told = self._interrupts.guard(lambda: traceback_of(self._shell, error))
-        if self._interrupts.asked and told.error is not None:
-            return Outcome("stopped")
-        if self._interrupts.by_person and told.error is not None:
-            return Outcome("interrupted")
-        if told.error is not None:
-            return Outcome("error", error.with_traceback(None), without_words(error, told.error))
-        return Outcome("error", error.with_traceback(None), told.value)
+        ended: Kind | None = "interrupted" if interrupts.by_person else "stopped" if interrupts.stops else None
+        if ended is not None and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+            return Outcome(ended)
+        traceback = interrupts.guard(lambda: traceback_of(self._shell, error))
+        if traceback.error is None:
+            return Outcome("error", error.with_traceback(None), traceback.value)
+        if interrupts.by_person or interrupts.stops:
+            return Outcome("interrupted" if interrupts.by_person else "stopped")
+        return Outcome("error", error.with_traceback(None), unreadable(error, traceback.error))
 
     # ------------------------------------------------------------------ as a cell
 
@@ -267,40 +260,6 @@ class CodeRun:
             data, _ = self._shell.display_formatter.format(value)
             if data:
                 self._capture.show(data)
-
-
-class _Steps:
-    """A coroutine awaited step by step, each called through `step`."""
-
-    def __init__(self, code: Coroutine[Any, Any, None], step: Callable[[Callable[[], Any]], Ended]) -> None:
-        self._code = code
-        self._step = step
-
-    def __await__(self) -> Generator[Any, Any, Ended]:
-        move: Callable[[Any], Any] = self._code.send
-        argument: Any = None
-        while True:
-            ended = self._step(lambda: _one_step(move, argument))  # noqa: B023 - called at once
-            if ended.error is not None:
-                return ended
-            over, value = ended.value
-            if over:
-                return Ended(value)
-            try:
-                argument = yield value
-                move = self._code.send
-            except BaseException as error:
-                if isinstance(error, GeneratorExit):
-                    self._code.close()
-                    raise
-                move, argument = self._code.throw, error
-
-
-def _one_step(move: Callable[[Any], Any], argument: Any) -> tuple[bool, Any]:
-    try:
-        return False, move(argument)
-    except StopIteration as stop:
-        return True, stop.value
 
 
 def _run_on_own_loop(code: Coroutine[Any, Any, None], outer: asyncio.AbstractEventLoop | None) -> None:

@@ -55,8 +55,8 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     return TracebackText(_plain(coloured), coloured)
 
 
-def without_words(error: BaseException, failed: BaseException) -> TracebackText:
-    """What can be said of an exception that can't be shown: its own methods fail, or end the code."""
+def unreadable(error: BaseException, failed: BaseException) -> TracebackText:
+    """The text for an exception that can't be shown: its own methods fail, or end the code."""
     text = f"{type(error).__name__}: (its text cannot be read: that raised {type(failed).__name__})"
     return TracebackText(text, text)
 
