@@ -91,8 +91,8 @@ class Answer:
     @property
     def parts(self) -> list[Part]:
         """Every part of the model's messages, in order; those of a summary that was made on the way are left out."""
-        said = [m for m in self.messages if m.role == "assistant" and not m.info.get("summary")]
-        return [part for message in said for part in message.parts]
+        messages = [m for m in self.messages if m.role == "assistant" and not m.info.get("summary")]
+        return [part for message in messages for part in message.parts]
 
     @property
     def calls(self) -> Calls:

@@ -68,8 +68,8 @@ class Conversation:
         """A part has grown by `delta`; the part itself is written when it is whole."""
         bus = self.workspace.bus
         if bus.has_subscribers(DELTA):
-            where = {"sessionID": part["sessionID"], "messageID": part["messageID"], "partID": part["id"]}
-            bus.publish(DELTA, {**where, "field": field, "delta": delta})
+            ids = {"sessionID": part["sessionID"], "messageID": part["messageID"], "partID": part["id"]}
+            bus.publish(DELTA, {**ids, "field": field, "delta": delta})
 
     def drop(self, message: Message, ids: Collection[str]) -> None:
         """Take parts out of a message (what a broken stream had begun)."""
@@ -96,8 +96,8 @@ class Conversation:
             part.update(self.workspace.masked(part))
         return part
 
-    def _removed(self, event: str, where: dict[str, str]) -> None:
-        self.workspace.publish(event, lambda: {"sessionID": self.session.id, **where})
+    def _removed(self, event: str, ids: dict[str, str]) -> None:
+        self.workspace.publish(event, lambda: {"sessionID": self.session.id, **ids})
 
     def _written(self, part: Part) -> None:
         workspace = self.workspace
@@ -114,12 +114,12 @@ class Conversation:
         too.
         """
         messages = self.session.messages
-        found: list[Turn] = []
+        turns: list[Turn] = []
         for i, message in enumerate(messages[after_summary(messages) :]):
             if message.turns is None or (i == 0 and any(message.of_type("compaction"))):
                 message.turns = turns_of(message, first=i == 0)
-            found += message.turns
-        return found
+            turns += message.turns
+        return turns
 
     def forget(self) -> None:
         """Make all turns anew: parts were changed elsewhere."""

@@ -43,8 +43,8 @@ async def fork(workspace: ToolHost, session: str | AgentSession, at: str | int |
 
 def forked_title(title: str) -> str:
     """A fork's title: ``... (fork #1)``, and of a fork the next number."""
-    found = _FORKED.fullmatch(title)
-    return f"{found[1]} (fork #{int(found[2]) + 1})" if found else f"{title} (fork #1)"
+    match = _FORKED.fullmatch(title)
+    return f"{match[1]} (fork #{int(match[2]) + 1})" if match else f"{title} (fork #1)"
 
 
 def _place(messages: list[dict[str, Any]], at: str | int | Message | None, session: AgentSession) -> int:
@@ -55,20 +55,22 @@ def _place(messages: list[dict[str, Any]], at: str | int | Message | None, sessi
         if not -count <= at <= count:
             raise InvalidArgumentsError(f"{session.title!r} has {count} messages; none has the number {at}.")
         return at % count if at < 0 else at
-    wanted = at.id if isinstance(at, Message) else str(at)
+    message_id = at.id if isinstance(at, Message) else str(at)
     for index, message in enumerate(messages):
-        if message["info"]["id"] == wanted:
+        if message["info"]["id"] == message_id:
             return index
-    raise InvalidArgumentsError(f"{session.title!r} has no message {wanted}; it has {count} messages.")
+    raise InvalidArgumentsError(f"{session.title!r} has no message {message_id}; it has {count} messages.")
 
 
 def _copied(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     renaming = Renaming(info["id"])
-    copies = renaming.messages([{**one, "parts": [_ended(part) for part in one["parts"]]} for one in messages])
+    copies = renaming.messages(
+        [{**message, "parts": [_ended(part) for part in message["parts"]]} for message in messages]
+    )
     now = now_ms()
-    made = renaming.session({"id": info["id"], **{key: info[key] for key in _KEPT if key in info}})
+    copied_info = renaming.session({"id": info["id"], **{key: info[key] for key in _KEPT if key in info}})
     return {
-        **made,
+        **copied_info,
         "title": forked_title(info.get("title") or ""),
         "version": info.get("version") or "",
         "time": {"created": now, "updated": now},

@@ -67,20 +67,20 @@ def _of_assistant(message: Message) -> tuple[Turn, ...]:
     if message.info.get("error") and not _worth_keeping(message):
         return ()
     origin = (str(message.info.get("providerID", "")), str(message.info.get("modelID", "")))
-    said: list[Piece] = []
+    pieces: list[Piece] = []
     results: list[ResultPiece] = []
     for part in message.parts:
         if isinstance(part, ToolPart):
-            said.append(CallPiece(part.call_id, part.tool, part.state.input, part.provider_metadata))
+            pieces.append(CallPiece(part.call_id, part.tool, part.state.input, part.provider_metadata))
             results.append(_result(part))
         elif part.get("type") == "text":
             if part.get("text"):
-                said.append(TextPiece(part["text"]))
+                pieces.append(TextPiece(part["text"]))
         elif part.get("type") == "reasoning" and (part.get("text") or part.get("metadata")):
-            said.append(ReasoningPiece(part.get("text") or "", part.get("metadata")))
-    if not any(not isinstance(piece, ReasoningPiece) for piece in said):
+            pieces.append(ReasoningPiece(part.get("text") or "", part.get("metadata")))
+    if not any(not isinstance(piece, ReasoningPiece) for piece in pieces):
         return ()  # a thought alone: providers take no such answer back
-    turn = Turn("assistant", tuple(said), origin)
+    turn = Turn("assistant", tuple(pieces), origin)
     return (turn, Turn("tool", tuple(results))) if results else (turn,)
 
 

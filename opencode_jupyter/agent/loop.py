@@ -63,7 +63,7 @@ class _Loop:
             step = self.last
             finish = step.finish
             replay = ((finish.metadata if finish is not None else None) or {}).get("replay") or {}
-            run.notes += [str(one) for one in replay.get("differences", ())]
+            run.notes += [str(difference) for difference in replay.get("differences", ())]
             if run.options.structured is not None and run.options.structured.given:
                 return await self._done(message, "done")
             if step.blocked:

@@ -92,25 +92,24 @@ async def _session(run: Run) -> AgentSession:
 
 async def _model(run: Run) -> Model:
     """The model that is asked: named by the prompt, the agent, the session, the configuration; in this order."""
-    wanted = run.options.model
-    if wanted is None and run.agent.model is None:
-        wanted = run.session.asked
-    if wanted is None:
+    model = run.options.model
+    if model is None and run.agent.model is None:
+        model = run.session.asked
+    if model is None:
         known = run.agent.model or run.session.model
-        wanted = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
-        if isinstance(wanted, str) and wanted.startswith("scripted") and wanted.endswith(".py"):
+        model = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
+        if isinstance(model, str) and model.startswith("scripted") and model.endswith(".py"):
             raise ModelError(
-                f"the configured model, {wanted}, is a Python file, which runs code: name it "
-                f"in the prompt: -m {wanted}",
+                f"the configured model, {model}, is a Python file, which runs code: name it in the prompt: -m {model}",
                 "setup",
             )
-    if wanted is None:
+    if model is None:
         raise ModelError(
             "No model is named. Give one (model='openai:gpt-5', %%agent -m openai:gpt-5), or set `model` in "
             "opencode.json. Without a key, use a scripted model: model='scripted:FILE'.",
             "setup",
         )
-    return await resolve(run.workspace, wanted) if isinstance(wanted, str) else wanted
+    return await resolve(run.workspace, model) if isinstance(model, str) else model
 
 
 def _recorded(run: Run, model: Model) -> Model:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .snapshots import files
 from .snapshots.service import firsts
-from .snapshots.shadow import Entries, Shadow
+from .snapshots.shadow import Shadow, TreeEntries
 
 SINCE = "somebody else changed it since"
 BETWEEN = "somebody else changed it between two steps"
@@ -17,7 +17,7 @@ OUTSIDE = "it is outside the project now"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StepChange:
     """The changes of one step: its files (absolute), and the trees before and after it."""
 
     before: str
@@ -26,7 +26,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class RestoredFiles:
     """The outcome: see `revert.Reverted`; `snapshot` is the tree to which taking it back leads."""
 
     files: list[str]
@@ -35,7 +35,9 @@ class Moved:
     snapshot: str
 
 
-def move(shadow: Shadow, hidden: Sequence[Change], hide: Sequence[Change], snapshot: str | None, force: bool) -> Moved:
+def move(
+    shadow: Shadow, hidden: Sequence[StepChange], hide: Sequence[StepChange], snapshot: str | None, force: bool
+) -> RestoredFiles:
     """Put files back.
 
     Args:
@@ -50,48 +52,48 @@ def move(shadow: Shadow, hidden: Sequence[Change], hide: Sequence[Change], snaps
     """
     now = shadow.track()
     snapshot = snapshot or now
-    wanted = firsts(shadow, [(change.before, change.files) for change in hide])
-    was = firsts(shadow, [(change.before, change.files) for change in hidden])
-    back = [path for path in was if path not in wanted]
+    targets = firsts(shadow, [(change.before, change.files) for change in hide])
+    previous = firsts(shadow, [(change.before, change.files) for change in hidden])
+    back = [path for path in previous if path not in targets]
     if back:
-        wanted |= firsts(shadow, [(snapshot, [str(shadow.worktree / path) for path in back])])
-    current = shadow.entries(now, list(wanted))
+        targets |= firsts(shadow, [(snapshot, [str(shadow.worktree / path) for path in back])])
+    current = shadow.entries(now, list(targets))
     expected, torn = _expected(shadow, hide)
-    expected |= was
+    expected |= previous
     kept: dict[str, str] = {}
-    for path in list(wanted):
+    for path in list(targets):
         why = None
-        if current[path] == wanted[path] and _recorded(shadow, path, current):
+        if current[path] == targets[path] and _recorded(shadow, path, current):
             why = ""
         elif not _recorded(shadow, path, current):
             why = UNRECORDED
         elif path in expected and current[path] != expected[path]:
             why = SINCE
-        elif path in torn and path not in was:
+        elif path in torn and path not in previous:
             why = BETWEEN
         if why == "" or (why is not None and (not force or why == UNRECORDED)):
-            del wanted[path]
+            del targets[path]
             if why:
                 kept[str(shadow.worktree / path)] = why
     outside = [name for change in (*hide, *hidden) for name in change.files if _outside(shadow, name)]
     kept |= dict.fromkeys(outside, OUTSIDE)
-    changed = files.put(shadow, wanted)
+    changed = files.put(shadow, targets)
     diff = shadow.text(snapshot, shadow.track()) if hide else ""
-    return Moved([str(shadow.worktree / path) for path in changed], kept, diff, snapshot)
+    return RestoredFiles([str(shadow.worktree / path) for path in changed], kept, diff, snapshot)
 
 
-def _expected(shadow: Shadow, changes: Sequence[Change]) -> tuple[Entries, Collection[str]]:
+def _expected(shadow: Shadow, changes: Sequence[StepChange]) -> tuple[TreeEntries, Collection[str]]:
     """What each file is if nobody has changed it since, where that is known; and those changed between two steps."""
-    expected: Entries = {}
+    expected: TreeEntries = {}
     torn: set[str] = set()
     for change in changes:
         paths = [os.path.relpath(name, shadow.worktree) for name in change.files if not _outside(shadow, name)]
         if not paths:
             continue
-        again = [path for path in paths if path in expected]
-        if again:
-            began = shadow.entries(change.before, again)
-            torn |= {path for path in again if began[path] != expected[path]}
+        repeated = [path for path in paths if path in expected]
+        if repeated:
+            before = shadow.entries(change.before, repeated)
+            torn |= {path for path in repeated if before[path] != expected[path]}
         if change.after is not None and shadow.has(change.after):
             expected |= shadow.entries(change.after, paths)
         else:
@@ -100,7 +102,7 @@ def _expected(shadow: Shadow, changes: Sequence[Change]) -> tuple[Entries, Colle
     return expected, torn
 
 
-def _recorded(shadow: Shadow, path: str, current: Entries) -> bool:
+def _recorded(shadow: Shadow, path: str, current: TreeEntries) -> bool:
     """Return whether what is at a path now is what the snapshot of now says."""
     return current[path] is not None or not os.path.lexists(shadow.worktree / path) or _only_files(shadow, path)
 

@@ -17,7 +17,7 @@ from ..core.sessions import Session
 from ..core.state import Completed, ToolPart
 from ..text.diff import shorten
 from .conversation import Conversation
-from .restore_plan import Change, Moved, move
+from .restore_plan import RestoredFiles, StepChange, move
 from .snapshots import Snapshots
 
 if TYPE_CHECKING:
@@ -98,17 +98,17 @@ async def revert(
     mark: dict[str, Any] = {"messageID": session.messages[point.message].id}
     if point.part:
         mark["partID"] = part_id(session.messages[point.message].parts[point.part])
-    done = Reverted(messages=len(session.messages) - point.message - bool(point.part))
+    result = Reverted(messages=len(session.messages) - point.message - bool(point.part))
     if files:
         snapshot = (before or {}).get("snapshot")
-        moved = await _move(workspace, session, old, point, snapshot, force, done)
+        moved = await _move(workspace, session, old, point, snapshot, force, result)
         if moved is not None:
             mark |= {"snapshot": moved.snapshot, "diff": shorten(moved.diff)}
     elif before:
         mark |= {key: before[key] for key in ("snapshot", "diff") if key in before}
     session.extra = {**session.extra, KEY: mark}
     workspace.sessions.save(session)
-    return done
+    return result
 
 
 async def unrevert(workspace: ToolHost, session: Session, *, force: bool = False) -> Reverted:
@@ -123,10 +123,10 @@ async def unrevert(workspace: ToolHost, session: Session, *, force: bool = False
     old = _marked(session)
     if mark is None or old is None:
         raise ToolError("Nothing was reverted in this session, or a prompt has been sent since.")
-    done = Reverted(messages=len(session.messages) - old.message - bool(old.part))
-    await _move(workspace, session, old, None, mark.get("snapshot"), force, done)
+    result = Reverted(messages=len(session.messages) - old.message - bool(old.part))
+    await _move(workspace, session, old, None, mark.get("snapshot"), force, result)
     _unmark(workspace, session)
-    return done
+    return result
 
 
 async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
@@ -138,22 +138,22 @@ async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
     if KEY not in session.extra:
         return []
     point = _marked(session)
-    gone: list[str] = []
+    removed: list[str] = []
     if point is not None:
         conversation = Conversation(workspace, session)
         first = session.messages[point.message]
         if point.part:
             parts = [part_id(part) for part in first.parts[point.part :]]
             conversation.drop(first, parts)
-            gone += parts
+            removed += parts
         messages = [message.id for message in session.messages[point.message + bool(point.part) :]]
         conversation.remove(messages)
-        gone += messages
+        removed += messages
         if session.message_id in messages:
             session.message_id = ""
         session.recent.clear()  # calls that were taken back are no loop
     _unmark(workspace, session)
-    return gone
+    return removed
 
 
 def visible(session: Session) -> list[Message]:
@@ -170,14 +170,14 @@ def visible(session: Session) -> list[Message]:
 
 def last_change(session: Session) -> Message | None:
     """The last visible message of the user's after which files were changed; None if there is none."""
-    asked: Message | None = None
-    found: Message | None = None
+    request: Message | None = None
+    changing: Message | None = None
     for message in visible(session):
         if message.role == "user":
-            asked = message
-        elif asked is not None and _changed_files(message):
-            found = asked
-    return found
+            request = message
+        elif request is not None and _changed_files(message):
+            changing = request
+    return changing
 
 
 def _changed_files(message: Message) -> bool:
@@ -201,17 +201,17 @@ def _point(session: Session, to: str | int | Message) -> _Point:
         if not -len(messages) <= to < len(messages):
             raise ToolError(f"there is no message {to}; the session has {len(messages)}")
         return _whole(messages, to % len(messages))
-    wanted = to.id if isinstance(to, Message) else to
+    id = to.id if isinstance(to, Message) else to
     for at, message in enumerate(messages):
-        if message.id == wanted:
+        if message.id == id:
             return _whole(messages, at)
-        for place, part in enumerate(message.parts):
-            if part_id(part) == wanted:
-                stays = message.parts[:place]
+        for index, part in enumerate(message.parts):
+            if part_id(part) == id:
+                stays = message.parts[:index]
                 if message.role == "user" or not any(_says(part) for part in stays):
                     return _whole(messages, at)
-                return _Point(at, place)
-    raise ToolError(f"there is no message or part {wanted} in the session {session.title!r}")
+                return _Point(at, index)
+    raise ToolError(f"there is no message or part {id} in the session {session.title!r}")
 
 
 def _whole(messages: list[Message], at: int) -> _Point:
@@ -250,20 +250,22 @@ def _behind(session: Session, point: _Point | None) -> Iterator[tuple[Message, i
     if point is not None:
         for at in range(point.message, len(session.messages)):
             message = session.messages[at]
-            for place in range(point.part if at == point.message else 0, len(message.parts)):
-                yield message, place
+            for index in range(point.part if at == point.message else 0, len(message.parts)):
+                yield message, index
 
 
-def _changes(session: Session, point: _Point | None) -> list[Change]:
+def _changes(session: Session, point: _Point | None) -> list[StepChange]:
     """What the steps from a point on did to files, oldest first."""
-    found = []
-    for message, place in _behind(session, point):
-        part = message.parts[place]
+    changes = []
+    for message, index in _behind(session, point):
+        part = message.parts[index]
         if isinstance(part, ToolPart) or part.get("type") != "patch" or not part.get("hash"):
             continue
-        ends = [one for one in message.of_type("step-finish") if one.get("snapshot")]
-        found.append(Change(str(part["hash"]), tuple(part.get("files") or ()), ends[-1]["snapshot"] if ends else None))
-    return found
+        ends = [end for end in message.of_type("step-finish") if end.get("snapshot")]
+        changes.append(
+            StepChange(str(part["hash"]), tuple(part.get("files") or ()), ends[-1]["snapshot"] if ends else None)
+        )
+    return changes
 
 
 async def _move(
@@ -273,28 +275,28 @@ async def _move(
     new: _Point | None,
     snapshot: str | None,
     force: bool,
-    done: Reverted,
-) -> Moved | None:
+    result: Reverted,
+) -> RestoredFiles | None:
     """Make the files what they were at `new` (None: the end), where they are what they were at `old`."""
     hidden, hide = _changes(session, old), _changes(session, new)
     if not hidden and not hide:
-        _by_hand(workspace, session, old, new, force, done)
+        _by_hand(workspace, session, old, new, force, result)
         return None
     snapshots = workspace.service(Snapshots)
     problem = snapshots.why_not()
     if problem is not None:
-        done.note = f"The files were not restored: {problem}."
+        result.note = f"The files were not restored: {problem}."
         return None
     try:
         moved = await snapshots.work(lambda shadow: move(shadow, hidden, hide, snapshot, force))
     except ToolError as error:
         raise ToolError(f"{error} With files=False only the messages are reverted.") from error
-    done.files, done.kept, done.diff = moved.files, moved.kept, moved.diff
+    result.files, result.kept, result.diff = moved.files, moved.kept, moved.diff
     return moved
 
 
 def _by_hand(
-    workspace: ToolHost, session: Session, old: _Point | None, new: _Point | None, force: bool, done: Reverted
+    workspace: ToolHost, session: Session, old: _Point | None, new: _Point | None, force: bool, result: Reverted
 ) -> None:
     """Without git: what tools that write files kept in this process (`core.changes`)."""
     changes = workspace.changes
@@ -303,19 +305,19 @@ def _by_hand(
     else:
         calls, name = set(_call_ids(workspace, session, new)), _BY_HAND + session.id
     taken, kept = changes.take_back(calls, force=force, kept_as=name, session_id=session.id)
-    done.files = list(dict.fromkeys(str(change.path) for change in taken))
-    done.kept = {str(path): why for path, why in kept.items()}
+    result.files = list(dict.fromkeys(str(change.path) for change in taken))
+    result.kept = {str(path): why for path, why in kept.items()}
     problem = workspace.service(Snapshots).why_not()
     wrote = any(_changed_files(message) for message in session.messages[(new or old or _Point(0)).message :])
     if problem is not None and wrote:
-        done.note = f"Only changes that tools made in this kernel can be undone here: {problem}."
+        result.note = f"Only changes that tools made in this kernel can be undone here: {problem}."
 
 
 def _call_ids(workspace: ToolHost, session: Session, point: _Point) -> Iterator[str]:
     """The ids of the calls from a point on, those of child sessions among them."""
-    known = {one.id: one for one in workspace.sessions.list()}
-    for message, place in _behind(session, point):
-        part = message.parts[place]
+    known = {other.id: other for other in workspace.sessions.list()}
+    for message, index in _behind(session, point):
+        part = message.parts[index]
         if not isinstance(part, ToolPart):
             continue
         yield part.call_id

@@ -19,13 +19,13 @@ async def watch(run: Run) -> AsyncGenerator[dict[str, Any], None]:
     Those of its child sessions are among them. What ended the run is raised when the run itself is awaited, not here.
     Leaving the loop early stops the run.
     """
-    here = asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
     sessions: set[str] = set()
 
     def heard(event: dict[str, Any]) -> None:
         if _belongs(run, event, sessions):
-            call_soon(here, queue.put_nowait, event)
+            call_soon(loop, queue.put_nowait, event)
 
     unsubscribe = run.workspace.bus.subscribe("*", heard)
     work = asyncio.ensure_future(run.execution.wait())

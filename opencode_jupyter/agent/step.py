@@ -22,7 +22,7 @@ from . import events
 from .errors import ModelError
 from .masking import stream_masked
 from .streamed_parts import StreamedParts
-from .tool_selection import Offered
+from .tool_selection import AvailableTools
 
 if TYPE_CHECKING:
     from ..core.tool import Tool
@@ -45,7 +45,9 @@ class Step:
         broken: the words of the refusal that broke it off: a person said no to a model that goes round in circles.
     """
 
-    def __init__(self, run: Run, message: Message, offered: Offered, before_call: Callable[[Tool | None], Any]) -> None:
+    def __init__(
+        self, run: Run, message: Message, offered: AvailableTools, before_call: Callable[[Tool | None], Any]
+    ) -> None:
         self._run = run
         self._message = message
         self._offered = offered

@@ -38,17 +38,17 @@ class Structured:
         InvalidArgumentsError: `wanted` is none of these.
     """
 
-    def __init__(self, wanted: Any) -> None:
+    def __init__(self, form: Any) -> None:
         self.value: Any = None
         self.given = False
         self._adapter: TypeAdapter[Any] | None = None
         self._checker: Any = None
-        if isinstance(wanted, dict):
-            schema = _at_top(wanted)
+        if isinstance(form, dict):
+            schema = _at_top(form)
             self._checker = _checker(schema)
         else:
             try:
-                self._adapter = TypeAdapter(wanted)
+                self._adapter = TypeAdapter(form)
                 schema = _at_top(self._adapter.json_schema())
             except Exception as error:
                 raise InvalidArgumentsError(
@@ -67,14 +67,14 @@ class Structured:
         self.bound = Bound(NAME, DESCRIPTION, definition)
 
     def _check(self, arguments: dict[str, Any]) -> Any:
-        given = arguments.get("value") if self._wrapped and set(arguments) == {"value"} else arguments
+        value = arguments.get("value") if self._wrapped and set(arguments) == {"value"} else arguments
         if self._adapter is not None:
-            return _validated(self._adapter, given)
-        problem = next(iter(self._checker.iter_errors(given)), None)
+            return _validated(self._adapter, value)
+        problem = next(iter(self._checker.iter_errors(value)), None)
         if problem is not None:
-            where = "".join(f"[{step!r}]" for step in problem.absolute_path)
-            raise ValueError(f"{where or 'the answer'}: {problem.message}")
-        return given
+            location = "".join(f"[{step!r}]" for step in problem.absolute_path)
+            raise ValueError(f"{location or 'the answer'}: {problem.message}")
+        return value
 
     async def _take(self, value: Any, ctx: ToolContext) -> ToolResult:
         self.value, self.given = value, True
@@ -90,24 +90,24 @@ def _at_top(schema: dict[str, Any]) -> dict[str, Any]:
     Providers want to see an object at the top, and some leave out what has no properties there.
     """
     _, _, path = str(schema.get("$ref", "")).partition("#/")
-    where, _, name = path.partition("/")
-    found = schema.get(where, {}).get(name) if where in DEFINITIONS else None
-    if not isinstance(found, dict):
+    section, _, name = path.partition("/")
+    definition = schema.get(section, {}).get(name) if section in DEFINITIONS else None
+    if not isinstance(definition, dict):
         return schema
-    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return {**definition, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
-def _validated(adapter: TypeAdapter[Any], given: Any) -> Any:
+def _validated(adapter: TypeAdapter[Any], value: Any) -> Any:
     """The answer as the type that was asked for.
 
     Raises:
         ValidationError: it does not fit.
     """
     try:
-        return adapter.validate_python(given)
+        return adapter.validate_python(value)
     except ValidationError as error:
         try:  # a strict type takes a date or an enum's value as a text only where it comes out of JSON
-            return adapter.validate_json(json.dumps(given))
+            return adapter.validate_json(json.dumps(value))
         except (TypeError, ValueError):
             raise error from None
 

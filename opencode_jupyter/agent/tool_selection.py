@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
 
 
-class Offered:
+class AvailableTools:
     """The tools of one step.
 
     Attributes:
@@ -36,14 +36,14 @@ class Offered:
         """Every id that a call may have."""
         return list(self._tools)
 
-    def silent(self) -> Offered:
+    def silent(self) -> AvailableTools:
         """The same for a model that may not call anything any more: what it calls all the same is not done."""
-        return Offered({id: tool for id, tool in self._tools.items() if id == INVALID}, self.specs)
+        return AvailableTools({id: tool for id, tool in self._tools.items() if id == INVALID}, self.specs)
 
     def meant(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:
         """What a call of the model goes to: a tool, with its arguments; ``invalid`` if it makes no sense."""
-        found, given = repair(self, name, arguments)
-        return found, given, self._tools[found]
+        id, parsed = repair(self, name, arguments)
+        return id, parsed, self._tools[id]
 
 
 class ToolSelector:
@@ -52,7 +52,7 @@ class ToolSelector:
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._specs: dict[str, tuple[Bound, ToolSpec]] = {}
-        self._last = Offered({}, [])
+        self._last = AvailableTools({}, [])
 
     async def at_step(
         self,
@@ -61,7 +61,7 @@ class ToolSelector:
         rules: Sequence[Rule],
         switches: Mapping[str, bool] | None = None,
         extra: Iterable[tuple[Tool, Bound]] = (),
-    ) -> Offered:
+    ) -> AvailableTools:
         """The tools for the next request.
 
         Args:
@@ -73,34 +73,34 @@ class ToolSelector:
         """
         registry = self._workspace.registry
         bound = await registry.tools({"providerID": info.provider, "modelID": info.api_id or info.model}, agent)
-        hidden = disabled([one.id for one in bound], rules)
-        hidden |= {name for name, wanted in (switches or {}).items() if not wanted}
+        hidden = disabled([offer.id for offer in bound], rules)
+        hidden |= {name for name, is_on in (switches or {}).items() if not is_on}
         tools: dict[str, Tool] = {}
         specs: list[ToolSpec] = []
-        for one in bound:
-            tool = registry.get(one.id)
-            if tool is None or (one.id in hidden and one.id != INVALID):
+        for offer in bound:
+            tool = registry.get(offer.id)
+            if tool is None or (offer.id in hidden and offer.id != INVALID):
                 continue
-            tools[one.id] = tool
-            if one.id != INVALID:
-                specs.append(self._spec(one, info))
-        for tool, one in extra:
+            tools[offer.id] = tool
+            if offer.id != INVALID:
+                specs.append(self._spec(offer, info))
+        for tool, offer in extra:
             tools[tool.id] = tool
-            specs.append(self._spec(one, info))
+            specs.append(self._spec(offer, info))
         last = self._last
         if len(specs) == len(last.specs) and all(a is b for a, b in zip(specs, last.specs, strict=True)):
             specs = last.specs
-        self._last = Offered(tools, specs)
+        self._last = AvailableTools(tools, specs)
         return self._last
 
-    def _spec(self, one: Bound, info: ModelInfo) -> ToolSpec:
-        kept = self._specs.get(one.id)
-        if kept is not None:
-            before, spec = kept
-            if before is one or (
-                before.definition.parameters is one.definition.parameters and before.description == one.description
+    def _spec(self, offer: Bound, info: ModelInfo) -> ToolSpec:
+        cached = self._specs.get(offer.id)
+        if cached is not None:
+            before, spec = cached
+            if before is offer or (
+                before.definition.parameters is offer.definition.parameters and before.description == offer.description
             ):
                 return spec
-        spec = ToolSpec(one.id, one.description, suited(info, one.parameters))
-        self._specs[one.id] = (one, spec)
+        spec = ToolSpec(offer.id, offer.description, suited(info, offer.parameters))
+        self._specs[offer.id] = (offer, spec)
         return spec

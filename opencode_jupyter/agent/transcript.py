@@ -52,9 +52,9 @@ class Transcript(list[dict[str, Any]]):
 
     def _wire(self, message: Message) -> dict[str, Any]:
         """A message's wire form; kept as long as its turns are, which are made anew when it changes."""
-        kept = self._wires.get(message.id)
-        if kept is not None and message.turns is not None and kept[0] is message.turns:
-            return kept[1]
+        cached = self._wires.get(message.id)
+        if cached is not None and message.turns is not None and cached[0] is message.turns:
+            return cached[1]
         wire = message.to_wire()
         if message.turns is not None:
             self._wires[message.id] = (message.turns, wire)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent import models
-from opencode_jupyter.agent.compaction.title import LONGEST, Titles, first_line, title
+from opencode_jupyter.agent.compaction.title import LONGEST, TitleWriter, first_line, title
 from opencode_jupyter.agent.errors import ModelError
 from tests.support.fake_model import FakeModel
 
@@ -59,7 +59,7 @@ async def made(tmp_path: Path, model: FakeModel | None, monkeypatch: pytest.Monk
         assert session.title == "make a plot"
         if rename:
             session.title = rename
-        await ws.service(Titles).settled()
+        await ws.service(TitleWriter).settled()
         return session
 
 

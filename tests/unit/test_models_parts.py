@@ -14,7 +14,7 @@ from opencode_jupyter.agent.events import Event, Finish, ReasoningEnd
 from opencode_jupyter.agent.models.encoding import encode
 from opencode_jupyter.agent.models.failures import retry_after
 from opencode_jupyter.agent.models.openai_stream import OpenAIParser
-from opencode_jupyter.agent.models.parts import Parts
+from opencode_jupyter.agent.models.parts import PartAssembler
 from opencode_jupyter.tools.web import sse
 from tests.support.models import calls, shape, text, whole
 
@@ -23,7 +23,7 @@ TOOLS = ("read", "grep", "todo", "todowrite")
 
 def read(*deltas: dict[str, Any], finish: str | None = "stop", taken: tuple[str, ...] = ()) -> list[Event]:
     """The events of these deltas."""
-    parts = Parts(TOOLS, {}, lambda: taken)
+    parts = PartAssembler(TOOLS, {}, lambda: taken)
     reader = OpenAIParser(parts)
     out: list[Event] = []
     for delta in deltas:
@@ -140,7 +140,7 @@ def test_content_in_pieces_and_refusals() -> None:
 
 
 def test_other_choices_are_left_out() -> None:
-    parts = Parts(TOOLS, {}, tuple)
+    parts = PartAssembler(TOOLS, {}, tuple)
     OpenAIParser(parts).feed({"choices": [{"index": 1, "delta": {"content": "x"}}]})
     assert parts.take() == []
 

@@ -13,7 +13,7 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextStart
 from opencode_jupyter.agent.scripted import ScriptedModel, call, say, thought
 from opencode_jupyter.agent.scripted.answers import Call
-from opencode_jupyter.agent.scripted.conversation import Result
+from opencode_jupyter.agent.scripted.conversation import CallResult
 from opencode_jupyter.agent.scripted.scrub import escape
 from opencode_jupyter.agent.scripted.streaming import MOST_PIECES, VARIABLE, call_ids, events, json_pieces, words
 from opencode_jupyter.agent.scripted.templates import check_templates, fill, result_values
@@ -118,7 +118,7 @@ async def test_it_stops_at_once_and_leaves_the_loop_its_turns(monkeypatch: pytes
 
 # ------------------------------------------------------------------ templates
 
-RESULTS = [Result("read", "one\ntwo\n", "completed", "c1", {"filePath": "a"}), Result("bash", "12", "failed")]
+RESULTS = [CallResult("read", "one\ntwo\n", "completed", "c1", {"filePath": "a"}), CallResult("bash", "12", "failed")]
 VALUES = {"prompt": "Make it", "prompt.number": "2", "agent": "build", **result_values(RESULTS)}
 
 

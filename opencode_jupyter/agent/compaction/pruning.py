@@ -41,8 +41,8 @@ def prune(conversation: Conversation) -> int:
 
 def _old(messages: list[Message]) -> tuple[list[tuple[Message, ToolPart, Completed]], int]:
     """The outputs beyond the newest ones, and how many tokens they have. Nothing before a summary is looked at."""
-    found: list[tuple[Message, ToolPart, Completed]] = []
-    turns = kept = freed = 0
+    outputs: list[tuple[Message, ToolPart, Completed]] = []
+    turns = size_so_far = freed = 0
     for message in reversed(messages):
         if message.role == "user":
             turns += 1
@@ -56,10 +56,10 @@ def _old(messages: list[Message]) -> tuple[list[tuple[Message, ToolPart, Complet
             if not isinstance(state, Completed) or part.tool in NEVER:
                 continue
             if state.compacted is not None:  # from here on it was done before
-                return found, freed
+                return outputs, freed
             size = estimate(state.output) + PICTURE * len(state.attachments)
-            kept += size
-            if kept > KEPT:
+            size_so_far += size
+            if size_so_far > KEPT:
                 freed += size
-                found.append((message, part, state))
-    return found, freed
+                outputs.append((message, part, state))
+    return outputs, freed

@@ -170,7 +170,7 @@ async def _words(run: Run) -> str:
         run.notes.append(str(error))
     words = output.get("prompt")
     context = output.get("context")
-    more = [str(one) for one in context] if isinstance(context, list) else []
+    more = [str(item) for item in context] if isinstance(context, list) else []
     return "\n\n".join([words if isinstance(words, str) and words.strip() else REQUEST, *more])
 
 
@@ -195,8 +195,8 @@ def _again(run: Run, pending: Message) -> Message:
         if part.get("type") == "text" and part.get("text") and not part.get("ignored"):
             message.parts.append(new_part(message, "text", text=part["text"], synthetic=True))
         elif part.get("type") == "file":
-            said = f"[{part.get('mime', 'file')}: {part.get('filename') or 'no name'}, omitted to save space]"
-            message.parts.append(new_part(message, "text", text=said, synthetic=True))
+            text = f"[{part.get('mime', 'file')}: {part.get('filename') or 'no name'}, omitted to save space]"
+            message.parts.append(new_part(message, "text", text=text, synthetic=True))
     return message
 
 

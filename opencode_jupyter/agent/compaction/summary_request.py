@@ -53,13 +53,13 @@ class Summariser:
         room = usable(self._model.info, self._run.workspace.config.data)
         sent = 0
         for level in LEVELS:
-            told = _asking(render_transcript(turns, level), words)
-            size = estimate_turns(told) + estimate("".join(system))
+            shortened = _asking(render_transcript(turns, level), words)
+            size = estimate_turns(shortened) + estimate("".join(system))
             last = level is LEVELS[-1]
             if not last and ((room and size > room) or (sent and size >= 0.8 * sent)):
                 continue  # it would not fit, or is what did not fit, nearly
             try:
-                return await self._patiently(self._request(system, told))
+                return await self._patiently(self._request(system, shortened))
             except ModelError as error:
                 if error.kind != "overflow" or last:
                     raise

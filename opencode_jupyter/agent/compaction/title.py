@@ -43,7 +43,7 @@ async def title(workspace: ToolHost, session: Session, text: str) -> str:
     first = first_line(text)
     name = workspace.config.get("small_model")
     if isinstance(name, str) and name and text.strip():
-        workspace.service(Titles).ask(name, session, text, first)
+        workspace.service(TitleWriter).ask(name, session, text, first)
     return first
 
 
@@ -56,7 +56,7 @@ def first_line(text: str) -> str:
     return cut or line[:LONGEST]
 
 
-class Titles:
+class TitleWriter:
     """The titles of a workspace that small models are at work on."""
 
     def __init__(self, workspace: ToolHost) -> None:
@@ -82,14 +82,14 @@ class Titles:
 
     async def _ask(self, model: str, session: Session, text: str, instead_of: str) -> None:
         try:
-            said = await asyncio.wait_for(self._said(model, session, text), TIMEOUT)
+            text_of_model = await asyncio.wait_for(self._said(model, session, text), TIMEOUT)
         except (ModelError, TimeoutError) as error:
             log.info("no title from %s: %s", model, error)
             return
         except Exception:  # a title is not worth a failure
             log.exception("no title from %s", model)
             return
-        better = first_line(_THOUGHT.sub("", said).strip()).strip("\"'`*# ")
+        better = first_line(_THOUGHT.sub("", text_of_model).strip()).strip("\"'`*# ")
         if better and session.title in ("", instead_of):
             session.title = better
             self._workspace.sessions.save(session)

@@ -16,7 +16,7 @@ from ..turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, T
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class DetailLevel:
     """How much is told.
 
     Attributes:
@@ -32,21 +32,21 @@ class Level:
     share: float = 1.0
 
 
-LEVELS: tuple[Level, ...] = (
-    Level(8_000, 4_000, 200_000),
-    Level(2_000, 1_000, 50_000),
-    Level(500, 300, 10_000),
-    Level(500, 300, 5_000, 0.5),
-    Level(300, 200, 3_000, 0.25),
-    Level(200, 100, 2_000, 0.12),
-    Level(100, 60, 1_000, 0.06),
-    Level(100, 60, 500, 0.0),
+LEVELS: tuple[DetailLevel, ...] = (
+    DetailLevel(8_000, 4_000, 200_000),
+    DetailLevel(2_000, 1_000, 50_000),
+    DetailLevel(500, 300, 10_000),
+    DetailLevel(500, 300, 5_000, 0.5),
+    DetailLevel(300, 200, 3_000, 0.25),
+    DetailLevel(200, 100, 2_000, 0.12),
+    DetailLevel(100, 60, 1_000, 0.06),
+    DetailLevel(100, 60, 500, 0.0),
 )
 """From much to little. The first prompt and the last summary are told at every level."""
 LEFT_OUT = "[{} turns were omitted here to save space.]"
 
 
-def render_transcript(turns: Sequence[Turn], level: Level) -> list[Turn]:
+def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
     """The turns in words, the user's and the model's taking turns.
 
     Args:
@@ -56,13 +56,13 @@ def render_transcript(turns: Sequence[Turn], level: Level) -> list[Turn]:
     pinned = 2 if turns and _asks_for_summary(turns[0]) else 1
     first, rest = turns[:pinned], turns[pinned:]
     newest = rest[len(rest) - max(1, round(len(rest) * level.share)) :] if rest else rest
-    gone = len(rest) - len(newest)
-    told: list[tuple[Literal["user", "assistant"], str]] = [_told(turn, level) for turn in first]
-    if gone:
-        told.append(("user", LEFT_OUT.format(gone)))
-    told += [_told(turn, level) for turn in newest]
+    omitted = len(rest) - len(newest)
+    texts_by_role: list[tuple[Literal["user", "assistant"], str]] = [_told(turn, level) for turn in first]
+    if omitted:
+        texts_by_role.append(("user", LEFT_OUT.format(omitted)))
+    texts_by_role += [_told(turn, level) for turn in newest]
     out: list[tuple[Literal["user", "assistant"], list[str]]] = []
-    for role, text in told:
+    for role, text in texts_by_role:
         if not text:
             continue
         if out and out[-1][0] == role:
@@ -76,22 +76,22 @@ def _asks_for_summary(turn: Turn) -> bool:
     return turn.role == "user" and any(isinstance(p, TextPiece) and p.text == SUMMARY_QUESTION for p in turn.pieces)
 
 
-def _told(turn: Turn, level: Level) -> tuple[Literal["user", "assistant"], str]:
+def _told(turn: Turn, level: DetailLevel) -> tuple[Literal["user", "assistant"], str]:
     texts = [text for text in (_piece(piece, level) for piece in turn.pieces) if text]
     return "assistant" if turn.role == "assistant" else "user", "\n\n".join(texts)
 
 
-def _piece(piece: Piece, level: Level) -> str:
+def _piece(piece: Piece, level: DetailLevel) -> str:
     match piece:
         case TextPiece(text):
             return shortened(text, level.text)
         case CallPiece(_, name, arguments):
-            given = json.dumps(arguments, ensure_ascii=False, default=str)
-            return f"[called {name} with {shortened(given, level.call)}]"
+            arguments_text = json.dumps(arguments, ensure_ascii=False, default=str)
+            return f"[called {name} with {shortened(arguments_text, level.call)}]"
         case ResultPiece(_, name, text, media, failed):
             shown = " ".join(map(_media, media))
-            how = "failed" if failed else "gave"
-            return f"[{name} {how}] {shortened(text, level.result)} {shown}".rstrip()
+            verb = "failed" if failed else "gave"
+            return f"[{name} {verb}] {shortened(text, level.result)} {shown}".rstrip()
         case MediaPiece():
             return _media(piece)
         case ReasoningPiece():

@@ -79,57 +79,57 @@ _ERRORS = frozenset(
 
 def fitted(info: Data, messages: list[Data]) -> Data:
     """A session in the form that a real release imports, its parts in order of their messages."""
-    made = _session(info, messages)
+    session = _session(info, messages)
     out: list[Data] = []
-    asked = ""
+    request_id = ""
     for message in messages:
         if message["info"].get("role") == "user":
-            told = _request(message["info"], made)
-            asked = told["id"]
+            wire = _request(message["info"], session)
+            request_id = wire["id"]
         else:
-            told = _answer(message["info"], made)
-            if not str(told.get("parentID") or "").startswith("msg"):
-                if not asked:
-                    out.append(_by_hand(told, made))
-                    asked = out[-1]["info"]["id"]
-                told["parentID"] = asked
-        out.append({"info": told, "parts": [_part(part, told) for part in message["parts"]]})
-    return {"info": made, "messages": out}
+            wire = _answer(message["info"], session)
+            if not str(wire.get("parentID") or "").startswith("msg"):
+                if not request_id:
+                    out.append(_by_hand(wire, session))
+                    request_id = out[-1]["info"]["id"]
+                wire["parentID"] = request_id
+        out.append({"info": wire, "parts": [_part(part, wire) for part in message["parts"]]})
+    return {"info": session, "messages": out}
 
 
 def _session(info: Data, messages: list[Data]) -> Data:
-    made = INFO.without_nulls({k: v for k, v in info.items() if not k.startswith("opencode_jupyter")})
-    made.setdefault("slug", "notebook-" + info["id"][-8:].lower())
+    session = INFO.without_nulls({k: v for k, v in info.items() if not k.startswith("opencode_jupyter")})
+    session.setdefault("slug", "notebook-" + info["id"][-8:].lower())
     for key in ("projectID", "directory", "title", "version"):
-        made.setdefault(key, "")
-    made["projectID"] = made["projectID"] or "global"
+        session.setdefault(key, "")
+    session["projectID"] = session["projectID"] or "global"
     # What the messages say, where it is more: a session that was imported and went on has more now than it came with.
     spent = sum(message["info"].get("cost") or 0 for message in messages)
-    if spent > (made.get("cost") or 0) * (1 + 1e-9) or "cost" not in made:
-        made["cost"] = spent
+    if spent > (session.get("cost") or 0) * (1 + 1e-9) or "cost" not in session:
+        session["cost"] = spent
     summed = _sum_of_tokens(messages)
-    given = made.get("tokens") or {}
-    if not given or summed["input"] > given.get("input", 0) or summed["output"] > given.get("output", 0):
-        made["tokens"] = summed
+    tokens = session.get("tokens") or {}
+    if not tokens or summed["input"] > tokens.get("input", 0) or summed["output"] > tokens.get("output", 0):
+        session["tokens"] = summed
     else:
-        made["tokens"] = _tokens(given)
-    return made
+        session["tokens"] = _tokens(tokens)
+    return session
 
 
 def _sum_of_tokens(messages: list[Data]) -> Data:
     used = [_tokens(m["info"].get("tokens")) for m in messages if m["info"].get("role") == "assistant"]
     return {
-        **{key: sum(one[key] for one in used) for key in ("input", "output", "reasoning")},
-        "cache": {key: sum(one["cache"][key] for one in used) for key in ("read", "write")},
+        **{key: sum(tokens[key] for tokens in used) for key in ("input", "output", "reasoning")},
+        "cache": {key: sum(tokens["cache"][key] for tokens in used) for key in ("read", "write")},
     }
 
 
-def _tokens(given: Any) -> Data:
-    given = given or {}
-    cache = given.get("cache") or {}
-    total = {} if given.get("total") is None else {"total": given["total"]}
-    counted = {key: given.get(key) or 0 for key in ("input", "output", "reasoning")}
-    rest = {k: v for k, v in given.items() if k not in ("total", "input", "output", "reasoning", "cache")}
+def _tokens(tokens: Any) -> Data:
+    tokens = tokens or {}
+    cache = tokens.get("cache") or {}
+    total = {} if tokens.get("total") is None else {"total": tokens["total"]}
+    counted = {key: tokens.get(key) or 0 for key in ("input", "output", "reasoning")}
+    rest = {k: v for k, v in tokens.items() if k not in ("total", "input", "output", "reasoning", "cache")}
     return {
         **total,
         **counted,
@@ -139,29 +139,29 @@ def _tokens(given: Any) -> Data:
 
 
 def _request(info: Data, session: Data) -> Data:
-    made = USER.without_nulls(info)
+    wire = USER.without_nulls(info)
     model = session.get("model")
     named = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
-    made.setdefault("agent", session.get("agent") or "build")
-    made.setdefault("model", dict(named))
-    return made
+    wire.setdefault("agent", session.get("agent") or "build")
+    wire.setdefault("model", dict(named))
+    return wire
 
 
 def _answer(info: Data, session: Data) -> Data:
-    made = ASSISTANT.without_nulls(info)
-    agent = made.get("agent") or made.get("mode") or session.get("agent") or "build"
-    made.setdefault("agent", agent)
-    made.setdefault("mode", agent)
-    path = made.get("path") or {}
-    where = session["directory"]
-    made["path"] = {**path, "cwd": path.get("cwd") or where, "root": path.get("root") or path.get("cwd") or where}
-    made["cost"] = made.get("cost") or 0
-    made["tokens"] = _tokens(made.get("tokens"))
+    wire = ASSISTANT.without_nulls(info)
+    agent = wire.get("agent") or wire.get("mode") or session.get("agent") or "build"
+    wire.setdefault("agent", agent)
+    wire.setdefault("mode", agent)
+    path = wire.get("path") or {}
+    folder = session["directory"]
+    wire["path"] = {**path, "cwd": path.get("cwd") or folder, "root": path.get("root") or path.get("cwd") or folder}
+    wire["cost"] = wire.get("cost") or 0
+    wire["tokens"] = _tokens(wire.get("tokens"))
     for key, value in NO_MODEL.items():
-        made.setdefault(key, value)
-    if "error" in made:
-        made["error"] = _error(made["error"])
-    return made
+        wire.setdefault(key, value)
+    if "error" in wire:
+        wire["error"] = _error(wire["error"])
+    return wire
 
 
 def _error(error: Data) -> Data:
@@ -205,21 +205,21 @@ def _before(id: str) -> str:
 
 def _part(part: Data, message: Data) -> Data:
     type = part.get("type")
-    made = dict(part)
+    wire = dict(part)
     if type in PARTS:
-        made.pop("opencode_jupyter", None)
-        made = PARTS[type].without_nulls(made)
+        wire.pop("opencode_jupyter", None)
+        wire = PARTS[type].without_nulls(wire)
     if type == "reasoning":
-        made.setdefault("time", {"start": message["time"]["created"]})
+        wire.setdefault("time", {"start": message["time"]["created"]})
     elif type == "step-finish":
-        made.setdefault("reason", "unknown")
-        made["cost"] = made.get("cost") or 0
-        made["tokens"] = _tokens(made.get("tokens"))
+        wire.setdefault("reason", "unknown")
+        wire["cost"] = wire.get("cost") or 0
+        wire["tokens"] = _tokens(wire.get("tokens"))
     elif type == "compaction":
-        made.setdefault("auto", False)
+        wire.setdefault("auto", False)
     elif type == "tool":
-        made["state"] = _state(part, message)
-    return made
+        wire["state"] = _state(part, message)
+    return wire
 
 
 def _state(part: Data, message: Data) -> Data:
@@ -233,7 +233,7 @@ def _state(part: Data, message: Data) -> Data:
         state.setdefault("title", "")
         state.setdefault("metadata", {})
         if state.get("attachments"):
-            state["attachments"] = [_attachment(one, part) for one in state["attachments"]]
+            state["attachments"] = [_attachment(file, part) for file in state["attachments"]]
     return state
 
 

@@ -32,17 +32,17 @@ class Form(BaseModel):
     @classmethod
     def without_nulls(cls, value: Data) -> Data:
         """The object without the null of any key named here, at any depth; an unknown key keeps its null."""
-        made: Data = {}
+        cleaned: Data = {}
         for key, item in value.items():
             field = cls.model_fields.get(key)
             form = None if field is None else _form_in(field.annotation)
             if form is not None and isinstance(item, dict):
-                made[key] = form.without_nulls(item)
+                cleaned[key] = form.without_nulls(item)
             elif form is not None and isinstance(item, list):
-                made[key] = [form.without_nulls(one) for one in item]
+                cleaned[key] = [form.without_nulls(entry) for entry in item]
             elif field is None or item is not None:
-                made[key] = item
-        return made
+                cleaned[key] = item
+        return cleaned
 
 
 def _form_in(annotation: Any) -> type[Form] | None:
@@ -195,35 +195,35 @@ def check_session(data: Any) -> None:
     _check(_SESSION, data, "")
     seen: dict[str, str] = {}
     for index, message in enumerate(data["messages"]):
-        where = f"messages[{index}]"
-        _check(_MESSAGE, message, where)
+        location = f"messages[{index}]"
+        _check(_MESSAGE, message, location)
         info = message["info"]
-        _check(_MESSAGE_IDS, info, f"{where}.info")
+        _check(_MESSAGE_IDS, info, f"{location}.info")
         if info["sessionID"] != data["info"]["id"]:
             expected = f"the session's id {data['info']['id']}"
-            raise _wrong(f"{where}.info.sessionID", expected, info["sessionID"])
-        _check_once(info["id"], f"{where}.info", seen)
-        _check(USER if info["role"] == "user" else ASSISTANT, info, f"{where}.info")
-        for place, part in enumerate(message["parts"]):
-            _check_part(part, info, f"{where}.parts[{place}]", seen)
+            raise _wrong(f"{location}.info.sessionID", expected, info["sessionID"])
+        _check_once(info["id"], f"{location}.info", seen)
+        _check(USER if info["role"] == "user" else ASSISTANT, info, f"{location}.info")
+        for number, part in enumerate(message["parts"]):
+            _check_part(part, info, f"{location}.parts[{number}]", seen)
 
 
-def _check_part(part: Data, message: Data, where: str, seen: dict[str, str]) -> None:
-    _check(_PART, part, where)
-    _check_once(part["id"], where, seen)
+def _check_part(part: Data, message: Data, location: str, seen: dict[str, str]) -> None:
+    _check(_PART, part, location)
+    _check_once(part["id"], location, seen)
     for key, owner in (("sessionID", message["sessionID"]), ("messageID", message["id"])):
         if part.get(key, owner) != owner:
-            raise _wrong(f"{where}.{key}", f"the id {owner} of what it is in", part[key])
+            raise _wrong(f"{location}.{key}", f"the id {owner} of what it is in", part[key])
     if part["type"] in PARTS:
-        _check(PARTS[part["type"]], part, where)
+        _check(PARTS[part["type"]], part, location)
     if part["type"] == "tool":
-        _check(STATES[part["state"]["status"]], part["state"], f"{where}.state")
+        _check(STATES[part["state"]["status"]], part["state"], f"{location}.state")
 
 
-def _check_once(id: str, where: str, seen: dict[str, str]) -> None:
+def _check_once(id: str, location: str, seen: dict[str, str]) -> None:
     if id in seen:
-        raise SessionFileError(f"{where}.id: {id} is there twice, also at {seen[id]}.")
-    seen[id] = where
+        raise SessionFileError(f"{location}.id: {id} is there twice, also at {seen[id]}.")
+    seen[id] = location
 
 
 _EXPECTED = {
@@ -238,24 +238,26 @@ _EXPECTED = {
 """What a value must be, by the type of pydantic's error."""
 
 
-def _check(form: type[Form], value: Any, where: str) -> None:
+def _check(form: type[Form], value: Any, location: str) -> None:
     try:
         form.model_validate(value)
     except ValidationError as invalid:
         error = invalid.errors(include_url=False)[0]
         path = list(error["loc"])
         missing = path.pop() if error["type"] == "missing" else None
-        place = (where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)).lstrip(".")
+        full_location = (location + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)).lstrip(
+            "."
+        )
         if missing is not None:
-            raise SessionFileError(f"{place}: {missing} is missing.") from None
+            raise SessionFileError(f"{full_location}: {missing} is missing.") from None
         expected = _EXPECTED.get(error["type"], error["msg"])
         if error["type"] == "literal_error":
             expected = error["ctx"]["expected"].replace("'", "").replace(", ", " or ")
-        raise _wrong(place, expected, error["input"]) from None
+        raise _wrong(full_location, expected, error["input"]) from None
 
 
-def _wrong(where: str, expected: str, value: Any) -> SessionFileError:
-    return SessionFileError(f"{where}: expected {expected}, not {_described(value)}.")
+def _wrong(location: str, expected: str, value: Any) -> SessionFileError:
+    return SessionFileError(f"{location}: expected {expected}, not {_described(value)}.")
 
 
 def _described(value: Any) -> str:

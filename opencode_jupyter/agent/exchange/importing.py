@@ -43,10 +43,10 @@ class Renaming:
 
     def session(self, info: Data) -> Data:
         """A session's info; call it after `messages`, since it may name some (``revert``)."""
-        made = {**info, "id": self._of(info["id"])}
+        renamed = {**info, "id": self._of(info["id"])}
         if isinstance(info.get("revert"), dict):
-            made["revert"] = self._named(info["revert"], ("messageID", "partID"))
-        return made
+            renamed["revert"] = self._named(info["revert"], ("messageID", "partID"))
+        return renamed
 
     def messages(self, messages: list[Data]) -> list[Data]:
         """Messages with their parts."""
@@ -66,23 +66,23 @@ class Renaming:
         return {**data, **{key: self._of(data[key]) for key in keys if key in data}}
 
     def _part(self, part: Data) -> Data:
-        made = self._named(part, ("id", "sessionID", "messageID", "tail_start_id"))
+        renamed = self._named(part, ("id", "sessionID", "messageID", "tail_start_id"))
         if isinstance(part.get(EXTRA), dict):
-            made[EXTRA] = self._named(part[EXTRA], ("parentID",))
+            renamed[EXTRA] = self._named(part[EXTRA], ("parentID",))
         state = part.get("state")
         if part.get("type") != "tool" or not isinstance(state, dict):
-            return made
-        made["state"] = dict(state)
+            return renamed
+        renamed["state"] = dict(state)
         if isinstance(state.get("metadata"), dict):
-            made["state"]["metadata"] = self._named(state["metadata"], ("parentSessionId",))
+            renamed["state"]["metadata"] = self._named(state["metadata"], ("parentSessionId",))
         if state.get("attachments"):
-            made["state"]["attachments"] = [
+            renamed["state"]["attachments"] = [
                 {**self._named(file, ("sessionID", "messageID")), "id": self._made(file.get("id") or "", "part")}
                 if file.get("id")
                 else self._named(file, ("sessionID", "messageID"))
                 for file in state["attachments"]
             ]
-        return made
+        return renamed
 
 
 LARGEST = 256 * 1024 * 1024
@@ -130,15 +130,15 @@ async def take_in(
     """`import_`, and what became of it."""
     data = await asyncio.to_thread(_prepared, source)
     info, messages = _at_home(data["info"], workspace), data["messages"]
-    here = await _here(workspace, info["id"])
+    existing = await _here(workspace, info["id"])
     how: Literal["new", "same", "copy", "replaced"] = "new"
-    if here is not None and _alike(here, (info, messages)):
+    if existing is not None and _alike(existing, (info, messages)):
         return Imported(await workspace.sessions.open(info["id"]), "same")
-    if await _foreign(workspace, info["id"], messages) or (here is not None and not replace):
+    if await _foreign(workspace, info["id"], messages) or (existing is not None and not replace):
         renaming = Renaming(info["id"])
         messages = renaming.messages(messages)
         info, how = renaming.session(info), "copy"
-    elif here is not None:
+    elif existing is not None:
         await _make_room(workspace, info["id"])
         how = "replaced"
     return Imported(await keep(workspace, info, messages), how)
@@ -149,13 +149,13 @@ async def keep(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSe
     messages = workspace.masked(messages)
     session = AgentSession.from_wire(info)
     for message in messages:
-        made = Message(message["info"])
+        stored = Message(message["info"])
         for part in message["parts"]:
             wire = part_from_wire(part)
             if isinstance(wire, dict):
                 wire.pop(EXTRA, None)
-            made.parts.append(wire)
-        session.messages.append(made)
+            stored.parts.append(wire)
+        session.messages.append(stored)
     if workspace.store is not None:
         parts = [part for message in messages for part in message["parts"]]
         await workspace.store.write_session(session.to_wire(), [message["info"] for message in messages], parts)
@@ -202,9 +202,9 @@ def _load(path: Path) -> Any:
         return json.loads(raw, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
-        said = "the file ends there in the middle; it seems to be cut" if cut else error.msg
+        problem = "the file ends there in the middle; it seems to be cut" if cut else error.msg
         raise SessionFileError(
-            f"{path}: invalid JSON at line {error.lineno}, column {error.colno}: {said}. Nothing was imported."
+            f"{path}: invalid JSON at line {error.lineno}, column {error.colno}: {problem}. Nothing was imported."
         ) from None
     except UnicodeDecodeError as error:
         raise SessionFileError(
@@ -224,13 +224,13 @@ def _settled(message: Data, session: Data) -> Data:
     updated = session["time"].get("updated") or session["time"]["created"]
     parts = []
     for part in message["parts"]:
-        made = {**part, "sessionID": info["sessionID"], "messageID": info["id"]}
-        made.pop(EXTRA, None)
+        settled = {**part, "sessionID": info["sessionID"], "messageID": info["id"]}
+        settled.pop(EXTRA, None)
         if part["type"] == "tool":
             if part["state"]["status"] in ("pending", "running"):
-                made["state"] = aborted(part["state"], info["time"]["created"], updated)
-            made[EXTRA] = {"agent": agent, "by": by}
-        parts.append(made)
+                settled["state"] = aborted(part["state"], info["time"]["created"], updated)
+            settled[EXTRA] = {"agent": agent, "by": by}
+        parts.append(settled)
     return {**message, "parts": parts}
 
 
@@ -248,11 +248,11 @@ def aborted(state: Data, start: int, end: int) -> Data:
 def _at_home(info: Data, workspace: ToolHost) -> Data:
     """A session's info as one of this folder's."""
     folder, root = str(workspace.directory), str(workspace.worktree)
-    made = {**info, "directory": folder}
+    local = {**info, "directory": folder}
     if "path" in info:
         inside = os.path.relpath(folder, root).replace(os.sep, "/")
-        made["path"] = "" if inside == "." else inside
-    return {**made, "time": {"updated": info["time"]["created"], **info["time"]}}
+        local["path"] = "" if inside == "." else inside
+    return {**local, "time": {"updated": info["time"]["created"], **info["time"]}}
 
 
 async def _here(workspace: ToolHost, id: str) -> tuple[Data, list[Data]] | None:
@@ -262,24 +262,26 @@ async def _here(workspace: ToolHost, id: str) -> tuple[Data, list[Data]] | None:
         return None
 
 
-def _alike(one: tuple[Data, list[Data]], other: tuple[Data, list[Data]]) -> bool:
+def _alike(existing: tuple[Data, list[Data]], imported: tuple[Data, list[Data]]) -> bool:
     # As a `Session` writes it, since that is what is kept.
-    kept = plain(AgentSession.from_wire(other[0]).to_wire())
-    mine = {k: v for k, v in one[0].items() if not k.startswith("opencode_jupyter")}
-    return mine == kept and shown(one[1]) == shown(other[1])
+    imported_info = plain(AgentSession.from_wire(imported[0]).to_wire())
+    existing_info = {k: v for k, v in existing[0].items() if not k.startswith("opencode_jupyter")}
+    return existing_info == imported_info and shown(existing[1]) == shown(imported[1])
 
 
 async def _foreign(workspace: ToolHost, id: str, messages: list[Data]) -> bool:
     """Return whether ids of the messages or parts belong to another session here."""
-    wanted = {message["info"]["id"] for message in messages}
-    wanted |= {part["id"] for message in messages for part in message["parts"]}
+    ids = {message["info"]["id"] for message in messages}
+    ids |= {part["id"] for message in messages for part in message["parts"]}
     if workspace.store is not None:
-        return bool(await workspace.store.taken(id, wanted))
+        return bool(await workspace.store.taken(id, ids))
     others = [session for session in workspace.sessions.list() if session.id != id]
-    return any(message.id in wanted for session in others for message in session.messages)
+    return any(message.id in ids for session in others for message in session.messages)
 
 
 async def _make_room(workspace: ToolHost, id: str) -> None:
-    there = await workspace.sessions.open(id)
-    if there.run is not None:
-        raise SessionFileError(f"{id} ({there.title}) is running; stop it before it is replaced. Nothing was imported.")
+    session = await workspace.sessions.open(id)
+    if session.run is not None:
+        raise SessionFileError(
+            f"{id} ({session.title}) is running; stop it before it is replaced. Nothing was imported."
+        )

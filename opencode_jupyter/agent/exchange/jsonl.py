@@ -33,7 +33,7 @@ async def export_jsonl(workspace: ToolHost, session: str | Session, path: str | 
     data = await export(workspace, session)
 
     def write() -> Path:
-        return write_text(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in events_of(data)))
+        return write_text(path, "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events_of(data)))
 
     return await asyncio.to_thread(write)
 
@@ -45,24 +45,24 @@ def events_of(data: Data) -> list[Data]:
     """
     info = data["info"]
     created = info["time"]["created"]
-    found: list[tuple[int, Data]] = [(created, _event("session.created", {"info": info}))]
+    timed: list[tuple[int, Data]] = [(created, _event("session.created", {"info": info}))]
     clock = created
     for message in data["messages"]:
-        told = message["info"]
-        clock = max(clock, told["time"]["created"])
-        done = told["time"].get("completed")
-        found.append((clock, _event("message.updated", {"info": _begun(told) if done else told})))
+        message_info = message["info"]
+        clock = max(clock, message_info["time"]["created"])
+        completed = message_info["time"].get("completed")
+        timed.append((clock, _event("message.updated", {"info": _begun(message_info) if completed else message_info})))
         for start, end, part in _timed(message["parts"], clock):
             clock = max(clock, start)
             if end is not None:
-                found.append((clock, _event("message.part.updated", {"part": _running(part, clock)})))
-            found.append((max(clock, end or 0), _event("message.part.updated", {"part": part})))
-        if done:
-            found.append((max(done, clock), _event("message.updated", {"info": told})))
-    found.sort(key=lambda one: one[0])  # stable: what has no time of its own stays behind what came before it
-    last = found[-1][0]
-    found.append((max(last, info["time"]["updated"]), _event("session.updated", {"info": info})))
-    return [{"time": time, **event} for time, event in found]
+                timed.append((clock, _event("message.part.updated", {"part": _running(part, clock)})))
+            timed.append((max(clock, end or 0), _event("message.part.updated", {"part": part})))
+        if completed:
+            timed.append((max(completed, clock), _event("message.updated", {"info": message_info})))
+    timed.sort(key=lambda entry: entry[0])  # stable: what has no time of its own stays behind what came before it
+    last = timed[-1][0]
+    timed.append((max(last, info["time"]["updated"]), _event("session.updated", {"info": info})))
+    return [{"time": time, **event} for time, event in timed]
 
 
 def _event(type: str, properties: Data) -> Data:
@@ -71,9 +71,9 @@ def _event(type: str, properties: Data) -> Data:
 
 def _begun(info: Data) -> Data:
     """An answer's info when it began: without what only its end tells."""
-    gone = ("finish", "error", "structured")
+    later_keys = ("finish", "error", "structured")
     return {
-        **{key: value for key, value in info.items() if key not in gone},
+        **{key: value for key, value in info.items() if key not in later_keys},
         "time": {"created": info["time"]["created"]},
         "cost": 0,
         "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},

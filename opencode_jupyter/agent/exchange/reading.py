@@ -29,9 +29,9 @@ async def read(workspace: ToolHost, session: str | Session) -> tuple[Data, list[
     store = workspace.store
     info = await store.session(id) if store is not None else None
     if store is None or info is None:
-        found = await workspace.sessions.open(session)
-        return plain(found.to_wire()), [plain(_with_extra(message)) for message in found.messages]
-    messages: list[Data] = [{"info": one, "parts": []} for one in await store.messages(id)]
+        opened = await workspace.sessions.open(session)
+        return plain(opened.to_wire()), [plain(_with_extra(message)) for message in opened.messages]
+    messages: list[Data] = [{"info": message_info, "parts": []} for message_info in await store.messages(id)]
     by_id = {message["info"]["id"]: message for message in messages}
     for part in await store.parts(id):
         if part["messageID"] in by_id:
@@ -67,7 +67,7 @@ def _with_extra(message: Message) -> Data:
         if isinstance(part, dict):
             parts.append(data)
         else:
-            decisions = [rows.decision_wire(one) for one in part.decisions]
+            decisions = [rows.decision_wire(decision) for decision in part.decisions]
             extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": part.outcome}
             parts.append({**data, EXTRA: {**extra, "decisions": decisions, "parentID": part.parent_id}})
     return {"info": wire["info"], "parts": parts}

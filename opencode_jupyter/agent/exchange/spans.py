@@ -73,22 +73,22 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SessionTree:
     """A session, its messages, and the sessions it began, by id."""
 
     info: Data
     messages: Sequence[Data]
-    children: Mapping[str, Told] = field(default_factory=dict)
+    children: Mapping[str, SessionTree] = field(default_factory=dict)
 
 
-def spans_of(told: Told, *, content: bool = False) -> list[Span]:
+def spans_of(tree: SessionTree, *, content: bool = False) -> list[Span]:
     """The spans of a session and of those that it began, outer ones first.
 
     Args:
-        told: the session; parts may have what is under `EXTRA` (which call made which).
+        tree: the session; parts may have what is under `EXTRA` (which call made which).
         content: also what was said, called and answered. It may be personal, and large.
     """
-    return _Tracer(_digits(told.info["id"], 32), content).session(told, "")
+    return _Tracer(_digits(tree.info["id"], 32), content).session(tree, "")
 
 
 class _Tracer:
@@ -96,22 +96,22 @@ class _Tracer:
         self._trace = trace
         self._content = content
 
-    def session(self, told: Told, parent: str) -> list[Span]:
+    def session(self, tree: SessionTree, parent: str) -> list[Span]:
         out: list[Span] = []
         turn: list[Data] = []
-        for message in told.messages:
+        for message in tree.messages:
             if message["info"].get("role") == "user" and turn:
-                out += self._turn(turn, told, parent)
+                out += self._turn(turn, tree, parent)
                 turn = []
             turn.append(message)
-        return out + (self._turn(turn, told, parent) if turn else [])
+        return out + (self._turn(turn, tree, parent) if turn else [])
 
-    def _turn(self, messages: list[Data], told: Told, parent: str) -> list[Span]:
+    def _turn(self, messages: list[Data], tree: SessionTree, parent: str) -> list[Span]:
         """One request of the user's and the answers to it."""
         first = messages[0]["info"]
         answers = [message for message in messages if message["info"].get("role") != "user"]
         agent = str((answers or messages)[0]["info"].get("agent") or "")
-        around = Span(
+        request_span = Span(
             _digits(first["id"], 16),
             self._trace,
             parent,
@@ -121,26 +121,26 @@ class _Tracer:
             attributes={
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": agent,
-                "gen_ai.conversation.id": told.info["id"],
+                "gen_ai.conversation.id": tree.info["id"],
             },
         )
         if answers:
             last = answers[-1]["info"]
-            around.attributes["gen_ai.provider.name"] = _provider(last)
-            around.attributes["gen_ai.request.model"] = str(last.get("modelID") or "")
+            request_span.attributes["gen_ai.provider.name"] = _provider(last)
+            request_span.attributes["gen_ai.request.model"] = str(last.get("modelID") or "")
         if self._content:
-            around.attributes["gen_ai.input.messages"] = _json([_said(m) for m in messages if m not in answers])
-            around.attributes["gen_ai.output.messages"] = _json([_said(m) for m in answers[-1:]])
+            request_span.attributes["gen_ai.input.messages"] = _json([_said(m) for m in messages if m not in answers])
+            request_span.attributes["gen_ai.output.messages"] = _json([_said(m) for m in answers[-1:]])
         inner: list[Span] = []
         for message in answers:
-            inner.append(self._chat(message, told, around.id))
-            around.error = around.error or inner[-1].error
-            inner += self._calls(message, told, around.id)
-        _add_usage(around, [message["info"] for message in answers])
-        around.end = max([around.start, *(span.end for span in inner)])
-        return [around, *inner]
+            inner.append(self._chat(message, tree, request_span.id))
+            request_span.error = request_span.error or inner[-1].error
+            inner += self._calls(message, tree, request_span.id)
+        _add_usage(request_span, [message["info"] for message in answers])
+        request_span.end = max([request_span.start, *(span.end for span in inner)])
+        return [request_span, *inner]
 
-    def _chat(self, message: Data, told: Told, parent: str) -> Span:
+    def _chat(self, message: Data, tree: SessionTree, parent: str) -> Span:
         info = message["info"]
         model = str(info.get("modelID") or "")
         start = info["time"]["created"]
@@ -157,7 +157,7 @@ class _Tracer:
                 "gen_ai.provider.name": _provider(info),
                 "gen_ai.request.model": model,
                 "gen_ai.response.id": info["id"],
-                "gen_ai.conversation.id": told.info["id"],
+                "gen_ai.conversation.id": tree.info["id"],
             },
         )
         if info.get("finish"):
@@ -172,22 +172,22 @@ class _Tracer:
             span.attributes["gen_ai.output.messages"] = _json([_said(message)])
         return span
 
-    def _calls(self, message: Data, told: Told, parent: str) -> list[Span]:
+    def _calls(self, message: Data, tree: SessionTree, parent: str) -> list[Span]:
         out: list[Span] = []
-        there = {part["id"] for part in message["parts"]}
+        part_ids = {part["id"] for part in message["parts"]}
         for part in message["parts"]:
             if part["type"] != "tool":
                 continue
-            above = str((part.get(EXTRA) or {}).get("parentID") or "")
-            span = self._call(part, message["info"], told, _digits(above, 16) if above in there else parent)
+            caller = str((part.get(EXTRA) or {}).get("parentID") or "")
+            span = self._call(part, message["info"], tree, _digits(caller, 16) if caller in part_ids else parent)
             out.append(span)
-            begun = (part["state"].get("metadata") or {}).get("sessionId")
-            child = told.children.get(begun) if isinstance(begun, str) else None
+            child_id = (part["state"].get("metadata") or {}).get("sessionId")
+            child = tree.children.get(child_id) if isinstance(child_id, str) else None
             if child is not None:
                 out += self.session(child, span.id)
         return out
 
-    def _call(self, part: Data, info: Data, told: Told, parent: str) -> Span:
+    def _call(self, part: Data, info: Data, tree: SessionTree, parent: str) -> Span:
         state = part["state"]
         times = state.get("time") or {}
         start = times.get("start") or info["time"]["created"]
@@ -203,7 +203,7 @@ class _Tracer:
                 "gen_ai.tool.name": part["tool"],
                 "gen_ai.tool.call.id": part["callID"],
                 "gen_ai.tool.type": "function",
-                "gen_ai.conversation.id": told.info["id"],
+                "gen_ai.conversation.id": tree.info["id"],
             },
         )
         if state["status"] == "error":
@@ -233,11 +233,11 @@ def _spoken_until(message: Data) -> int:
 def _add_usage(span: Span, infos: list[Data]) -> None:
     """Tokens, as the conventions count them: what a cache held is part of the input, reasoning of the output."""
     used = [info.get("tokens") or {} for info in infos]
-    caches = [one.get("cache") or {} for one in used]
+    caches = [tokens.get("cache") or {} for tokens in used]
     read, written = (sum(cache.get(key) or 0 for cache in caches) for key in ("read", "write"))
-    span.attributes["gen_ai.usage.input_tokens"] = sum(one.get("input") or 0 for one in used) + read + written
+    span.attributes["gen_ai.usage.input_tokens"] = sum(tokens.get("input") or 0 for tokens in used) + read + written
     span.attributes["gen_ai.usage.output_tokens"] = sum(
-        (one.get("output") or 0) + (one.get("reasoning") or 0) for one in used
+        (tokens.get("output") or 0) + (tokens.get("reasoning") or 0) for tokens in used
     )
     if read:
         span.attributes["gen_ai.usage.cache_read.input_tokens"] = read
@@ -285,8 +285,8 @@ async def session_spans(workspace: ToolHost, session: str | Session, *, content:
     Raises:
         UnknownSessionError: there is no such session.
     """
-    told = await _told(workspace, session if isinstance(session, str) else session.id, DEEPEST)
-    return await asyncio.to_thread(lambda: spans_of(told, content=content))
+    tree = await _told(workspace, session if isinstance(session, str) else session.id, DEEPEST)
+    return await asyncio.to_thread(lambda: spans_of(tree, content=content))
 
 
 async def export_otlp(
@@ -335,13 +335,13 @@ def otlp(spans: list[Span]) -> dict[str, Any]:
     resource = {"attributes": _pairs({"service.name": SCOPE})}
     return {
         "resourceSpans": [
-            {"resource": resource, "scopeSpans": [{"scope": {"name": SCOPE}, "spans": [_span(one) for one in spans]}]}
+            {"resource": resource, "scopeSpans": [{"scope": {"name": SCOPE}, "spans": [_span(span) for span in spans]}]}
         ]
     }
 
 
 def _span(span: Span) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    wire: dict[str, Any] = {
         "traceId": span.trace,
         "spanId": span.id,
         "name": span.name,
@@ -351,7 +351,7 @@ def _span(span: Span) -> dict[str, Any]:
         "attributes": _pairs(span.attributes),
         "status": {"code": 2, "message": span.error} if span.error else {},
     }
-    return {**made, "parentSpanId": span.parent} if span.parent else made
+    return {**wire, "parentSpanId": span.parent} if span.parent else wire
 
 
 def _pairs(attributes: Any) -> list[dict[str, Any]]:
@@ -366,7 +366,7 @@ def _value(value: Any) -> dict[str, Any]:
     if isinstance(value, float):
         return {"doubleValue": value}
     if isinstance(value, list):
-        return {"arrayValue": {"values": [_value(one) for one in value]}}
+        return {"arrayValue": {"values": [_value(item) for item in value]}}
     return {"stringValue": str(value)}
 
 
@@ -390,7 +390,7 @@ def _send(spans: list[Span], exporter: Any) -> int:
         flags = api.TraceFlags(api.TraceFlags.SAMPLED)
         return api.SpanContext(int(span.trace, 16), int(id, 16), is_remote=False, trace_flags=flags)
 
-    made = [
+    readable = [
         trace.ReadableSpan(
             span.name,
             context=context(span, span.id),
@@ -405,12 +405,14 @@ def _send(spans: list[Span], exporter: Any) -> int:
         )
         for span in spans
     ]
-    if exporter.export(made) is not export.SpanExportResult.SUCCESS:
-        raise ToolError(f"{type(exporter).__name__} could not send the {len(made)} spans; see its log for the reason.")
-    return len(made)
+    if exporter.export(readable) is not export.SpanExportResult.SUCCESS:
+        raise ToolError(
+            f"{type(exporter).__name__} could not send the {len(readable)} spans; see its log for the reason."
+        )
+    return len(readable)
 
 
-async def _told(workspace: ToolHost, id: str, depth: int) -> Told:
+async def _told(workspace: ToolHost, id: str, depth: int) -> SessionTree:
     info, messages = workspace.masked(await read(workspace, id))
     extras = {part["id"]: part[EXTRA] for message in messages for part in message["parts"] if EXTRA in part}
     whole = fitted(info, messages)  # so that every key that is looked at is there
@@ -422,4 +424,4 @@ async def _told(workspace: ToolHost, id: str, depth: int) -> Told:
     if depth and workspace.store is not None:
         for child in await workspace.store.children(id):
             children[child["id"]] = await _told(workspace, child["id"], depth - 1)
-    return Told(whole["info"], whole["messages"], children)
+    return SessionTree(whole["info"], whole["messages"], children)

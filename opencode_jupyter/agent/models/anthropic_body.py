@@ -30,7 +30,7 @@ _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class EncodedTurn:
     """A turn's content, encoded.
 
     Attributes:
@@ -97,14 +97,14 @@ class AnthropicAdapter(ProviderAdapter):
 
     def _most(self, request: Request) -> int:
         limit = next((most for start, most in OLD if self.api_id.startswith(start)), self.info.output)
-        wanted = request.max_output or min(MOST_OUTPUT, limit or MOST_OUTPUT)
-        return min(wanted, limit) if limit else wanted
+        requested = request.max_output or min(MOST_OUTPUT, limit or MOST_OUTPUT)
+        return min(requested, limit) if limit else requested
 
     # ------------------------------------------------------------------ turns
 
     def _messages(self, turns: Sequence[Turn]) -> bytes:
         """The messages; those of one role in a row are put together, and the last two bear cache marks."""
-        groups: list[tuple[str, list[Blocks]]] = []
+        groups: list[tuple[str, list[EncodedTurn]]] = []
         for turn in turns:
             blocks = self._turn(turn)
             if not blocks.whole:
@@ -116,17 +116,17 @@ class AnthropicAdapter(ProviderAdapter):
         messages = []
         for at, (role, content) in enumerate(groups):
             last = content[-1].marked if at >= len(groups) - 2 else content[-1].whole
-            inner = b",".join([*(one.whole for one in content[:-1]), last])
+            inner = b",".join([*(blocks_of_turn.whole for blocks_of_turn in content[:-1]), last])
             messages.append(b'{"role":"' + role.encode() + b'","content":[' + inner + b"]}")
         return array(messages)
 
-    def _blocks(self, turn: Turn) -> Blocks:
+    def _blocks(self, turn: Turn) -> EncodedTurn:
         encoded = [encode(block) for block in self._encode(turn) if block is not None]
         marked = list(encoded)
         if marked and not marked[-1].startswith((b'{"type":"thinking"', b'{"type":"redacted_thinking"')):
             marked[-1] = marked[-1][:-1] + MARK
         role = "assistant" if turn.role == "assistant" else "user"
-        return Blocks(role, b",".join(encoded), b",".join(marked))
+        return EncodedTurn(role, b",".join(encoded), b",".join(marked))
 
     def _media(self, media: MediaPiece) -> dict[str, Any]:
         source = {"type": "base64", "media_type": media.mime, "data": media.data}
@@ -160,7 +160,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def _results(self, turn: Turn) -> list[dict[str, Any] | None]:
         out: list[dict[str, Any] | None] = []
-        behind: list[dict[str, Any] | None] = []
+        attached: list[dict[str, Any] | None] = []
         for piece, text, media in self._each_result(turn):
             block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(piece.call_id)}
             if media and self.info.media_in_results:
@@ -171,9 +171,9 @@ class AnthropicAdapter(ProviderAdapter):
                 block["is_error"] = True
             out.append(block)
             if media and not self.info.media_in_results:
-                behind += media
-        if behind:
-            out += [{"type": "text", "text": ATTACHED}, *behind]
+                attached += media
+        if attached:
+            out += [{"type": "text", "text": ATTACHED}, *attached]
         return out
 
 
@@ -203,13 +203,13 @@ def _text(piece: Any) -> dict[str, Any] | None:
 
 def _thought(piece: ReasoningPiece) -> dict[str, Any] | None:
     """A thought with its signature; None without one: the API refuses it then."""
-    said = (piece.metadata or {}).get("anthropic")
-    if not isinstance(said, Mapping):
+    own = (piece.metadata or {}).get("anthropic")
+    if not isinstance(own, Mapping):
         return None
-    if said.get("signature"):
-        return {"type": "thinking", "thinking": piece.text, "signature": said["signature"]}
-    if said.get("redactedData"):
-        return {"type": "redacted_thinking", "data": said["redactedData"]}
+    if own.get("signature"):
+        return {"type": "thinking", "thinking": piece.text, "signature": own["signature"]}
+    if own.get("redactedData"):
+        return {"type": "redacted_thinking", "data": own["redactedData"]}
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import FinishReason, Usage
-from .parts import Open, Parts
+from .parts import OpenCall, PartAssembler
 from .provider_adapter import ResponseParser, count
 
 REASONS: dict[str, FinishReason] = {
@@ -24,9 +24,9 @@ REASONS: dict[str, FinishReason] = {
 class AnthropicParser(ResponseParser):
     """Reads events."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: PartAssembler) -> None:
         super().__init__(parts)
-        self._calls: dict[int, Open] = {}
+        self._calls: dict[int, OpenCall] = {}
         self._inputs: dict[int, Any] = {}
         self._thoughts: dict[int, dict[str, Any]] = {}
         self._used: dict[str, Any] = {}
@@ -91,13 +91,13 @@ class AnthropicParser(ResponseParser):
     def _stop(self, index: int) -> None:
         if index in self._calls:
             call = self._calls.pop(index)
-            given = self._inputs.pop(index)
-            if given and not call.arguments:
-                self.parts.arguments(call, json.dumps(given, ensure_ascii=False))  # all in one piece
+            arguments = self._inputs.pop(index)
+            if arguments and not call.arguments:
+                self.parts.arguments(call, json.dumps(arguments, ensure_ascii=False))  # all in one piece
             self.parts.end_call(call)
         elif index in self._thoughts:
-            said = {key: value for key, value in self._thoughts.pop(index).items() if value}
-            self.parts.end_reasoning({"anthropic": said} if said else None)
+            metadata = {key: value for key, value in self._thoughts.pop(index).items() if value}
+            self.parts.end_reasoning({"anthropic": metadata} if metadata else None)
         else:
             self.parts.end_text()
 

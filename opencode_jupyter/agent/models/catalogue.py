@@ -30,8 +30,8 @@ GREAT = ("openai", "anthropic", "google")
 @cache
 def table() -> dict[str, dict[str, list[float]]]:
     """Provider -> model -> window and prices; see the script that makes it for the columns."""
-    found: dict[str, dict[str, list[float]]] = json.loads(FILE.read_text("utf-8"))["models"]
-    return found
+    rows: dict[str, dict[str, list[float]]] = json.loads(FILE.read_text("utf-8"))["models"]
+    return rows
 
 
 def row(provider: str, model: str) -> list[float] | None:
@@ -41,7 +41,7 @@ def row(provider: str, model: str) -> list[float] | None:
         maker, _, rest = model.partition("/")  # openrouter and the like sell others' models
         return row(maker, rest.partition(":")[0].replace(".", "-" if maker == "anthropic" else ".")) if rest else None
     plain = _VERSION.sub("", model)
-    return next((names[one] for one in (model, plain, f"{plain}-latest", f"{plain}-0") if one in names), None)
+    return next((names[name] for name in (model, plain, f"{plain}-latest", f"{plain}-0") if name in names), None)
 
 
 def described(provider: str, model: str, wire: str) -> ModelInfo:
@@ -52,10 +52,10 @@ def described(provider: str, model: str, wire: str) -> ModelInfo:
         model: its id.
         wire: the format it is spoken to in.
     """
-    found = row(provider, model)
+    columns = row(provider, model)
     cost = None
-    if found is not None and (found[1] or found[2]):
-        cost = Cost(found[1], found[2], found[3] or found[1], found[4] or found[1])
+    if columns is not None and (columns[1] or columns[2]):
+        cost = Cost(columns[1], columns[2], columns[3] or columns[1], columns[4] or columns[1])
     if provider in GREAT:
         images = _NO_IMAGES.match(model) is None
         documents = images
@@ -66,7 +66,7 @@ def described(provider: str, model: str, wire: str) -> ModelInfo:
         model=model,
         api_id=model,
         name=model,
-        context=int(found[0]) if found else 0,
+        context=int(columns[0]) if columns else 0,
         images=images,
         documents=documents,
         media_in_results=wire == "anthropic",

@@ -24,7 +24,7 @@ LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 """No proxy stands before these, whatever ``HTTP_PROXY`` says: a server of the user's own is there."""
 
 
-class Connection:
+class ProviderConnection:
     """The connections to one provider; they are made at the first request; each event loop has its own.
 
     Args:
@@ -41,11 +41,11 @@ class Connection:
     async def open(self) -> httpx2.AsyncClient:
         """The client; loading the library and the certificates takes a fifth of a second, on a thread."""
         loop = asyncio.get_running_loop()
-        found = self._clients.get(loop)
-        if found is None:
-            made = await asyncio.to_thread(self._make)
-            found = self._clients.setdefault(loop, made)
-        return found
+        client = self._clients.get(loop)
+        if client is None:
+            new_client = await asyncio.to_thread(self._make)
+            client = self._clients.setdefault(loop, new_client)
+        return client
 
     def _make(self) -> httpx2.AsyncClient:
         import httpx2

@@ -40,9 +40,9 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return value
 
 
@@ -55,10 +55,10 @@ class PerTurn(Generic[T]):
 
     def __call__(self, turn: Turn) -> T:
         """What was made of it; it is made now if it is new."""
-        found = self._made.get(turn)
-        if found is None:
-            found = self._made[turn] = self._make(turn)
-        return found
+        encoded = self._made.get(turn)
+        if encoded is None:
+            encoded = self._made[turn] = self._make(turn)
+        return encoded
 
 
 class PerTools(Generic[T]):
@@ -71,9 +71,9 @@ class PerTools(Generic[T]):
     def __call__(self, tools: Sequence[ToolSpec]) -> T:
         """What was made of it; it is made now if it is new."""
         if self._last is not None:
-            before, made = self._last
+            before, encoded = self._last
             if len(before) == len(tools) and all(a is b for a, b in zip(before, tools, strict=True)):
-                return made
+                return encoded
         self._last = (tuple(tools), self._make(tools))
         return self._last[1]
 

@@ -31,8 +31,8 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
         return known
     options = _mapping(id, "options", entry.get("options"))
     models = {
-        str(name): _mapping(id, f"models.{name}", one)
-        for name, one in _mapping(id, "models", entry.get("models")).items()
+        str(name): _mapping(id, f"models.{name}", model_entry)
+        for name, model_entry in _mapping(id, "models", entry.get("models")).items()
     }
     url = options.get("baseURL") or entry.get("api") or (known.url if known else "")
     if not isinstance(url, str) or (url and not url.startswith(("http://", "https://"))):
@@ -44,8 +44,8 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
         raise _mistake(id, "options.apiKey must be a text")
     headers = _mapping(id, "options.headers", options.get("headers"))
     names = entry.get("env")
-    keys = tuple(str(one) for one in names) if isinstance(names, list) else known.keys if known else ()
-    made = Provider(
+    keys = tuple(str(model_entry) for model_entry in names) if isinstance(names, list) else known.keys if known else ()
+    described = Provider(
         id,
         str(entry.get("name") or (known.name if known else id)),
         _format(id, entry.get("npm"), known),
@@ -60,9 +60,9 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
         {name: value for name, value in options.items() if name not in OWN},
         known is None and bool(models),
     )
-    if not made.url:
+    if not described.url:
         raise _mistake(id, 'has no address: give it {"options": {"baseURL": "https://.../v1"}}')
-    return made
+    return described
 
 
 def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
@@ -112,10 +112,10 @@ def _most(output: int, context: int) -> int:
 def _format(id: str, npm: Any, known: Provider | None) -> Format:
     if npm is None:
         return known.format if known else "openai"
-    found = SPOKEN.get(str(npm))
-    if found is None:
+    format = SPOKEN.get(str(npm))
+    if format is None:
         raise _mistake(id, f"npm is {npm!r}; what is spoken here: {', '.join(SPOKEN)}")
-    return cast("Format", found)
+    return cast("Format", format)
 
 
 def _timeout(id: str, options: Mapping[str, Any]) -> float | None:
@@ -132,16 +132,16 @@ def _timeout(id: str, options: Mapping[str, Any]) -> float | None:
     return TIMEOUT
 
 
-def _mapping(id: str, where: str, value: Any) -> dict[str, Any]:
+def _mapping(id: str, key: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise _mistake(id, f"{where} must be an object ({{...}})")
+        raise _mistake(id, f"{key} must be an object ({{...}})")
     return dict(value)
 
 
-def _mistake(id: str, what: str) -> ModelError:
-    return ModelError(f"provider.{id} of the configuration: {what}", "setup", provider=id)
+def _mistake(id: str, problem: str) -> ModelError:
+    return ModelError(f"provider.{id} of the configuration: {problem}", "setup", provider=id)
 
 
 def _has_port(url: str) -> bool:

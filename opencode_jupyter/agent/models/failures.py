@@ -101,7 +101,7 @@ _HTML = re.compile(r"^\s*(<!doctype html|<html|<head|<\?xml)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestContext:
     """What an error must know of the request.
 
     Attributes:
@@ -125,7 +125,7 @@ class Asked:
     local: bool = False
 
 
-def refused(asked: Asked, status: int, headers: Mapping[str, str], body: bytes | str) -> ModelError:
+def refused(context: RequestContext, status: int, headers: Mapping[str, str], body: bytes | str) -> ModelError:
     """The error for a response with a status other than 200."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
@@ -134,10 +134,10 @@ def refused(asked: Asked, status: int, headers: Mapping[str, str], body: bytes |
         value = None
     if isinstance(value, list) and value:  # Google answers a stream with a list
         value = value[0]
-    return _error(asked, status, headers, text, value)
+    return _error(context, status, headers, text, value)
 
 
-def in_stream(asked: Asked, value: Mapping[str, Any]) -> ModelError:
+def in_stream(context: RequestContext, value: Mapping[str, Any]) -> ModelError:
     """The error for an error that came inside a stream (status 200)."""
     error = value.get("error", value)
     status: int | None = None
@@ -149,51 +149,53 @@ def in_stream(asked: Asked, value: Mapping[str, Any]) -> ModelError:
                 status = STATUS.get(name) or (int(name) if name.isdigit() and 400 <= int(name) < 600 else None)
             if status is not None:
                 break
-    return _error(asked, status, {}, json.dumps(value, ensure_ascii=False), value)
+    return _error(context, status, {}, json.dumps(value, ensure_ascii=False), value)
 
 
-def web_page(asked: Asked, status: int, text: str) -> ModelError:
+def web_page(context: RequestContext, status: int, text: str) -> ModelError:
     """The error for an answer that is a web page: from a proxy, a login page, or a wrong address."""
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-    said = f" ({html.unescape(title.group(1)).strip()[:100]})" if title else ""
-    where = f"{asked.provider}: {asked.url} answered with a web page{said}"
-    shown = _shown(asked, text)
+    quoted_title = f" ({html.unescape(title.group(1)).strip()[:100]})" if title else ""
+    text_start = f"{context.provider}: {context.url} answered with a web page{quoted_title}"
+    shown = _shown(context, text)
     if status in (401, 403, 407):
-        why = f"{where}, status {status}: a proxy or firewall is in the way"
-        return ModelError(why, "network", provider=asked.provider, status=status, retryable=False, body=shown)
+        why = f"{text_start}, status {status}: a proxy or firewall is in the way"
+        return ModelError(why, "network", provider=context.provider, status=status, retryable=False, body=shown)
     if status >= 500 or status == 429:
         kind: Kind = "rate_limit" if status == 429 else "overloaded"
-        return ModelError(f"{where}, status {status}", kind, provider=asked.provider, status=status, body=shown)
-    why = f"{where}. Is options.baseURL right (most end in /v1), or is a proxy in the way?"
+        return ModelError(f"{text_start}, status {status}", kind, provider=context.provider, status=status, body=shown)
+    why = f"{text_start}. Is options.baseURL right (most end in /v1), or is a proxy in the way?"
     kind = "not_found" if status == 404 else "protocol"
-    return ModelError(why, kind, provider=asked.provider, status=status, body=shown)
+    return ModelError(why, kind, provider=context.provider, status=status, body=shown)
 
 
-def _error(asked: Asked, status: int | None, headers: Mapping[str, str], text: str, value: Any) -> ModelError:
+def _error(
+    context: RequestContext, status: int | None, headers: Mapping[str, str], text: str, value: Any
+) -> ModelError:
     if _HTML.match(text):
-        found = web_page(asked, status or 200, text)
-        found.retry_after = retry_after(headers)
-        return found
+        page_error = web_page(context, status or 200, text)
+        page_error.retry_after = retry_after(headers)
+        return page_error
     words, names = _words(value, text)
     everything = f"{names} {words}"
     kind = _kind(status, everything, value)
-    message = _message(asked, kind, status, redacted(words, asked.secrets)[:MOST_WORDS].strip())
+    message = _message(context, kind, status, redacted(words, context.secrets)[:MOST_WORDS].strip())
     wait = retry_after(headers, value)
     if wait is not None and wait > LONGEST_SAID:
         message += "" if message.endswith((".", "!", "?")) else "."
         message += f" It asks to retry in {_time(wait)}, which is too long to wait."
     retryable: bool | None = None
-    said = headers.get("x-should-retry")  # of OpenAI and Anthropic
-    if said in ("true", "false") and kind not in ("overflow", "quota", "auth", "refused"):
-        retryable = said == "true"
+    should_retry = headers.get("x-should-retry")  # of OpenAI and Anthropic
+    if should_retry in ("true", "false") and kind not in ("overflow", "quota", "auth", "refused"):
+        retryable = should_retry == "true"
     return ModelError(
         message,
         kind,
-        provider=asked.provider,
+        provider=context.provider,
         status=status,
         retry_after=wait,
         retryable=retryable,
-        body=_shown(asked, text),
+        body=_shown(context, text),
     )
 
 
@@ -234,8 +236,8 @@ def _kind(status: int | None, text: str, value: Any) -> Kind:
 
 def _out_of_quota(text: str, value: Any) -> bool:
     """Google says "exceeded your current quota" for a minute's limit too; what it wants to wait tells them apart."""
-    found = list(details(value))
-    if any("RetryInfo" in str(one.get("@type")) for one in found) and "PerDay" not in text + str(found):
+    entries = list(details(value))
+    if any("RetryInfo" in str(entry.get("@type")) for entry in entries) and "PerDay" not in text + str(entries):
         return False
     return _QUOTA.search(text) is not None
 
@@ -251,34 +253,36 @@ def _words(value: Any, text: str) -> tuple[str, str]:
     more = error.get("metadata")  # OpenRouter: what the provider behind it said
     raw = more.get("raw") if isinstance(more, Mapping) else None
     for key in ("message", "detail", "error_description", "title"):
-        said = error.get(key)
-        if said:
-            words = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        text_of_key = error.get(key)
+        if text_of_key:
+            words = text_of_key if isinstance(text_of_key, str) else json.dumps(text_of_key, ensure_ascii=False)
             return (f"{words}: {raw}" if isinstance(raw, str) else words), names
-    reasons = " ".join(str(one.get("reason") or "") for one in details(value))
+    reasons = " ".join(str(detail.get("reason") or "") for detail in details(value))
     return text, f"{names} {reasons}"
 
 
-def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
+def _message(context: RequestContext, kind: Kind, status: int | None, provider_text: str) -> str:
     code = f" (status {status})" if status is not None else ""
-    quoted = f" It said: {said}" if said else ""
-    who = asked.provider
+    quoted = f" It said: {provider_text}" if provider_text else ""
+    who = context.provider
     if kind == "auth":
-        if asked.key_from:
-            return f"{who} did not accept the key from {asked.key_from}{code}.{quoted}"
+        if context.key_from:
+            return f"{who} did not accept the key from {context.key_from}{code}.{quoted}"
         names = (
-            f" Set {' or '.join(asked.key_names)}." if asked.key_names else " Set options.apiKey in its config entry."
+            f" Set {' or '.join(context.key_names)}."
+            if context.key_names
+            else " Set options.apiKey in its config entry."
         )
         return f"{who} needs a key and none is set{code}.{names}{quoted}"
     if kind == "not_found":
-        near = suggestion(asked.near())
-        pull = f" `ollama pull {asked.model}` gets it." if who == "ollama" else ""
-        return f"{who} has no model {asked.model!r}{code} at {asked.url}.{near}{pull}{quoted}"
+        near = suggestion(context.near())
+        pull = f" `ollama pull {context.model}` gets it." if who == "ollama" else ""
+        return f"{who} has no model {context.model!r}{code} at {context.url}.{near}{pull}{quoted}"
     plain: dict[Kind, str] = {
         "rate_limit": f"{who} gets too many requests{code}.",
         "quota": f"No credit or quota is left at {who}{code}.",
         "overloaded": f"{who} is busy or broken{code}.",
-        "overflow": f"The conversation is too long for {who}:{asked.model}{code}.",
+        "overflow": f"The conversation is too long for {who}:{context.model}{code}.",
         "refused": f"{who} refused the request because of what is in it{code}.",
         "timeout": f"{who} took too long{code}.",
         "network": f"A proxy between here and {who} stopped the request{code}.",
@@ -286,8 +290,8 @@ def _message(asked: Asked, kind: Kind, status: int | None, said: str) -> str:
     return plain.get(kind, f"{who} did not take the request{code}.") + quoted
 
 
-def _shown(asked: Asked, text: str) -> str:
-    return redacted(text, asked.secrets)[:MOST_BODY]
+def _shown(context: RequestContext, text: str) -> str:
+    return redacted(text, context.secrets)[:MOST_BODY]
 
 
 # ---------------------------------------------------------------------- when to ask again
@@ -303,13 +307,13 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    said = headers.get("retry-after")
-    seconds = _number(said)
+    header = headers.get("retry-after")
+    seconds = _number(header)
     if seconds is not None:
         return seconds
-    if said:
+    if header:
         try:
-            when = parsedate_to_datetime(said)
+            when = parsedate_to_datetime(header)
         except ValueError:
             when = None
         if when is not None:
@@ -326,12 +330,12 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
 def details(body: Any) -> Iterator[Mapping[str, Any]]:
     """The entries of Google's ``error.details``."""
     error = body.get("error") if isinstance(body, Mapping) else None
-    found = error.get("details") if isinstance(error, Mapping) else None
-    for one in found if isinstance(found, list) else ():
-        if isinstance(one, Mapping):
-            yield one
+    entries = error.get("details") if isinstance(error, Mapping) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping):
+            yield entry
 
 
 def _number(text: Any) -> float | None:
-    found = _SECONDS.match(str(text)) if text is not None else None
-    return float(found.group(1)) if found else None
+    match = _SECONDS.match(str(text)) if text is not None else None
+    return float(match.group(1)) if match else None

@@ -115,30 +115,30 @@ class GoogleAdapter(ProviderAdapter):
 
     def _results(self, turn: Turn) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
-        behind: list[dict[str, Any]] = []
+        attached: list[dict[str, Any]] = []
         for piece, text, media in self._each_result(turn):
             response = {"error": text} if piece.failed else {"output": text}
             out.append({"functionResponse": {"name": wire_name(piece.name), "response": response}})
-            behind += media
-        if behind:
-            out += [{"text": ATTACHED}, *behind]
+            attached += media
+        if attached:
+            out += [{"text": ATTACHED}, *attached]
         return out
 
 
 def _signature(metadata: dict[str, Any] | None) -> dict[str, Any]:
-    said = (metadata or {}).get("google")
-    found = said.get("thoughtSignature") if isinstance(said, dict) else None
-    return {"thoughtSignature": found} if found else {}
+    own = (metadata or {}).get("google")
+    signature = own.get("thoughtSignature") if isinstance(own, dict) else None
+    return {"thoughtSignature": signature} if signature else {}
 
 
 def _tools(tools: Sequence[ToolSpec]) -> bytes:
     declared = []
     for tool in tools:
-        one: dict[str, Any] = {"name": wire_name(tool.name), "description": tool.description}
+        function: dict[str, Any] = {"name": wire_name(tool.name), "description": tool.description}
         schema = schema_of(tool)
         if schema.get("properties"):  # a tool without arguments has no schema, or the API refuses it
-            one["parametersJsonSchema"] = schema
-        declared.append(one)
+            function["parametersJsonSchema"] = schema
+        declared.append(function)
     return encode([{"functionDeclarations": declared}])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import FinishReason, Usage
-from .parts import Parts
+from .parts import PartAssembler
 from .provider_adapter import BadCallError, BlockedError, ResponseParser, count
 
 REASONS: dict[str, FinishReason] = {
@@ -29,7 +29,7 @@ REASONS: dict[str, FinishReason] = {
 class GoogleParser(ResponseParser):
     """Reads chunks; a call comes whole, in one of them."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: PartAssembler) -> None:
         super().__init__(parts)
         self._signature: str | None = None
 
@@ -82,8 +82,8 @@ class GoogleParser(ResponseParser):
             self.parts.text(text)
 
     def _end_thought(self) -> None:
-        said = {"google": {"thoughtSignature": self._signature}} if self._signature else None
-        self.parts.end_reasoning(said)
+        metadata = {"google": {"thoughtSignature": self._signature}} if self._signature else None
+        self.parts.end_reasoning(metadata)
         self._signature = None
 
     def _used(self, used: Mapping[str, Any]) -> None:

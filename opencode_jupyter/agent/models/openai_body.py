@@ -65,7 +65,7 @@ class OpenAIAdapter(ProviderAdapter):
         system = "\n\n".join(paragraph for paragraph in request.system if paragraph)
         if system:
             messages.insert(0, encode({"role": "system", "content": system}))
-        parts = {"messages": array([one for one in messages if one])}
+        parts = {"messages": array([message for message in messages if message])}
         if request.tools and self.settings.tools:
             head["tool_choice"] = _choice(request.tool_choice)
             parts["tools"] = self._tools(request.tools)
@@ -88,7 +88,7 @@ class OpenAIAdapter(ProviderAdapter):
                 content.append({"type": "text", "text": self.left_out(piece)})
         if not content:
             return []
-        texts = [one["text"] for one in content if one["type"] == "text"]
+        texts = [entry["text"] for entry in content if entry["type"] == "text"]
         plain = len(texts) == len(content)  # a plain text is understood by every server
         return [{"role": "user", "content": "\n\n".join(texts) if plain else content}]
 
@@ -146,13 +146,13 @@ def _reasoning(turn: Turn) -> dict[str, Any]:
     for piece in turn.pieces:
         if not isinstance(piece, ReasoningPiece):
             continue
-        said = (piece.metadata or {}).get("openai")
-        if not isinstance(said, dict):
+        own = (piece.metadata or {}).get("openai")
+        if not isinstance(own, dict):
             continue
-        if isinstance(said.get("field"), str):
-            fields[said["field"]] = fields.get(said["field"], "") + piece.text
-        if isinstance(said.get("reasoning_details"), list):
-            details += said["reasoning_details"]
+        if isinstance(own.get("field"), str):
+            fields[own["field"]] = fields.get(own["field"], "") + piece.text
+        if isinstance(own.get("reasoning_details"), list):
+            details += own["reasoning_details"]
     return {**fields, "reasoning_details": details} if details else {**fields}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import FinishReason, Usage
-from .parts import Open, Parts
+from .parts import OpenCall, PartAssembler
 from .provider_adapter import ResponseParser, count
 
 REASONS: dict[str, FinishReason] = {
@@ -31,9 +31,9 @@ THOUGHTS = ("reasoning_content", "reasoning")
 class OpenAIParser(ResponseParser):
     """Reads chunks."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: PartAssembler) -> None:
         super().__init__(parts)
-        self._by_index: dict[int, Open] = {}
+        self._by_index: dict[int, OpenCall] = {}
         self._field = ""
         self._details: list[Any] = []
         self._refused = False
@@ -95,9 +95,9 @@ class OpenAIParser(ResponseParser):
         if not isinstance(piece, Mapping):
             return
         if piece.get("type") == "thinking":
-            said = piece.get("thinking")
-            for one in said if isinstance(said, list) else [said]:
-                self.parts.reasoning(str(one.get("text") or "") if isinstance(one, Mapping) else str(one or ""))
+            thinking = piece.get("thinking")
+            for entry in thinking if isinstance(thinking, list) else [thinking]:
+                self.parts.reasoning(str(entry.get("text") or "") if isinstance(entry, Mapping) else str(entry or ""))
         elif isinstance(piece.get("text"), str):
             self._text(piece["text"])
 
@@ -106,52 +106,52 @@ class OpenAIParser(ResponseParser):
             self.parts.reasoning("", begin=True)  # all there is of it is for the provider alone
         if not self.parts.thinking:
             return
-        said: dict[str, Any] = {}
+        metadata: dict[str, Any] = {}
         if self._field:
-            said["field"] = self._field
+            metadata["field"] = self._field
         if self._details:
-            said = {"reasoning_details": _merged(self._details)}
-        self.parts.end_reasoning({"openai": said} if said else None)
+            metadata = {"reasoning_details": _merged(self._details)}
+        self.parts.end_reasoning({"openai": metadata} if metadata else None)
         self._field, self._details = "", []
 
-    def _call(self, value: Mapping[str, Any], place: int | None) -> None:
+    def _call(self, value: Mapping[str, Any], position: int | None) -> None:
         function = value.get("function")
         function = function if isinstance(function, Mapping) else {}
-        given, name = _text(value.get("id")), _text(function.get("name"))
+        provider_id, name = _text(value.get("id")), _text(function.get("name"))
         arguments = function.get("arguments")
         if arguments is None:
             text = ""
         else:
             text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        index = value.get("index") if isinstance(value.get("index"), int) else place
-        call = self._find(index, given, name, text)
+        index = value.get("index") if isinstance(value.get("index"), int) else position
+        call = self._find(index, provider_id, name, text)
         if call is None:
-            call = self.parts.call(given, name)
+            call = self.parts.call(provider_id, name)
             self._by_index[index if index is not None else len(self._by_index)] = call
         else:
             self.parts.named(call, name)
-            call.given = call.given or given
+            call.given = call.given or provider_id
             if not call.started:
-                call.id = call.id or given
+                call.id = call.id or provider_id
         self.parts.arguments(call, text)
 
-    def _find(self, index: int | None, given: str, name: str, text: str) -> Open | None:
+    def _find(self, index: int | None, provider_id: str, name: str, text: str) -> OpenCall | None:
         """The call that an entry belongs to; None if a new one begins with it."""
         if index is not None:
             call = self._by_index.get(index)
-        elif given:
-            call = next((one for one in self.parts.calls if one.given == given), None)
+        elif provider_id:
+            call = next((open_call for open_call in self.parts.calls if open_call.given == provider_id), None)
         else:
             call = self.parts.calls[-1] if self.parts.calls else None
         if call is None:
             return None
-        if given and call.given and given != call.given:
+        if provider_id and call.given and provider_id != call.given:
             return None  # all calls under one index, as Google's and some local servers have it
         if name and call.whole and (text or name != call.name):
             return None  # another call that forgot its id
         if (
             index is None
-            and not given
+            and not provider_id
             and name != call.name
             and self.parts.offers(name)
             and self.parts.offers(call.name)
@@ -160,14 +160,14 @@ class OpenAIParser(ResponseParser):
         return call
 
     def _used(self, used: Mapping[str, Any]) -> None:
-        sent = _mapping(used.get("prompt_tokens_details"))
-        came = _mapping(used.get("completion_tokens_details"))
+        prompt_details = _mapping(used.get("prompt_tokens_details"))
+        completion_details = _mapping(used.get("completion_tokens_details"))
         prompt, completion = count(used.get("prompt_tokens")), count(used.get("completion_tokens"))
         read = count(
-            sent.get("cached_tokens") or used.get("prompt_cache_hit_tokens") or used.get("cached_tokens")
+            prompt_details.get("cached_tokens") or used.get("prompt_cache_hit_tokens") or used.get("cached_tokens")
         )  # OpenAI; DeepSeek; Moonshot
-        wrote = count(sent.get("cache_write_tokens"))  # OpenRouter
-        thought = count(came.get("reasoning_tokens"))
+        wrote = count(prompt_details.get("cache_write_tokens"))  # OpenRouter
+        thought = count(completion_details.get("reasoning_tokens"))
         total = used.get("total_tokens")
         self.usage = Usage(
             input=max(0, prompt - read - wrote),
@@ -193,15 +193,15 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _merged(details: list[Any]) -> list[dict[str, Any]]:
     """OpenRouter's pieces of reasoning, those of one index put together: it wants them back as they would be whole."""
     out: list[dict[str, Any]] = []
-    for one in details:
-        if not isinstance(one, dict):
+    for detail in details:
+        if not isinstance(detail, dict):
             continue
         last = out[-1] if out else {}
-        marks = (one.get("type"), one.get("index"))
+        marks = (detail.get("type"), detail.get("index"))
         if marks[1] is None or marks != (last.get("type"), last.get("index")):
-            out.append(dict(one))
+            out.append(dict(detail))
             continue
-        for key, value in one.items():
+        for key, value in detail.items():
             if key in ("text", "summary", "data", "signature") and isinstance(value, str):
                 last[key] = (last.get(key) or "") + value
             elif value is not None:

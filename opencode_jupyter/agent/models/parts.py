@@ -21,16 +21,16 @@ from ..events import (
 )
 
 
-class Open:
+class OpenCall:
     """A call whose arguments are still coming."""
 
     __slots__ = ("arguments", "ended", "given", "id", "index", "metadata", "name", "started")
 
-    def __init__(self, index: int, given: str, name: str) -> None:
+    def __init__(self, index: int, provider_id: str, name: str) -> None:
         self.index = index
-        self.given = given
+        self.given = provider_id
         """The provider's id; "" if it sent none."""
-        self.id = given
+        self.id = provider_id
         """The id we give it: the provider's where that is fit for use."""
         self.name = name
         self.arguments: list[str] = []
@@ -55,7 +55,7 @@ class Open:
             return False
 
 
-class Parts:
+class PartAssembler:
     """The parts of one answer.
 
     Args:
@@ -71,7 +71,7 @@ class Parts:
         self._next = 0
         self._text: int | None = None
         self._reasoning: int | None = None
-        self.calls: list[Open] = []
+        self.calls: list[OpenCall] = []
         self.said = False
         """True if anything came at all."""
         self._out: list[Event] = []
@@ -127,16 +127,16 @@ class Parts:
         """Return whether a tool of this name was offered."""
         return name in self._known
 
-    def call(self, given: str, name: str) -> Open:
+    def call(self, provider_id: str, name: str) -> OpenCall:
         """A call begins; more of its name may follow (`named`)."""
         self.end_text()
         self.end_reasoning()
-        call = Open(self._new(), given, "")
+        call = OpenCall(self._new(), provider_id, "")
         self.calls.append(call)
         self.named(call, name)
         return call
 
-    def named(self, call: Open, piece: str) -> None:
+    def named(self, call: OpenCall, piece: str) -> None:
         """More of a call's name, or the same once more: servers differ."""
         if not piece or call.started or piece == call.name:
             return
@@ -148,7 +148,7 @@ class Parts:
         if call.name in self._known and not longer:
             self._start(call)
 
-    def arguments(self, call: Open, text: str) -> None:
+    def arguments(self, call: OpenCall, text: str) -> None:
         """More of a call's arguments."""
         if not text:
             return
@@ -156,7 +156,7 @@ class Parts:
         call.arguments.append(text)
         self._out.append(CallDelta(call.index, text))
 
-    def end_call(self, call: Open) -> None:
+    def end_call(self, call: OpenCall) -> None:
         """A call is whole."""
         if call.ended:
             return
@@ -172,7 +172,7 @@ class Parts:
         for call in self.calls:
             self.end_call(call)
 
-    def _start(self, call: Open) -> None:
+    def _start(self, call: OpenCall) -> None:
         if call.started:
             return
         call.started = True

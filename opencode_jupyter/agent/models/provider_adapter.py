@@ -13,7 +13,7 @@ from ..events import Finish, FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
 from .keys import Key
-from .parts import Parts
+from .parts import PartAssembler
 from .settings import ModelSettings, Provider
 
 ATTACHED = "Attached image(s) from tool result:"
@@ -50,7 +50,7 @@ class ResponseParser(ABC):
         closed: the provider has said that nothing more comes.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: PartAssembler) -> None:
         self.parts = parts
         self.finished = False
         self.closed = False
@@ -124,8 +124,10 @@ class ProviderAdapter(ABC):
         """Each result with its text, which names what is left out, and the media that the model takes."""
         for piece in turn.pieces:
             if isinstance(piece, ResultPiece):
-                text = "\n".join([piece.text, *(self.left_out(one) for one in piece.media if not self.takes(one))])
-                yield piece, text, [self._media(one) for one in piece.media if self.takes(one)]
+                text = "\n".join(
+                    [piece.text, *(self.left_out(media) for media in piece.media if not self.takes(media))]
+                )
+                yield piece, text, [self._media(media) for media in piece.media if self.takes(media)]
 
     def is_own(self, turn: Turn) -> bool:
         """Return whether this model made the turn, so that its metadata goes back with it."""
@@ -172,13 +174,13 @@ def schema_of(tool: ToolSpec) -> dict[str, Any]:
 
 def snake(name: str) -> str:
     """``reasoningEffort`` -> ``reasoning_effort``: options may be written as OpenCode's libraries want them."""
-    return _CAMEL.sub(lambda found: "_" + found.group(1).lower(), name)
+    return _CAMEL.sub(lambda match: "_" + match.group(1).lower(), name)
 
 
 def snaked(value: Any) -> Any:
     """The same for all keys of nested objects."""
     if isinstance(value, Mapping):
-        return {snake(str(key)): snaked(one) for key, one in value.items()}
+        return {snake(str(key)): snaked(item) for key, item in value.items()}
     return value
 
 

@@ -14,10 +14,10 @@ from ..errors import ModelError
 from ..events import Event
 from ..model import ModelInfo, Request
 from . import failures, network
-from .connection import Connection
-from .failures import Asked
+from .connection import ProviderConnection
+from .failures import RequestContext
 from .keys import Key, redacted
-from .parts import Parts
+from .parts import PartAssembler
 from .provider_adapter import (
     BadCallError,
     BlockedError,
@@ -56,7 +56,7 @@ class ProviderModel:
         self,
         wire: ProviderAdapter,
         key: Callable[[], Awaitable[Key | None]],
-        connection: Connection,
+        connection: ProviderConnection,
         near: Callable[[str], list[str]] = lambda name: [],
     ) -> None:
         self._wire, self._key, self._connection, self._near = wire, key, connection, near
@@ -83,7 +83,7 @@ class ProviderModel:
         key = await self._key()
         provider = self._wire.provider
         url = self._wire.url()
-        asked = Asked(
+        context = RequestContext(
             provider=provider.id,
             model=self.info.model,
             url=url.split("?")[0],
@@ -94,7 +94,7 @@ class ProviderModel:
             local=provider.keyless,
         )
         if key is None and not provider.keyless and provider.keys and "authorization" not in _lower(provider.headers):
-            raise no_key(asked)
+            raise no_key(context)
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -109,21 +109,21 @@ class ProviderModel:
             words = (
                 f"{provider.id}: the request can't be written as JSON ({error}); look at the configuration's options"
             )
-            raise ModelError(redacted(words, asked.secrets), "setup", provider=provider.id) from None
+            raise ModelError(redacted(words, context.secrets), "setup", provider=provider.id) from None
         names = [tool.name for tool in request.tools]
-        parts = Parts({wire_name(name) for name in names}, ours(names), lambda: set(call_ids(request.turns)))
+        parts = PartAssembler({wire_name(name) for name in names}, ours(names), lambda: set(call_ids(request.turns)))
         reader = self._wire.parser(parts)
         began = False
-        await self._connect(asked)
+        await self._connect(context)
         try:
             async with self._connection.post(url, headers, body) as response:
-                await _check(response, asked)
+                await _check(response, context)
                 began = True
                 if "event-stream" not in response.headers.get("content-type", "") and not await _streams(response):
-                    reader.whole(await _plain(response, asked))
+                    reader.whole(await _plain(response, context))
                     parts.end()
                 else:
-                    async with contextlib.aclosing(_read(response, reader, asked)) as read:
+                    async with contextlib.aclosing(_read(response, reader, context)) as read:
                         async for event in read:
                             yield event
         except (ModelError, asyncio.CancelledError, GeneratorExit):
@@ -139,46 +139,46 @@ class ProviderModel:
             if isinstance(
                 error, library.HTTPError | library.InvalidURL | library.StreamError | OSError | sse.LineTooLongError
             ):
-                raise network.failed(asked, error, began=began, httpx2=library) from None
+                raise network.failed(context, error, began=began, httpx2=library) from None
             words = f"{provider.id}: the answer is not in its provider's form ({type(error).__name__}: {error})"
             log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
-            raise ModelError(redacted(words, asked.secrets), "protocol", provider=provider.id) from None
+            raise ModelError(redacted(words, context.secrets), "protocol", provider=provider.id) from None
         for event in parts.take():
             yield event
         yield reader.finish()
 
-    async def _connect(self, asked: Asked) -> None:
+    async def _connect(self, context: RequestContext) -> None:
         """Make the HTTP client; what stands in the way is the environment's."""
         try:
             await self._connection.open()
         except (ImportError, ValueError, OSError) as error:
-            words = f"{asked.provider}: cannot create an HTTP client: {redacted(str(error), asked.secrets)}"
-            how = "Look at HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR in the environment"
-            raise ModelError(f"{words}. {how}.", "setup", provider=asked.provider) from None
+            words = f"{context.provider}: cannot create an HTTP client: {redacted(str(error), context.secrets)}"
+            advice = "Look at HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR in the environment"
+            raise ModelError(f"{words}. {advice}.", "setup", provider=context.provider) from None
 
 
-def no_key(asked: Asked) -> ModelError:
+def no_key(context: RequestContext) -> ModelError:
     """The error for a request that can't be sent for want of a key."""
-    names = " or ".join(asked.key_names)
+    names = " or ".join(context.key_names)
     words = (
-        f"{asked.provider} needs a key and none is set. Set {names} in the environment, put it into the system's "
-        f"keyring (`keyring set opencode-jupyter {asked.provider}`), or name it in your own config: "
-        f'{{"provider": {{"{asked.provider}": {{"options": {{"apiKey": "{{env:{asked.key_names[0]}}}"}}}}}}}}'
+        f"{context.provider} needs a key and none is set. Set {names} in the environment, put it into the system's "
+        f"keyring (`keyring set opencode-jupyter {context.provider}`), or name it in your own config: "
+        f'{{"provider": {{"{context.provider}": {{"options": {{"apiKey": "{{env:{context.key_names[0]}}}"}}}}}}}}'
     )
-    return ModelError(words, "auth", provider=asked.provider)
+    return ModelError(words, "auth", provider=context.provider)
 
 
-async def _check(response: httpx2.Response, asked: Asked) -> None:
+async def _check(response: httpx2.Response, context: RequestContext) -> None:
     """Raise what a response other than 200 means."""
     status = response.status_code
     if status == 200:
         return
     if 300 <= status < 400:
-        where = redacted(response.headers.get("location", "nowhere"), asked.secrets)
-        words = f"{asked.provider}: {asked.url} moved to {where}; put its new address into options.baseURL"
-        raise ModelError(words, "not_found", provider=asked.provider, status=status)
+        location = redacted(response.headers.get("location", "nowhere"), context.secrets)
+        words = f"{context.provider}: {context.url} moved to {location}; put its new address into options.baseURL"
+        raise ModelError(words, "not_found", provider=context.provider, status=status)
     body = await _most(response.aiter_bytes(), 256 * 1024)
-    raise failures.refused(asked, status, response.headers, body)
+    raise failures.refused(context, status, response.headers, body)
 
 
 async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
@@ -193,35 +193,37 @@ async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
 async def _streams(response: httpx2.Response) -> bool:
     """Return whether a response with another type is a stream all the same: some servers name none, or plain text."""
     kind = response.headers.get("content-type", "")
-    return not any(one in kind for one in ("json", "html", "xml"))
+    return not any(format in kind for format in ("json", "html", "xml"))
 
 
-async def _plain(response: httpx2.Response, asked: Asked) -> dict[str, Any]:
+async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str, Any]:
     """An answer that is no stream, as JSON."""
     text = (await _most(response.aiter_bytes(), MOST_PLAIN)).decode("utf-8", "replace")
     if not text.strip():
-        raise ModelError(f"{asked.provider}: the answer is empty", "cut", provider=asked.provider, status=200)
+        raise ModelError(f"{context.provider}: the answer is empty", "cut", provider=context.provider, status=200)
     try:
         value = json.loads(text)
     except ValueError:
         if text.lstrip().startswith("<"):
-            raise failures.web_page(asked, 200, text) from None
-        shown = redacted(text, asked.secrets)[:GARBAGE]
+            raise failures.web_page(context, 200, text) from None
+        shown = redacted(text, context.secrets)[:GARBAGE]
         raise ModelError(
-            f"{asked.provider}: the answer is not JSON: {shown}", "protocol", provider=asked.provider, status=200
+            f"{context.provider}: the answer is not JSON: {shown}", "protocol", provider=context.provider, status=200
         ) from None
     if isinstance(value, list) and value:
         value = value[-1]
     if not isinstance(value, dict):
         raise ModelError(
-            f"{asked.provider}: the answer is not an object", "protocol", provider=asked.provider, status=200
+            f"{context.provider}: the answer is not an object", "protocol", provider=context.provider, status=200
         )
     if value.get("error"):
-        raise failures.in_stream(asked, value)
+        raise failures.in_stream(context, value)
     return value
 
 
-async def _read(response: httpx2.Response, reader: ResponseParser, asked: Asked) -> AsyncGenerator[Event, None]:
+async def _read(
+    response: httpx2.Response, reader: ResponseParser, context: RequestContext
+) -> AsyncGenerator[Event, None]:
     parts = reader.parts
     body = response.aiter_bytes()
     first = True
@@ -239,7 +241,7 @@ async def _read(response: httpx2.Response, reader: ResponseParser, asked: Asked)
             if data.strip() == b"[DONE]":
                 reader.closed = True
                 break
-            reader.feed(_object(data, asked))
+            reader.feed(_object(data, context))
             first = False
             for event in parts.take():
                 yield event
@@ -247,33 +249,33 @@ async def _read(response: httpx2.Response, reader: ResponseParser, asked: Asked)
         await _drain(body)
     elif not reader.finished:
         words = "the answer is empty" if first else "the answer broke off before its end"
-        raise ModelError(f"{asked.provider}: {words}", "cut", provider=asked.provider, status=200)
+        raise ModelError(f"{context.provider}: {words}", "cut", provider=context.provider, status=200)
     parts.end()
     for event in parts.take():
         yield event
 
 
-def _object(data: bytes, asked: Asked) -> dict[str, Any]:
+def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except ValueError:
-        text = redacted(data.decode("utf-8", "replace"), asked.secrets)
+        text = redacted(data.decode("utf-8", "replace"), context.secrets)
         if text.lstrip().startswith("<"):
-            raise failures.web_page(asked, 200, text) from None
+            raise failures.web_page(context, 200, text) from None
         raise ModelError(
-            f"{asked.provider}: a part of the answer cannot be read: {text[:GARBAGE]}",
+            f"{context.provider}: a part of the answer cannot be read: {text[:GARBAGE]}",
             "protocol",
-            provider=asked.provider,
+            provider=context.provider,
             status=200,
             retryable=True,
             body=text[: failures.MOST_BODY],
         ) from None
     if not isinstance(value, dict):
         raise ModelError(
-            f"{asked.provider}: a part of the answer is not an object", "protocol", provider=asked.provider
+            f"{context.provider}: a part of the answer is not an object", "protocol", provider=context.provider
         )
     if value.get("error"):
-        raise failures.in_stream(asked, value)
+        raise failures.in_stream(context, value)
     return value
 
 

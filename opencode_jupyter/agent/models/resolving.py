@@ -15,7 +15,7 @@ from ..errors import ModelError
 from ..model import Model, ModelInfo
 from . import catalogue, entries, keys
 from .anthropic_body import AnthropicAdapter
-from .connection import Connection
+from .connection import ProviderConnection
 from .google_body import GoogleAdapter
 from .keys import Key
 from .openai_body import OpenAIAdapter
@@ -44,8 +44,8 @@ class Models:
         self._workspace = workspace
         self._config: Any = None
         self._models: dict[str, Model] = {}
-        self._connections: dict[str, Connection] = {}
-        self._old: list[Connection] = []
+        self._connections: dict[str, ProviderConnection] = {}
+        self._old: list[ProviderConnection] = []
 
     async def close(self) -> None:
         """Close all connections."""
@@ -62,10 +62,10 @@ class Models:
             # connections that are in use end with their requests; they are closed with the workspace
             self._old += self._connections.values()
             self._config, self._models, self._connections = self._workspace.config, {}, {}
-        found = self._models.get(name)
-        if found is None:
-            found = self._models[name] = self._make(name, id, model)
-        return found
+        resolved = self._models.get(name)
+        if resolved is None:
+            resolved = self._models[name] = self._make(name, id, model)
+        return resolved
 
     def _scripted(self, path: str) -> Model:
         from ..scripted import load
@@ -79,8 +79,8 @@ class Models:
 
     def entries(self) -> dict[str, Any]:
         """The configuration's entries for providers."""
-        found = self._workspace.config.get("provider")
-        return {str(id): one for id, one in found.items()} if isinstance(found, Mapping) else {}
+        configured = self._workspace.config.get("provider")
+        return {str(id): entry for id, entry in configured.items()} if isinstance(configured, Mapping) else {}
 
     def provider(self, name: str) -> Provider:
         """A provider by its id.
@@ -97,19 +97,19 @@ class Models:
             words = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
             raise ModelError(words, "setup", provider=id)
         entry = named.get(id)
-        found = entries.provider(id, entry if isinstance(entry, Mapping) else None)
-        if found is None:
+        described = entries.provider(id, entry if isinstance(entry, Mapping) else None)
+        if described is None:
             everyone = [*named, *BUILT_IN, "scripted"]
             words = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
             own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
             raise ModelError(f"{words} There are {', '.join(everyone)}; {own}", "setup", provider=name)
-        waits = subject(self._workspace, id)
-        if not trusted(self._workspace, waits):
-            assert waits is not None
-            words = f"{waits.name}: the project's configuration {waits.shown['content']}"
-            how = "Trust it with %tools trust, or put the entry into your own configuration"
-            raise ModelError(f"{words}. {how}.", "setup", provider=id)
-        return _addressed(found)
+        to_trust = subject(self._workspace, id)
+        if not trusted(self._workspace, to_trust):
+            assert to_trust is not None
+            words = f"{to_trust.name}: the project's configuration {to_trust.shown['content']}"
+            advice = "Trust it with %tools trust, or put the entry into your own configuration"
+            raise ModelError(f"{words}. {advice}.", "setup", provider=id)
+        return _addressed(described)
 
     def _enabled(self, id: str) -> bool:
         only, never = self._workspace.config.get("enabled_providers"), self._workspace.config.get("disabled_providers")
@@ -123,34 +123,36 @@ class Models:
         provider = self.provider(id)
         if not model:
             some = [*provider.models, *catalogue.models(provider.id)][:5]
-            example = f" Some: {', '.join(f'{provider.id}:{one}' for one in some)}" if some else ""
+            example = f" Some: {', '.join(f'{provider.id}:{known_model}' for known_model in some)}" if some else ""
             raise ModelError(f"{name!r} names no model.{example}", "not_found", provider=provider.id)
         if provider.listed and model not in provider.models:
-            found = suggestion([f"{id}:{one}" for one in near_names(model, provider.models)])
-            words = f"provider.{id} of the configuration lists no model {model!r}.{found}"
+            hint = suggestion([f"{id}:{known_model}" for known_model in near_names(model, provider.models)])
+            words = f"provider.{id} of the configuration lists no model {model!r}.{hint}"
             raise ModelError(f"{words} It lists {', '.join(provider.models)}", "not_found", provider=id)
         info, settings = entries.model(provider, model)
-        connection = self._connections.setdefault(provider.id, Connection(provider.timeout))
+        connection = self._connections.setdefault(provider.id, ProviderConnection(provider.timeout))
         names = [*provider.models, *catalogue.models(provider.id)]
         wire = ADAPTERS[provider.format](provider, info, settings)
         return ProviderModel(
             wire,
             _Keys(provider).key,
             connection,
-            lambda wanted: [one for one in near_names(wanted, names) if one != wanted],
+            lambda unknown: [known_model for known_model in near_names(unknown, names) if known_model != unknown],
         )
 
     def _half(self, model: str) -> ModelError:
         if not model:
             return ModelError("no model is named; write one as provider:model, such as openai:gpt-5", "setup")
-        found = [f"{provider}:{model}" for provider in catalogue.providers_of(model)]
-        if not found and (model in BUILT_IN or model in self.entries()):
+        full_names = [f"{provider}:{model}" for provider in catalogue.providers_of(model)]
+        if not full_names and (model in BUILT_IN or model in self.entries()):
             some = catalogue.models(model)[:3]
-            found = [f"{model}:{one}" for one in some]
-        if not found:
-            everything = {one: provider for provider in catalogue.table() for one in catalogue.models(provider)}
-            found = [f"{everything[one]}:{one}" for one in near_names(model, everything)]
-        return ModelError(f"{model!r} names no provider; write provider:model.{suggestion(found)}", "setup")
+            full_names = [f"{model}:{known_model}" for known_model in some]
+        if not full_names:
+            everything = {
+                known_model: provider for provider in catalogue.table() for known_model in catalogue.models(provider)
+            }
+            full_names = [f"{everything[known_model]}:{known_model}" for known_model in near_names(model, everything)]
+        return ModelError(f"{model!r} names no provider; write provider:model.{suggestion(full_names)}", "setup")
 
     def known(self) -> list[ModelInfo]:
         """See `agent.models.known`."""
@@ -167,7 +169,7 @@ class Models:
             usable = provider.keyless or provider.key or keys.from_environment(provider.keys) or entry is not None
             listed = list(provider.models)
             more = [] if provider.listed or not usable else catalogue.models(id)
-            out += [entries.model(provider, one)[0] for one in dict.fromkeys([*listed, *more])]
+            out += [entries.model(provider, model_id)[0] for model_id in dict.fromkeys([*listed, *more])]
         return out
 
 
@@ -184,27 +186,27 @@ class _Keys:
         provider = self._provider
         if provider.key:
             return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
-        found = keys.from_environment(provider.keys) or self._keyring
-        if found is None and self._may_be_kept():
+        key = keys.from_environment(provider.keys) or self._keyring
+        if key is None and self._may_be_kept():
             self._asked = True
             try:
                 async with asyncio.timeout(KEYRING_SECONDS):
-                    found = self._keyring = await asyncio.to_thread(keys.from_keyring, provider.id)
+                    key = self._keyring = await asyncio.to_thread(keys.from_keyring, provider.id)
             except TimeoutError:
                 words = f"the system's keyring did not answer in {KEYRING_SECONDS:g} s; unlock it"
                 raise ModelError(words, "auth", provider=provider.id) from None
-        if found is not None and not (found.value.isascii() and found.value.isprintable()):
-            words = f"the key from {found.source} has characters in it that no key has; copy it once more"
+        if key is not None and not (key.value.isascii() and key.value.isprintable()):
+            words = f"the key from {key.source} has characters in it that no key has; copy it once more"
             raise ModelError(words, "auth", provider=provider.id)
-        return found
+        return key
 
     def _may_be_kept(self) -> bool:
         """Return whether to ask the keyring: each time where there must be a key, once where there may be one."""
         provider = self._provider
         if not provider.keyless:
             return True
-        here = urlsplit(provider.url).hostname in LOOPBACK
-        return provider.id not in BUILT_IN and not here and not self._asked
+        is_local = urlsplit(provider.url).hostname in LOOPBACK
+        return provider.id not in BUILT_IN and not is_local and not self._asked
 
 
 def _addressed(provider: Provider) -> Provider:

@@ -30,9 +30,9 @@ def suited(info: ModelInfo, schema: dict[str, Any]) -> dict[str, Any]:
     ``items``. Others get it as it is, but for a missing ``type: object``.
     """
     kind = _kind(info)
-    kept = _kept.get((id(schema), kind))
-    if kept is not None and kept[0] is schema:
-        return kept[1]
+    cached = _kept.get((id(schema), kind))
+    if cached is not None and cached[0] is schema:
+        return cached[1]
     out = schema
     if kind == "gemini":
         out = gemini(inlined(schema))
@@ -58,13 +58,13 @@ def _kind(info: ModelInfo) -> str:
 def gemini(node: Any) -> Any:
     """The rewrite for Gemini, from the leaves up."""
     if isinstance(node, list):
-        return [gemini(one) for one in node]
+        return [gemini(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     out: dict[str, Any] = {}
     for key, value in node.items():
         if key == "enum" and isinstance(value, list):
-            out[key] = [_text(one) for one in value]
+            out[key] = [_text(item) for item in value]
             if out.get("type") in ("integer", "number"):
                 out["type"] = "string"
         else:
@@ -96,7 +96,7 @@ def _text(value: Any) -> str:
 def moonshot(node: Any) -> Any:
     """The rewrite for Moonshot's models."""
     if isinstance(node, list):
-        return [moonshot(one) for one in node]
+        return [moonshot(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     if isinstance(node.get("$ref"), str):
@@ -112,20 +112,20 @@ def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     def walk(node: Any, inside: tuple[str, ...]) -> Any:
         if isinstance(node, list):
-            return [walk(one, inside) for one in node]
+            return [walk(item, inside) for item in node]
         if not isinstance(node, Mapping):
             return node
         target = node.get("$ref")
         if isinstance(target, str):
             rest = {key: walk(value, inside) for key, value in node.items() if key != "$ref"}
-            found = _pointed(schema, target)
-            if found is None or target in inside:
+            definition = _pointed(schema, target)
+            if definition is None or target in inside:
                 return {"type": "object", **rest}
-            put = walk(found, (*inside, target))
+            put = walk(definition, (*inside, target))
             return {**put, **rest} if isinstance(put, dict) else rest
         # the names under `properties` are a tool's own: one may be called $defs
         return {
-            key: {name: walk(one, inside) for name, one in value.items()}
+            key: {name: walk(item, inside) for name, item in value.items()}
             if key == "properties" and isinstance(value, Mapping)
             else walk(value, inside)
             for key, value in node.items()

@@ -35,18 +35,18 @@ def subject(workspace: ToolHost, id: str) -> Subject | None:
         if not isinstance(entry, Mapping) or not _of_project(workspace, source):
             continue
         options = entry.get("options")
-        said = {key: options[key] for key in REACHED if key in options} if isinstance(options, Mapping) else {}
+        reached = {key: options[key] for key in REACHED if key in options} if isinstance(options, Mapping) else {}
         if entry.get("api"):
-            said.setdefault("baseURL", entry["api"])
+            reached.setdefault("baseURL", entry["api"])
         if entry.get("env"):
-            said["env"] = entry["env"]
-        if said:
-            file, sent = source, {**sent, **said}
-            address = str(said.get("baseURL") or address)
-    here = address and urlsplit(address).hostname in LOOPBACK
-    if not sent or (here and not _gets_a_key(workspace, id, sent)):
+            reached["env"] = entry["env"]
+        if reached:
+            file, sent = source, {**sent, **reached}
+            address = str(reached.get("baseURL") or address)
+    is_local = address and urlsplit(address).hostname in LOOPBACK
+    if not sent or (is_local and not _gets_a_key(workspace, id, sent)):
         return None
-    what = json.dumps([address, sorted(_names(sent))])
+    content = json.dumps([address, sorted(_names(sent))])
     names = ", ".join(sorted(_names(sent)))
     text = f"sends requests and your key to {address}" if address else f"says what is sent to {id}"
     shown: dict[str, Any] = {
@@ -54,7 +54,7 @@ def subject(workspace: ToolHost, id: str) -> Subject | None:
         "url": address,
         "content": text + (f", and with it {names}" if names else ""),
     }
-    return Subject("model provider", f"{id} of {file}", digest(what), shown)
+    return Subject("model provider", f"{id} of {file}", digest(content), shown)
 
 
 def trusted(workspace: ToolHost, of: Subject | None) -> bool:
@@ -65,29 +65,31 @@ def trusted(workspace: ToolHost, of: Subject | None) -> bool:
 def untrusted(workspace: ToolHost) -> list[Subject]:
     """Providers of the project that wait for a person's trust."""
     entries = workspace.config.get("provider")
-    found = [subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
-    return [one for one in found if one is not None and not workspace.trust.known(one)]
+    subjects = [subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
+    return [provider for provider in subjects if provider is not None and not workspace.trust.known(provider)]
 
 
 def _gets_a_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
     """Whether the address would receive a key of the user's: one that stands in no file of the project."""
-    said = json.dumps(sent, default=str)
-    if sent.get("env") or any(value in said for value in workspace.config.brought):
+    sent_text = json.dumps(sent, default=str)
+    if sent.get("env") or any(value in sent_text for value in workspace.config.brought):
         return True
     if "apiKey" in sent:
         return False
     known = BUILT_IN.get(id)
-    mine = any(
+    is_own_provider = any(
         not _of_project(workspace, source) and id in (data.get("provider") or {})
         for source, data in workspace.config.sources
     )
-    return mine or (known is not None and (not known.keyless or any(os.environ.get(name) for name in known.keys)))
+    return is_own_provider or (
+        known is not None and (not known.keyless or any(os.environ.get(name) for name in known.keys))
+    )
 
 
 def _names(sent: Mapping[str, Any]) -> list[str]:
     """What it is sent, by name: keys, variables and headers."""
     headers, variables = sent.get("headers"), sent.get("env")
-    more = [str(name) for one in (headers, variables) if isinstance(one, Mapping | list) for name in one]
+    more = [str(name) for entries in (headers, variables) if isinstance(entries, Mapping | list) for name in entries]
     return [*(["apiKey"] if "apiKey" in sent else []), *more]
 
 

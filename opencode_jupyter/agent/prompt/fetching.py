@@ -22,7 +22,7 @@ RETRY = 60.0
 """Seconds after which a page that could not be had is tried again."""
 
 
-class Pages:
+class InstructionPages:
     """The pages of one workspace.
 
     Args:
@@ -42,10 +42,10 @@ class Pages:
         due = [url for url in urls if url not in self._kept or now >= self._kept[url][0]]
         for url, (text, problem) in zip(due, await asyncio.gather(*map(self._fetched, due)), strict=True):
             before = self._kept[url][1] if url in self._kept else ""
-            again = time.monotonic() + (RETRY if problem else FRESH)
-            self._kept[url] = (again, text or before, problem)  # an old copy is better than none
-        found = [(url.partition("?")[0], self._kept[url][1]) for url in urls if self._kept[url][1]]
-        return found, [self._kept[url][2] for url in urls if self._kept[url][2]]
+            next_try = time.monotonic() + (RETRY if problem else FRESH)
+            self._kept[url] = (next_try, text or before, problem)  # an old copy is better than none
+        texts = [(url.partition("?")[0], self._kept[url][1]) for url in urls if self._kept[url][1]]
+        return texts, [self._kept[url][2] for url in urls if self._kept[url][2]]
 
     async def _fetched(self, url: str) -> tuple[str, str]:
         # loaded with the first page: most projects name none

@@ -47,15 +47,15 @@ def forbidden(workspace: ToolHost, agent: Agent, session: Session, tools: Iterab
     offered = [name for name in tools if name not in _NEVER_ASKED]
     grouped: OrderedDict[str, list[str]] = OrderedDict()
     for key in _keys(offered):
-        said = _judged(workspace.permissions, key, rules)
-        if said:
-            grouped.setdefault(said, []).append(key)
-    lines = [f"- {', '.join(keys)}: {said}" for said, keys in grouped.items()]
+        judgement = _judged(workspace.permissions, key, rules)
+        if judgement:
+            grouped.setdefault(judgement, []).append(key)
+    lines = [f"- {', '.join(keys)}: {judgement}" for judgement, keys in grouped.items()]
     if len(lines) > LINES:
         lines = [*lines[:LINES], f"- and {len(lines) - LINES} more; a call reports which rule denies it"]
-    gone = sorted(disabled((name for name in workspace.registry.names() if name not in _NEVER_ASKED), rules))
-    if gone:
-        lines.append(f"- unavailable, because a rule denies every use of them: {_listed(gone, NAMES)}")
+    unavailable = sorted(disabled((name for name in workspace.registry.names() if name not in _NEVER_ASKED), rules))
+    if unavailable:
+        lines.append(f"- unavailable, because a rule denies every use of them: {_listed(unavailable, NAMES)}")
     mode = mode_of(workspace, session)
     if mode != DEFAULT:
         lines.insert(0, f"- permission mode {mode}: {MODES[mode].said}")

@@ -36,10 +36,10 @@ def find(pattern: str, folder: Path) -> list[Path]:
     first = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
     top = Path("/".join(parts[:first]) or "/")
     rest = parts[first:]
-    wanted = _compiled("/".join(rest))
+    expression = _compiled("/".join(rest))
     depth = None if "**" in rest else len(rest)
-    found = (path for path in _walk(top, depth, set(rest)) if wanted.fullmatch(path.relative_to(top).as_posix()))
-    return sorted(path for _, path in zip(range(MOST_FILES), found, strict=False))
+    paths = (path for path in _walk(top, depth, set(rest)) if expression.fullmatch(path.relative_to(top).as_posix()))
+    return sorted(path for _, path in zip(range(MOST_FILES), paths, strict=False))
 
 
 def _walk(top: Path, depth: int | None, named: set[str]) -> Iterator[Path]:

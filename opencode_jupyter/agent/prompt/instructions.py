@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ...core.config.files import upwards
 from ...text.encoding import decode
 from ...tools._instructions import LIMIT, names
-from .fetching import Pages
+from .fetching import InstructionPages
 from .globbing import find, is_pattern
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InstructionFile:
     """A file to be read.
 
     Attributes:
@@ -67,9 +67,9 @@ class Instructions:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._pages = Pages(self.from_project)
+        self._pages = InstructionPages(self.from_project)
         self._kept: dict[Path, tuple[Stamp | None, str, str]] = {}
-        self._globbed: tuple[object, float, list[Wanted]] = (None, 0.0, [])
+        self._globbed: tuple[object, float, list[InstructionFile]] = (None, 0.0, [])
         self._looked: float | None = None
         self._texts: list[str] = []
         self.problems: list[str] = []
@@ -87,25 +87,25 @@ class Instructions:
         return self._texts
 
     async def _look(self) -> list[str]:
-        wanted = self._above()
-        wanted += await self._configured()
-        given = dict.fromkeys(one.path for one in wanted)
-        by_path = {one.path: one for one in reversed(wanted)}
+        sources = self._above()
+        sources += await self._configured()
+        paths = dict.fromkeys(source.path for source in sources)
+        by_path = {source.path: source for source in reversed(sources)}
         problems: list[str] = []
-        found: list[tuple[str, str]] = []
-        for path in given:
+        read: list[tuple[str, str]] = []
+        for path in paths:
             text, problem = self._read(by_path[path])
             if problem:
                 problems.append(problem)
             if text:
-                found.append((str(path), text))
-        for path in [path for path in self._kept if path not in given]:
+                read.append((str(path), text))
+        for path in [path for path in self._kept if path not in paths]:
             del self._kept[path]
         pages, failed = await self._pages.texts(self._urls())
         problems += failed
         texts: list[str] = []
         left = WHOLE
-        for name, text in [*found, *pages]:
+        for name, text in [*read, *pages]:
             left -= len(text.encode("utf-8", "replace"))
             if left < 0:
                 problems.append(f"{name} was omitted: the instructions are larger than {WHOLE // 1024} kB together")
@@ -123,7 +123,7 @@ class Instructions:
 
     # ------------------------------------------------------------------ which files
 
-    def _above(self) -> list[Wanted]:
+    def _above(self) -> list[InstructionFile]:
         """The global file, then the project's, the nearest last."""
         workspace = self._workspace
         home = workspace.config.home
@@ -132,15 +132,15 @@ class Instructions:
         everywhere.append(workspace.config.directories[0] / "AGENTS.md")
         if "CLAUDE.md" in names():
             everywhere.append(home / ".claude" / "CLAUDE.md")
-        wanted = [Wanted(path) for path in everywhere if path.is_file()][:1]
+        sources = [InstructionFile(path) for path in everywhere if path.is_file()][:1]
         if workspace.flags.project_config:
             folders = list(upwards(workspace.directory, self._top()))
             for name in names():
-                found = [folder / name for folder in reversed(folders) if (folder / name).is_file()]
-                if found:
-                    wanted += [Wanted(path, within=True) for path in found]
+                paths = [folder / name for folder in reversed(folders) if (folder / name).is_file()]
+                if paths:
+                    sources += [InstructionFile(path, within=True) for path in paths]
                     break
-        return wanted
+        return sources
 
     def _top(self) -> Path:
         workspace = self._workspace
@@ -154,19 +154,19 @@ class Instructions:
     def _urls(self) -> list[str]:
         return [entry for entry in self._entries() if entry.startswith(("http://", "https://"))]
 
-    async def _configured(self) -> list[Wanted]:
+    async def _configured(self) -> list[InstructionFile]:
         """The files of the config's entries, in their order."""
-        config, since, wanted = self._globbed
-        here = (self._workspace.config, self._workspace.directory)
-        if config is None or config != here or time.monotonic() - since > LOOK_AGAIN:
+        config, since, sources = self._globbed
+        state = (self._workspace.config, self._workspace.directory)
+        if config is None or config != state or time.monotonic() - since > LOOK_AGAIN:
             entries = [entry for entry in self._entries() if not entry.startswith(("http://", "https://"))]
             several = any(map(is_pattern, entries))
-            wanted = await asyncio.to_thread(self._found, entries) if several else self._found(entries)
-            self._globbed = (here, time.monotonic(), wanted)
-        return list(wanted)
+            sources = await asyncio.to_thread(self._found, entries) if several else self._found(entries)
+            self._globbed = (state, time.monotonic(), sources)
+        return list(sources)
 
-    def _found(self, entries: list[str]) -> list[Wanted]:
-        out: list[Wanted] = []
+    def _found(self, entries: list[str]) -> list[InstructionFile]:
+        out: list[InstructionFile] = []
         for entry in entries:
             careful = self.from_project(entry)
             text = str(self._workspace.config.home) + entry[1:] if entry == "~" or entry.startswith("~/") else entry
@@ -176,7 +176,7 @@ class Instructions:
             paths = [path for folder in reversed(folders) for path in self._of(text, folder)]
             if not paths and not is_pattern(text):
                 paths = [Path(os.path.normpath(folders[0] / text))]
-            out += [Wanted(path, named=not is_pattern(text), careful=careful) for path in paths]
+            out += [InstructionFile(path, named=not is_pattern(text), careful=careful) for path in paths]
         return out
 
     @staticmethod
@@ -199,25 +199,25 @@ class Instructions:
 
     # ------------------------------------------------------------------ reading
 
-    def _read(self, wanted: Wanted) -> tuple[str, str]:
+    def _read(self, source: InstructionFile) -> tuple[str, str]:
         """A file's text, and what is wrong with it; each may be empty."""
-        path = wanted.path
+        path = source.path
         try:
-            found = os.stat(path)
-            now: Stamp | None = (found.st_mode, found.st_mtime_ns, found.st_size, found.st_ino)
+            status = os.stat(path)
+            now: Stamp | None = (status.st_mode, status.st_mtime_ns, status.st_size, status.st_ino)
         except OSError:
             now = None
-        kept = self._kept.get(path)
-        if kept is None or kept[0] != now or now is None:
-            text, problem = self._read_now(wanted, now)
-            kept = self._kept[path] = (now, text, problem)
-        return kept[1], kept[2]
+        cached = self._kept.get(path)
+        if cached is None or cached[0] != now or now is None:
+            text, problem = self._read_now(source, now)
+            cached = self._kept[path] = (now, text, problem)
+        return cached[1], cached[2]
 
-    def _read_now(self, wanted: Wanted, now: Stamp | None) -> tuple[str, str]:
-        path = wanted.path
+    def _read_now(self, source: InstructionFile, now: Stamp | None) -> tuple[str, str]:
+        path = source.path
         if now is None:
-            return "", f"{path} does not exist; the config's instructions name it" if wanted.named else ""
-        refused = self._refused(wanted)
+            return "", f"{path} does not exist; the config's instructions name it" if source.named else ""
+        refused = self._refused(source)
         if refused:
             return f"(not included: {refused})", f"{path} was not read: {refused}"
         if not stat.S_ISREG(now[0]):  # a pipe would never end
@@ -236,18 +236,18 @@ class Instructions:
             return text, f"{path} was cut: only its first {LIMIT // 1024} kB are included"
         return text, ""
 
-    def _refused(self, wanted: Wanted) -> str:
+    def _refused(self, source: InstructionFile) -> str:
         workspace = self._workspace
-        inside = workspace.contains(wanted.path)
-        if wanted.within and not inside:
+        inside = workspace.contains(source.path)
+        if source.within and not inside:
             return "it leads outside of the project"
-        if wanted.careful and not inside and wanted.path.resolve().suffix.lower() not in PROSE:
+        if source.careful and not inside and source.path.resolve().suffix.lower() not in PROSE:
             return (
                 "the project's config names a file outside the project that is not a text file; name it in "
                 f"{workspace.config.directories[0] / 'opencode.json'} if that is meant"
             )
-        if wanted.careful:
-            pattern = workspace.relative(wanted.path)
+        if source.careful:
+            pattern = workspace.relative(source.path)
             rules = [*workspace.agent(None).model_permission, *workspace.rules]
             rule = workspace.permissions.check("read", [pattern], rules)[0]
             if rule.action == "deny":

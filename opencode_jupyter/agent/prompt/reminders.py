@@ -23,10 +23,10 @@ def reminders(agent: Agent, previous: str | None = None, *, plan: str | None = N
         plan: where the session's plan is, as a model should write it; None if it has none.
     """
     if agent.name == PLAN:
-        where = f"the plan itself, in {plan}" if plan else "plan files (.opencode/plans/*.md)"
+        exempt = f"the plan itself, in {plan}" if plan else "plan files (.opencode/plans/*.md)"
         words = (
             "Plan mode is on. Look, think and ask, but change nothing: no edits, no commands that write, no commits, "
-            f"no installs, whatever else you were told. The one exception is {where}. End with a plan that somebody "
+            f"no installs, whatever else you were told. The one exception is {exempt}. End with a plan that somebody "
             "could carry out without asking: what changes where, in which order, how it is checked, what is open."
         )
         return [words]

@@ -74,13 +74,13 @@ class Prompts:
             self._rules(agent, session, offered),
             extra or "",
         ]
-        made = tuple(part for part in parts if part.strip())
+        paragraphs = tuple(part for part in parts if part.strip())
         key = (session.id, agent.name)
         last = self._last.get(key)
-        if last == made:
-            made = last
-        _keep(self._last, key, made)
-        return made
+        if last == paragraphs:
+            paragraphs = last
+        _keep(self._last, key, paragraphs)
+        return paragraphs
 
     def _rules(self, agent: Agent, session: Session, offered: list[str]) -> str:
         """What is said of the rules, worded anew only when one of them has changed."""
@@ -89,18 +89,18 @@ class Prompts:
         mode = mode_of(workspace, session)
         now = [rules, list(workspace.permissions.approved), offered, workspace.registry.names(), mode]
         key = (session.id, agent.name)
-        told = self._told.get(key)
-        if told is None or told[0] != now:
-            told = (now, forbidden(workspace, agent, session, offered))
-            _keep(self._told, key, told)
-        return told[1]
+        cached = self._told.get(key)
+        if cached is None or cached[0] != now:
+            cached = (now, forbidden(workspace, agent, session, offered))
+            _keep(self._told, key, cached)
+        return cached[1]
 
 
-def _keep(kept: OrderedDict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    while len(kept) > KEPT:
-        kept.popitem(last=False)
+def _keep(cache: OrderedDict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+    cache[key] = value
+    cache.move_to_end(key)
+    while len(cache) > KEPT:
+        cache.popitem(last=False)
 
 
 def default_prompt(tools: Sequence[str]) -> str:

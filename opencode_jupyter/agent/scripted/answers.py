@@ -37,14 +37,14 @@ def script_error(name: str, message: str) -> ModelError:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPart:
     """Text for the user."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ReasoningPart:
     """Reasoning."""
 
     text: str
@@ -64,7 +64,7 @@ class Call:
     id: str = ""
 
 
-Part = Text | Thought | Call
+Part = TextPart | ReasoningPart | Call
 
 
 @pydantic.dataclasses.dataclass(frozen=True, slots=True, config=STRICT_KEYS)
@@ -180,9 +180,9 @@ def call(tool: str, /, *args: Any, **arguments: Any) -> Call:
     return Call(tool, args[0] if args else arguments)
 
 
-def thought(text: str) -> Thought:
+def thought(text: str) -> ReasoningPart:
     """Reasoning for a Python script."""
-    return Thought(text)
+    return ReasoningPart(text)
 
 
 def say(
@@ -213,14 +213,14 @@ def say(
         raise ValueError(f"{error!r} is not a kind of error; there are {', '.join(KINDS)}")
     if finish is not None and finish not in FINISHES:
         raise ValueError(f"{finish!r} is not a reason to stop; there are {', '.join(FINISHES)}")
-    made = tuple(Text(part) if isinstance(part, str) else part for part in parts)
-    for part in made:
-        if not isinstance(part, (Text, Thought, Call)):
+    parts_of_turn = tuple(TextPart(part) if isinstance(part, str) else part for part in parts)
+    for part in parts_of_turn:
+        if not isinstance(part, (TextPart, ReasoningPart, Call)):
             raise TypeError(f"a turn is made of texts, call(...) and thought(...), not {type(part).__name__}")
     if cut and error is None:
         error = "cut"
     failing = failure(error) if isinstance(error, str) else error
-    return Say(made, usage, finish, failing, "half" if cut else "", delay)
+    return Say(parts_of_turn, usage, finish, failing, "half" if cut else "", delay)
 
 
 def as_say(value: Any) -> Say:

@@ -42,7 +42,7 @@ _DIRECTORY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CallResult:
     """The result of a call: its tool, text and outcome, and the arguments of the call.
 
     Attributes:
@@ -64,15 +64,15 @@ class Result:
 
 
 @dataclass(slots=True)
-class Step:
+class AnsweredTurn:
     """One turn of the model in the conversation, and the results of its calls."""
 
     calls: tuple[CallPiece, ...]
-    results: list[Result] = field(default_factory=list)
+    results: list[CallResult] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Prompt:
+class AnsweredPrompt:
     """A user's prompt, and the steps that answer it so far.
 
     Attributes:
@@ -82,7 +82,7 @@ class Prompt:
 
     number: int
     texts: tuple[str, ...]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[AnsweredTurn] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -95,7 +95,7 @@ class Prompt:
         return "\n\n".join(self.texts)
 
 
-class Conversation:
+class ScriptConversation:
     """The conversation of a request.
 
     Attributes:
@@ -109,7 +109,7 @@ class Conversation:
         self.agent: str = getattr(request, "agent", "") or str(request.options.get("agent") or "")
         self.session = request.session
         self.tools = tuple(spec.name for spec in request.tools)
-        self.prompts: list[Prompt] = []
+        self.prompts: list[AnsweredPrompt] = []
         self.call_ids: set[str] = set()
         self.turns = 0
         self.key: Turn | None = None
@@ -124,14 +124,14 @@ class Conversation:
             texts = tuple(piece.text for piece in turn.pieces if isinstance(piece, TextPiece))
             if not self.prompts or not any(text.startswith(NOTICES) for text in texts):
                 self.key = turn
-                self.prompts.append(Prompt(len(self.prompts) + 1, texts))
+                self.prompts.append(AnsweredPrompt(len(self.prompts) + 1, texts))
             return
         if turn.role == "assistant":
             calls = tuple(piece for piece in turn.pieces if isinstance(piece, CallPiece))
             self.call_ids.update(call.id for call in calls)
             self.turns += 1
             if self.prompts and not self._is_summary():
-                self.prompts[-1].steps.append(Step(calls))
+                self.prompts[-1].steps.append(AnsweredTurn(calls))
             return
         self.key = turn
         if not self.prompts or not self.prompts[-1].steps:
@@ -139,7 +139,7 @@ class Conversation:
         step = self.prompts[-1].steps[-1]
         arguments = {call.id: call.arguments for call in step.calls}
         step.results += [
-            Result(piece.name, piece.text, _outcome(piece), piece.call_id, arguments.get(piece.call_id, {}))
+            CallResult(piece.name, piece.text, _outcome(piece), piece.call_id, arguments.get(piece.call_id, {}))
             for piece in turn.pieces
             if isinstance(piece, ResultPiece)
         ]
@@ -149,7 +149,7 @@ class Conversation:
         return len(self.prompts) == 1 and self.prompts[0].text == SUMMARY_QUESTION and self.turns == 1
 
     @property
-    def prompt(self) -> Prompt | None:
+    def prompt(self) -> AnsweredPrompt | None:
         """The last prompt, which is to be answered."""
         return self.prompts[-1] if self.prompts else None
 

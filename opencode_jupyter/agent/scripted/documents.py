@@ -93,12 +93,12 @@ def _value(node: Any, path: tuple[Any, ...], document: Document) -> Any:
         return [_value(item, (*path, index), document) for index, item in enumerate(node.value)]
     values: dict[str, Any] = {}
     for key, item in node.value:
-        place = _place(key.start_mark)
+        position = _place(key.start_mark)
         if key.id != "scalar":
-            raise script_error(document.name, f"{place}: a key must be a text; quote a value that begins with {{{{")
+            raise script_error(document.name, f"{position}: a key must be a text; quote a value that begins with {{{{")
         if key.value in values:
-            raise script_error(document.name, f"{place}: {key.value} is there twice")
-        document.places[*path, key.value] = place
+            raise script_error(document.name, f"{position}: {key.value} is there twice")
+        document.places[*path, key.value] = position
         values[key.value] = _value(item, (*path, key.value), document)
     return values
 

@@ -13,8 +13,8 @@ from ..errors import ModelError
 from ..events import Event, Usage
 from ..model import ModelInfo, Request
 from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
-from .answers import Say, Text, Thought, script_error
-from .conversation import SUMMARIES, TITLE, Conversation
+from .answers import ReasoningPart, Say, TextPart, script_error
+from .conversation import SUMMARIES, TITLE, ScriptConversation
 from .documents import Document
 from .python_script import PythonScript, ScriptFunction, python_script
 from .replay import Difference, differences
@@ -94,17 +94,19 @@ class ScriptedModel:
                 failure that the script contains.
         """
         script = self._current()
-        conversation = Conversation(request)
+        conversation = ScriptConversation(request)
         chosen = self._next(script, conversation)
-        found = self._compare(script, chosen, conversation)
-        metadata: dict[str, Any] | None = {"replay": {"differences": [str(one) for one in found]}} if found else None
-        said = chosen.said
-        usage = said.usage if said.usage is not None else _estimate(request, said)
-        ids = call_ids(said.calls, conversation.call_ids, conversation.turns + 1)
+        differing = self._compare(script, chosen, conversation)
+        metadata: dict[str, Any] | None = (
+            {"replay": {"differences": [str(difference) for difference in differing]}} if differing else None
+        )
+        turn = chosen.said
+        usage = turn.usage if turn.usage is not None else _estimate(request, turn)
+        ids = call_ids(turn.calls, conversation.call_ids, conversation.turns + 1)
         seconds = speed_of(script.speed)
         key = conversation.key
         try:
-            async for event in stream(said, ids=ids, seconds=seconds, usage=usage, metadata=metadata):
+            async for event in stream(turn, ids=ids, seconds=seconds, usage=usage, metadata=metadata):
                 yield event
         except ModelError:
             if key is not None:
@@ -114,7 +116,7 @@ class ScriptedModel:
     async def aclose(self) -> None:
         """Do nothing: a script holds nothing open."""
 
-    def _next(self, script: AnyScript, conversation: Conversation) -> Chosen:
+    def _next(self, script: AnyScript, conversation: ScriptConversation) -> Chosen:
         plain = _plain(str(conversation.directory))
         answer = _answer_without_script(conversation)
         if answer is not None and not script.answers(conversation, plain):
@@ -124,28 +126,28 @@ class ScriptedModel:
         failures = self._failures.get(conversation.key, 0) if conversation.key is not None else 0
         return script.next(conversation, conversation.prompt, failures, str if script.recording is None else plain)
 
-    def _compare(self, script: AnyScript, chosen: Chosen, conversation: Conversation) -> list[Difference]:
+    def _compare(self, script: AnyScript, chosen: Chosen, conversation: ScriptConversation) -> list[Difference]:
         """The differences from the recording at the conversation's end; each is reported once.
 
         Raises:
             ModelError: kind ``script``, where the script is strict.
         """
-        found: list[Difference] = []
+        differing: list[Difference] = []
         prompt = conversation.prompt
         if prompt is None:
-            return found
+            return differing
         if chosen.prompt_differs and not prompt.steps:
-            found.append(Difference("prompt", chosen.place))
+            differing.append(Difference("prompt", chosen.place))
         if chosen.before is not None and chosen.before.results is not None:
-            found += differences(chosen.before, prompt.steps[-1].results, _plain(str(conversation.directory)))
-        if found and script.strict:
-            raise script_error(script.name, "the replay does not fit: " + "\n".join(map(str, found)))
-        for difference in found:
+            differing += differences(chosen.before, prompt.steps[-1].results, _plain(str(conversation.directory)))
+        if differing and script.strict:
+            raise script_error(script.name, "the replay does not fit: " + "\n".join(map(str, differing)))
+        for difference in differing:
             key = (conversation.session, prompt.number, len(prompt.steps), difference)
             if key not in self._reported:
                 self._reported.add(key)
                 self.differences.append(difference)
-        return found
+        return differing
 
     def _current(self) -> AnyScript:
         """The script, read again if its file has changed."""
@@ -207,21 +209,21 @@ def _plain(directory: str) -> Callable[[str], str]:
     return functools.lru_cache(256)(Scrubber(Secrets(), directory).text)
 
 
-def _answer_without_script(conversation: Conversation) -> Say | None:
+def _answer_without_script(conversation: ScriptConversation) -> Say | None:
     """A session's title or a summary, made from the conversation; None for other agents."""
     if conversation.agent == TITLE:
         lines = conversation.prompts[0].text.strip().splitlines() if conversation.prompts else []
-        return Say((Text(shown(lines[0].strip(), LONGEST_TITLE) if lines else "Conversation"),))
+        return Say((TextPart(shown(lines[0].strip(), LONGEST_TITLE) if lines else "Conversation"),))
     if conversation.agent not in SUMMARIES:
         return None
     lines = ["The conversation so far, listed by the scripted model:"]
     for prompt in conversation.prompts[:-1] or conversation.prompts:
         lines.append(f"- asked: {shown(' '.join(prompt.text.split()), 200)}")
         lines += [f"  - {result.tool}: {result.outcome}" for step in prompt.steps for result in step.results]
-    return Say((Text("\n".join(lines)),))
+    return Say((TextPart("\n".join(lines)),))
 
 
-def _estimate(request: Request, said: Say) -> Usage:
+def _estimate(request: Request, answer: Say) -> Usage:
     """Tokens of a request and its answer, by their length."""
     sent = sum(map(len, request.system)) + sum(len(tool.description) for tool in request.tools)
     for turn in request.turns:
@@ -233,8 +235,8 @@ def _estimate(request: Request, said: Say) -> Usage:
             else:
                 sent += len(piece.text)
                 sent += 1000 * CHARS_PER_TOKEN * len(piece.media) if isinstance(piece, ResultPiece) else 0
-    thought = sum(len(part.text) for part in said.parts if isinstance(part, Thought))
-    text = sum(len(part.text) for part in said.parts if isinstance(part, Text))
-    text += sum(len(call.tool) + len(argument_text(call)) for call in said.calls)
+    thought = sum(len(part.text) for part in answer.parts if isinstance(part, ReasoningPart))
+    text = sum(len(part.text) for part in answer.parts if isinstance(part, TextPart))
+    text += sum(len(call.tool) + len(argument_text(call)) for call in answer.calls)
     tools = TOOL_TOKENS * len(request.tools)
     return Usage(sent // CHARS_PER_TOKEN + tools, -(-text // CHARS_PER_TOKEN), -(-thought // CHARS_PER_TOKEN))

@@ -26,10 +26,10 @@ from typing import Any
 from ..errors import ModelError
 from ..model import Request
 from .answers import Say, as_say, script_error
-from .conversation import Conversation, Prompt, Result
+from .conversation import AnsweredPrompt, CallResult, ScriptConversation
 from .script import Chosen, next_turn
 
-Turns = Generator[Any, list[Result], Any]
+Turns = Generator[Any, list[CallResult], Any]
 ScriptFunction = Callable[["ScriptPrompt"], Turns]
 
 
@@ -72,11 +72,13 @@ class PythonScript:
     strict: bool = False
     recording: None = None
 
-    def answers(self, conversation: Conversation, plain: object = None) -> bool:
+    def answers(self, conversation: ScriptConversation, plain: object = None) -> bool:
         """Whether it has turns of its own for a request to title or summarise the conversation."""
         return conversation.agent in self.agents
 
-    def next(self, conversation: Conversation, prompt: Prompt, failures: int, plain: object = None) -> Chosen:
+    def next(
+        self, conversation: ScriptConversation, prompt: AnsweredPrompt, failures: int, plain: object = None
+    ) -> Chosen:
         """The turn that comes next.
 
         Raises:
@@ -90,8 +92,8 @@ class PythonScript:
             raise script_error(self.name, f"{function.__name__} {problem}")
         return next_turn(self.name, self._says(turns), prompt, failures)
 
-    def _says(self, turns: Turns) -> Generator[Say, list[Result]]:
-        results: list[Result] | None = None
+    def _says(self, turns: Turns) -> Generator[Say, list[CallResult]]:
+        results: list[CallResult] | None = None
         try:
             while True:
                 try:
@@ -105,10 +107,10 @@ class PythonScript:
                 frame = getattr(turns, "gi_frame", None)
                 place = f"line {frame.f_lineno}" if frame is not None else "its end"
                 try:
-                    said = replace(as_say(value), place=place)
+                    turn = replace(as_say(value), place=place)
                 except (TypeError, ValueError) as error:
                     raise script_error(self.name, f"{place}: {error}") from error
-                results = yield said
+                results = yield turn
         finally:
             turns.close()
 

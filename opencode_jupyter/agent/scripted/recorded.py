@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import ModelError
 from ..events import FinishReason, Usage
-from .answers import Call, Part, Text, Thought, failure
-from .conversation import Result
+from .answers import Call, Part, ReasoningPart, TextPart, failure
+from .conversation import CallResult
 from .documents import dump
 from .replay import fingerprint
 from .scrub import Scrubber
@@ -46,16 +46,16 @@ def turn_data(
         broken: whether the last part was incomplete.
     """
     data: Data = {}
-    made = [_part(part, scrubber) for part in parts]
-    kinds = [(Thought, Text, Call).index(type(part)) for part in parts]
+    entries = [_part(part, scrubber) for part in parts]
+    kinds = [(ReasoningPart, TextPart, Call).index(type(part)) for part in parts]
     if kinds == sorted(kinds):
         for kind, key in enumerate(("reasoning", "text")):
-            texts = [part[key] for part, other in zip(made, kinds, strict=True) if other == kind]
+            texts = [part[key] for part, other in zip(entries, kinds, strict=True) if other == kind]
             data |= {key: texts if len(texts) > 1 else texts[0]} if texts else {}
-        data |= {"calls": made[kinds.index(2) :]} if 2 in kinds else {}
+        data |= {"calls": entries[kinds.index(2) :]} if 2 in kinds else {}
     else:
-        data["parts"] = made
-    if not made and error is None:
+        data["parts"] = entries
+    if not entries and error is None:
         data["text"] = ""
     if usage is not None:
         names = ("input", "output", "reasoning", "cache_read", "cache_write", "total")
@@ -77,7 +77,7 @@ def leaves_answer(turn: Data) -> bool:
     return retryable and calls > ("cut" in turn)
 
 
-def results_data(results: Iterable[Result], scrubber: Scrubber) -> list[Data]:
+def results_data(results: Iterable[CallResult], scrubber: Scrubber) -> list[Data]:
     """Entries of ``results:``: the text, shortened, and a hash of the whole."""
     entries = []
     for result in results:
@@ -101,9 +101,9 @@ def script_text(head: Mapping[str, Any], prompts: Sequence[Data], agents: Mappin
 
 
 def _part(part: Part, scrubber: Scrubber) -> Data:
-    if isinstance(part, Text):
+    if isinstance(part, TextPart):
         return {"text": scrubber.words(part.text)}
-    if isinstance(part, Thought):
+    if isinstance(part, ReasoningPart):
         return {"reasoning": scrubber.words(part.text)}
     text = scrubber.arguments(argument_text(part))
     arguments: Any = text

@@ -29,8 +29,8 @@ from ..events import (
     TextStart,
 )
 from ..model import Model, ModelInfo, Request
-from .answers import Call, Part, Text, Thought
-from .conversation import SUMMARIES, TITLE, Conversation, Prompt
+from .answers import Call, Part, ReasoningPart, TextPart
+from .conversation import SUMMARIES, TITLE, AnsweredPrompt, ScriptConversation
 from .documents import read_document
 from .recorded import VERSION, Data, leaves_answer, results_data, script_text, turn_data
 from .script import Script
@@ -76,7 +76,7 @@ class Recorder:
         Raises:
             ModelError: the model's; or kind ``setup``: the file cannot be written, or holds something else.
         """
-        conversation = Conversation(request)
+        conversation = ScriptConversation(request)
         recording = await self._open(conversation)
         entry = recording.entry_for(conversation, self.info)
         scrubber = recording.scrubber(conversation)
@@ -104,7 +104,7 @@ class Recorder:
         """Close the model."""
         await self._model.aclose()
 
-    async def _open(self, conversation: Conversation) -> Recording:
+    async def _open(self, conversation: ScriptConversation) -> Recording:
         if self._recording is None:
             await asyncio.to_thread(importlib.import_module, "yaml")
             recording = Recording(self.path, conversation.session, overwrite=self._overwrite, secrets=self._known)
@@ -176,14 +176,14 @@ class Recording:
         for entries in self.agents.values():
             yield from entries
 
-    def scrubber(self, conversation: Conversation) -> Scrubber:
+    def scrubber(self, conversation: ScriptConversation) -> Scrubber:
         """Removes secrets and folders from this session's texts."""
         directory = str(conversation.directory)
         if self._scrubber is None or self._scrubber.directory != directory:
             self._scrubber = Scrubber(self.secrets, directory)
         return self._scrubber
 
-    def entry_for(self, conversation: Conversation, info: ModelInfo) -> Data | None:
+    def entry_for(self, conversation: ScriptConversation, info: ModelInfo) -> Data | None:
         """The entry that the answer to a request belongs to; it also notes the results of the calls before.
 
         A recorded answer that is requested again (after a revert) is dropped, with all that follow.
@@ -219,12 +219,12 @@ class Recording:
             self._drop(entries, conversation, prompt.number + 1)
         return entry
 
-    def _find(self, entries: list[Data], prompt: Prompt, conversation: Conversation) -> Data | None:
+    def _find(self, entries: list[Data], prompt: AnsweredPrompt, conversation: ScriptConversation) -> Data | None:
         source, text = _source(conversation, prompt), self.scrubber(conversation).text(prompt.text)
         same = (entry for entry in entries if entry["recorded"] == source and entry.get("prompt") == text)
         return next(same, None)
 
-    def _drop(self, entries: list[Data], conversation: Conversation, number: int) -> None:
+    def _drop(self, entries: list[Data], conversation: ScriptConversation, number: int) -> None:
         """Drop the prompts from this number on: they were reverted."""
         start = {"session": conversation.session, "start": _start(conversation)}
         entries[:] = [
@@ -234,7 +234,7 @@ class Recording:
             or entry["recorded"].get("number", 0) < number
         ]
 
-    def _note_results(self, entries: list[Data], prompt: Prompt, conversation: Conversation) -> None:
+    def _note_results(self, entries: list[Data], prompt: AnsweredPrompt, conversation: ScriptConversation) -> None:
         entry = self._find(entries, prompt, conversation)
         turns = filter(leaves_answer, entry["turns"]) if entry is not None else ()
         for turn, step in zip(turns, prompt.steps, strict=False):
@@ -270,12 +270,12 @@ def _model_data(info: ModelInfo) -> Data:
     return data
 
 
-def _source(conversation: Conversation, prompt: Prompt) -> Data:
+def _source(conversation: ScriptConversation, prompt: AnsweredPrompt) -> Data:
     """Where a prompt was recorded. A conversation that is summarised starts anew, so the number alone is ambiguous."""
     return {"session": conversation.session, "number": prompt.number, "start": _start(conversation)}
 
 
-def _start(conversation: Conversation) -> str:
+def _start(conversation: ScriptConversation) -> str:
     first = re.sub(r"\s+", " ", conversation.prompts[0].text)
     return hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -297,9 +297,9 @@ class _Answer:
         """Add an event."""
         match event:
             case TextStart(index) | TextDelta(index):
-                self._begin(index, Text(""))
+                self._begin(index, TextPart(""))
             case ReasoningStart(index) | ReasoningDelta(index):
-                self._begin(index, Thought(""))
+                self._begin(index, ReasoningPart(""))
             case CallStart(index, id, name) | CallEnd(index, id, name):
                 self._begin(index, Call(name, "", id))
         match event:

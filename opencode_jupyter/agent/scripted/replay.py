@@ -13,7 +13,7 @@ from typing import Any
 
 from ...text.diff import diff
 from .answers import RecordedResult, Say
-from .conversation import Result
+from .conversation import CallResult
 
 DIFF_LINES = 20
 """Lines of a difference that are shown."""
@@ -84,27 +84,27 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(stable(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def differences(said: Say, results: Sequence[Result], plain: Callable[[str], str]) -> list[Difference]:
+def differences(turn: Say, results: Sequence[CallResult], plain: Callable[[str], str]) -> list[Difference]:
     """What differs in the results of a turn's calls.
 
     Args:
-        said: the turn, as the script has it.
+        turn: the turn, as the script has it.
         results: what came back now.
         plain: takes out of a text what depends on the machine and its user, as the recorder did.
     """
-    recorded = said.results
+    recorded = turn.results
     if recorded is None:
         return []
     if len(recorded) != len(results):
-        then = [f"- {one.tool}" for one in recorded]
-        return [Difference("calls", said.place, diff="\n".join([*then, *(f"+ {one.tool}" for one in results)]))]
-    found = []
+        then = [f"- {result.tool}" for result in recorded]
+        return [Difference("calls", turn.place, diff="\n".join([*then, *(f"+ {result.tool}" for result in results)]))]
+    differing = []
     for index, (old, new) in enumerate(zip(recorded, results, strict=True)):
         text = plain(new.output)
         if old.tool == new.tool and old.failed == new.failed and _same(old, text):
             continue
-        found.append(Difference("result", said.place, index, new.tool, new.call_id, _diff(old, new, text)))
-    return found
+        differing.append(Difference("result", turn.place, index, new.tool, new.call_id, _diff(old, new, text)))
+    return differing
 
 
 def _same(then: RecordedResult, text: str) -> bool:
@@ -114,7 +114,7 @@ def _same(then: RecordedResult, text: str) -> bool:
     return stable(then.output) == stable(text)
 
 
-def _diff(then: RecordedResult, now: Result, text: str) -> str:
+def _diff(then: RecordedResult, now: CallResult, text: str) -> str:
     lead = []
     if then.tool != now.tool:
         lead.append(f"- tool {then.tool}\n+ tool {now.tool}")

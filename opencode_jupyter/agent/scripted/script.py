@@ -22,15 +22,15 @@ from .answers import (
     Cut,
     Failure,
     Part,
+    ReasoningPart,
     RecordedResult,
     Say,
-    Text,
-    Thought,
+    TextPart,
     as_say,
     failure,
     script_error,
 )
-from .conversation import Conversation, Prompt, Result
+from .conversation import AnsweredPrompt, CallResult, ScriptConversation
 from .documents import Document, parse, read_document
 from .templates import check_templates, fill_say, result_values, template_values
 
@@ -86,7 +86,7 @@ def _part(value: Any, handler: Callable[[Any], _CallForm]) -> Part:
     if isinstance(value, dict) and len(value) == 1:
         ((kind, text),) = value.items()
         if kind in ("text", "reasoning"):
-            return Text(str(text)) if kind == "text" else Thought(str(text))
+            return TextPart(str(text)) if kind == "text" else ReasoningPart(str(text))
     return _call(value, handler)
 
 
@@ -131,9 +131,8 @@ class _TurnForm(_Form):
 
     def say(self) -> Say:
         """The answer that it describes."""
-        parts: list[Any] = [
-            *map(Thought, filter(None, self.reasoning)), *map(Text, filter(None, self.text)), *self.calls, *self.parts
-        ]  # fmt: skip
+        reasoning = map(ReasoningPart, filter(None, self.reasoning))
+        parts: list[Any] = [*reasoning, *map(TextPart, filter(None, self.text)), *self.calls, *self.parts]
         usage = None if self.usage is None else Usage(**self.usage.model_dump())
         cut: Cut = "end" if self.cut == "end" else "half" if self.cut else ""
         error = self.error or (failure("cut") if cut else None)
@@ -142,10 +141,10 @@ class _TurnForm(_Form):
 
 def _turn(value: Any, handler: Callable[[Any], _TurnForm]) -> Say:
     if isinstance(value, (Say, Call)):
-        made = as_say(value)
-        for part in made.parts:
+        turn = as_say(value)
+        for part in turn.parts:
             check_templates(part.arguments if isinstance(part, Call) else part.text)
-        return made
+        return turn
     return handler({"text": value} if isinstance(value, str) else value).say()
 
 
@@ -173,7 +172,7 @@ class PromptEntry(_Form):
         """Whether it is meant for certain prompts only."""
         return self.prompt is not None or self.match is not None or bool(self.number or self.agent)
 
-    def fits(self, prompt: Prompt, agent: str, plain: Callable[[str], str]) -> bool:
+    def fits(self, prompt: AnsweredPrompt, agent: str, plain: Callable[[str], str]) -> bool:
         """Whether it is meant for a prompt."""
         if self.prompt is not None:
             texts = {_folded(plain(text)) for text in (*prompt.texts, prompt.whole)}
@@ -240,10 +239,10 @@ def model_properties(value: Mapping[str, Any], name: str) -> dict[str, Any]:
         ModelError: kind ``script``: the mistakes in it; `name` is the script's.
     """
     try:
-        made = _ModelForm.model_validate(value).model_dump(exclude_none=True)
+        properties = _ModelForm.model_validate(value).model_dump(exclude_none=True)
     except ValidationError as error:
         raise _mistakes(error, Document(name, value)) from None
-    return made | ({"cost": Cost(**made["cost"])} if "cost" in made else {})
+    return properties | ({"cost": Cost(**properties["cost"])} if "cost" in properties else {})
 
 
 class _ScriptForm(Body):
@@ -275,7 +274,7 @@ class Chosen:
     prompt_differs: bool = False
 
 
-def next_turn(name: str, turns: Generator[Say, list[Result]], prompt: Prompt, failures: int) -> Chosen:
+def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: AnsweredPrompt, failures: int) -> Chosen:
     """The turn that follows those in the conversation; turns that fail leave none there.
 
     Args:
@@ -289,34 +288,34 @@ def next_turn(name: str, turns: Generator[Say, list[Result]], prompt: Prompt, fa
     """
     before: Say | None = None
     passed = 0
-    results: list[Result] | None = None
+    results: list[CallResult] | None = None
     try:
         while True:
-            said = next(turns) if results is None else turns.send(results)
+            turn = next(turns) if results is None else turns.send(results)
             last = passed == len(prompt.steps)
-            if said.fails and said.failure is not None:
-                times = said.failure.times
+            if turn.fails and turn.failure is not None:
+                times = turn.failure.times
                 if last and (times is None or failures < times):
-                    return Chosen(said, before)
+                    return Chosen(turn, before)
                 failures -= (times or 0) if last else 0
                 results = []
             elif last:
-                return Chosen(said, before)
+                return Chosen(turn, before)
             else:
-                results, before = prompt.steps[passed].results, said
+                results, before = prompt.steps[passed].results, turn
                 passed += 1
     except StopIteration:
-        where = f" (the last is at {before.place})" if before is not None and before.place else ""
+        last_place = f" (the last is at {before.place})" if before is not None and before.place else ""
         problem = (
             f"turn {passed + 1} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was requested, but it has only "
-            f"{passed}{where}. {_results(prompt)} Add a turn; one without calls ends the answer."
+            f"{passed}{last_place}. {_results(prompt)} Add a turn; one without calls ends the answer."
         )
         raise script_error(name, problem) from None
     finally:
         turns.close()
 
 
-def _results(prompt: Prompt) -> str:
+def _results(prompt: AnsweredPrompt) -> str:
     results = prompt.steps[-1].results if prompt.steps else []
     listed = "; ".join(f"{result.tool} {result.outcome}: {shown(result.output)!r}" for result in results[:5])
     return f"The last results: {listed}." if results else "There are no results yet."
@@ -345,27 +344,27 @@ class Script:
         self._add_places(self._form, (), document)
         for agent, body in self._form.agents.items():
             self._add_places(body, ("agents", agent), document)
-        calls = [call for entry in self._form.entries for said in entry.says for call in said.calls]
+        calls = [call for entry in self._form.entries for turn in entry.says for call in turn.calls]
         agents = {call.arguments.get("subagent_type") for call in calls if isinstance(call.arguments, dict)}
         self._called_agents = agents - {None, *self._form.agents}
 
     def _add_places(self, body: Body, path: tuple[Any, ...], document: Document) -> None:
         lists = [((*path, "turns"), body.turns)] if body.turns is not None else []
         lists += [((*path, "prompts", index, "turns"), entry.turns) for index, entry in enumerate(body.prompts or ())]
-        for where, turns in lists:
+        for path_of_list, turns in lists:
             says: list[Any] = turns
-            says[:] = [replace(said, place=document.place((*where, index))) for index, said in enumerate(says)]
+            says[:] = [replace(turn, place=document.place((*path_of_list, index))) for index, turn in enumerate(says)]
             if self.recording is None:
                 self._check_reachable(says)
 
     def _check_reachable(self, says: list[Say]) -> None:
         # An answer with a required form is requested again until this call gives it.
-        if any(call.tool == STRUCTURED for said in says for call in said.calls):
+        if any(call.tool == STRUCTURED for turn in says for call in turn.calls):
             return
-        for said, after in pairwise(says):
-            if said.parts and not said.calls and not said.fails:
+        for turn, after in pairwise(says):
+            if turn.parts and not turn.calls and not turn.fails:
                 problem = (
-                    f"{after.place}: it can't be reached: the turn before it ({said.place}) makes no calls, so the "
+                    f"{after.place}: it can't be reached: the turn before it ({turn.place}) makes no calls, so the "
                     "answer ends there. For several prompts, write prompts: with turns: for each"
                 )
                 raise script_error(self.name, problem)
@@ -374,12 +373,12 @@ class Script:
         """Whether it has turns for this agent alone."""
         return agent in self._form.agents
 
-    def answers(self, conversation: Conversation, plain: Callable[[str], str]) -> bool:
+    def answers(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> bool:
         """Whether it has turns of its own for a request to title or summarise the conversation."""
         chosen = self.choose(conversation, plain) if self.has_agent(conversation.agent) else None
         return chosen is not None and not chosen[1]
 
-    def choose(self, conversation: Conversation, plain: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:
+    def choose(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:
         """The entry for the last prompt, and whether it is only the recorded one of that number.
 
         Entries with conditions come before those without. If several fit, each serves one prompt in turn, and the last
@@ -400,7 +399,9 @@ class Script:
                 chosen = entries[prompt.number - 1], True
         return chosen
 
-    def next(self, conversation: Conversation, prompt: Prompt, failures: int, plain: Callable[[str], str]) -> Chosen:
+    def next(
+        self, conversation: ScriptConversation, prompt: AnsweredPrompt, failures: int, plain: Callable[[str], str]
+    ) -> Chosen:
         """The turn that comes next.
 
         Raises:
@@ -414,20 +415,20 @@ class Script:
         chosen = self.choose(conversation, plain)
         if chosen is None:
             entries = "\n".join(f"- {entry}" for entry in self._form.entries)
-            what = f"no entry of prompts: is meant for prompt {prompt.number}, {shown(prompt.text, 120)!r}"
-            raise script_error(self.name, f"{what}. There are:\n{entries}")
+            no_entry = f"no entry of prompts: is meant for prompt {prompt.number}, {shown(prompt.text, 120)!r}"
+            raise script_error(self.name, f"{no_entry}. There are:\n{entries}")
         entry, differs = chosen
-        found = next_turn(self.name, self._filled(entry, conversation), prompt, failures)
+        turn = next_turn(self.name, self._filled(entry, conversation), prompt, failures)
         place = entry.says[0].place if entry.says else ""
-        return replace(found, place=place, prompt_differs=differs)
+        return replace(turn, place=place, prompt_differs=differs)
 
-    def _filled(self, entry: PromptEntry, conversation: Conversation) -> Generator[Say, list[Result]]:
-        values, results = template_values(conversation), list[Result]()
-        for said in entry.says:
+    def _filled(self, entry: PromptEntry, conversation: ScriptConversation) -> Generator[Say, list[CallResult]]:
+        values, results = template_values(conversation), list[CallResult]()
+        for turn in entry.says:
             try:
-                filled = fill_say(said, values | result_values(results))
+                filled = fill_say(turn, values | result_values(results))
             except ValueError as error:
-                raise script_error(self.name, f"{error} ({said.place})") from None
+                raise script_error(self.name, f"{error} ({turn.place})") from None
             results = yield filled
 
 
@@ -444,9 +445,9 @@ def script_of_text(text: str, name: str = "script") -> Script:
 def _mistakes(error: ValidationError, document: Document) -> ModelError:
     errors = error.errors(include_url=False)
     removed = {
-        f"{one['loc'][-1]}: ({document.place(one['loc'])})"
-        for one in errors
-        if one["type"] == "extra_forbidden" and one["loc"][-1] in REMOVED
+        f"{problem_found['loc'][-1]}: ({document.place(problem_found['loc'])})"
+        for problem_found in errors
+        if problem_found["type"] == "extra_forbidden" and problem_found["loc"][-1] in REMOVED
     }
     if removed:
         problem = (
@@ -455,7 +456,9 @@ def _mistakes(error: ValidationError, document: Document) -> ModelError:
             '(see "A script in Python" in docs/scripted-models.md)'
         )
         return script_error(document.name, f"{', '.join(sorted(removed))}: {problem}")
-    problems = dict.fromkeys(f"{document.place(one['loc'])}: {_problem(one)}" for one in errors)
+    problems = dict.fromkeys(
+        f"{document.place(problem_found['loc'])}: {_problem(problem_found)}" for problem_found in errors
+    )
     lines = list(problems)[:MOST_PROBLEMS]
     lines += [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
     return script_error(document.name, ("\n" if len(lines) > 1 else "") + "\n".join(lines))

@@ -95,20 +95,20 @@ class Secrets:
     def hide(self, text: str) -> str:
         """The text with every secret replaced."""
         if self._values is not None:
-            text = self._values.sub(lambda found: self._for(found[0]), text)
+            text = self._values.sub(lambda match: self._for(match[0]), text)
         for hint, form in _WHOLE:
             if hint in text:
-                text = form.sub(lambda found: self._for(found[0]), text)
+                text = form.sub(lambda match: self._for(match[0]), text)
         if "@" in text:
-            text = _URL.sub(lambda found: found[1] + self._for(found[2]), text)
+            text = _URL.sub(lambda match: match[1] + self._for(match[2]), text)
         lowered = text.lower()
         if any(word in lowered for word in ("bearer", "basic", "authorization", "x-api-key")):
-            text = _BEARER.sub(lambda found: found[1] + self._for(found[2]), text)
+            text = _BEARER.sub(lambda match: match[1] + self._for(match[2]), text)
         if any(word in lowered for word in ("pass", "secret", "key", "token", "credential")):
-            text = _QUOTED.sub(lambda found: found[1] + found[2] + self._named(found[3]), text)
-            text = _OPTION.sub(lambda found: found[1] + self._named(found[2]), text)
-            text = _SPACED.sub(lambda found: found[1] + self._named(found[2], bare=True), text)
-            text = _BARE.sub(lambda found: found[1] + self._named(found[2], bare=True), text)
+            text = _QUOTED.sub(lambda match: match[1] + match[2] + self._named(match[3]), text)
+            text = _OPTION.sub(lambda match: match[1] + self._named(match[2]), text)
+            text = _SPACED.sub(lambda match: match[1] + self._named(match[2], bare=True), text)
+            text = _BARE.sub(lambda match: match[1] + self._named(match[2], bare=True), text)
         return text
 
     def _named(self, value: str, *, bare: bool = False) -> str:

@@ -13,8 +13,8 @@ from ...core.sessions import Session
 from ...core.state import Completed, Failed, Pending, ToolPart
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
-from .answers import FINISHES, Call, Part, Text, Thought
-from .conversation import NOTICES, Result
+from .answers import FINISHES, Call, Part, ReasoningPart, TextPart
+from .conversation import NOTICES, CallResult
 from .recorded import VERSION, Data, results_data, script_text, turn_data
 from .scrub import Scrubber, Secrets
 
@@ -94,9 +94,9 @@ def _turn(message: Message, scrubber: Scrubber) -> Data | None:
         if isinstance(part, ToolPart):
             parts.append(_call(part))
         elif part.get("type") == "text" and part.get("text") and not part.get("synthetic"):
-            parts.append(Text(str(part["text"])))
+            parts.append(TextPart(str(part["text"])))
         elif part.get("type") == "reasoning" and part.get("text"):
-            parts.append(Thought(str(part["text"])))
+            parts.append(ReasoningPart(str(part["text"])))
     info = message.info
     wire = info.get("error") or {}
     error = _error(wire) if wire and wire.get("name") != ABORTED else None
@@ -116,22 +116,22 @@ def _call(part: ToolPart) -> Call:
         return Call(part.tool, state.raw, part.call_id)
     if part.tool != INVALID or not isinstance(state.input.get("tool"), str):
         return Call(part.tool, state.input, part.call_id)
-    said = str(state.input.get("error") or "")
-    found = _WRITTEN.search(said) or _VALUE.search(said)
-    return Call(state.input["tool"], found[1] if found else {}, part.call_id)
+    error = str(state.input.get("error") or "")
+    match = _WRITTEN.search(error) or _VALUE.search(error)
+    return Call(state.input["tool"], match[1] if match else {}, part.call_id)
 
 
-def _result(part: ToolPart) -> Result:
+def _result(part: ToolPart) -> CallResult:
     state = part.state
     if isinstance(state, Completed):
-        return Result(part.tool, state.output, "completed")
-    return Result(part.tool, state.error if isinstance(state, Failed) else "", "failed")
+        return CallResult(part.tool, state.output, "completed")
+    return CallResult(part.tool, state.error if isinstance(state, Failed) else "", "failed")
 
 
 def _usage(info: dict[str, Any]) -> Usage | None:
     tokens = info.get("tokens") or {}
     cache = tokens.get("cache") or {}
-    made = Usage(
+    usage = Usage(
         tokens.get("input") or 0,
         tokens.get("output") or 0,
         tokens.get("reasoning") or 0,
@@ -139,7 +139,7 @@ def _usage(info: dict[str, Any]) -> Usage | None:
         cache.get("write") or 0,
         tokens.get("total"),
     )
-    return made if made.whole else None
+    return usage if usage.whole else None
 
 
 def _error(wire: dict[str, Any]) -> ModelError:

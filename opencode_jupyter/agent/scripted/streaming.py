@@ -25,7 +25,7 @@ from ..events import (
     TextStart,
     Usage,
 )
-from .answers import Call, Cut, Say, Thought, failure
+from .answers import Call, Cut, ReasoningPart, Say, failure
 
 SPEED = 30.0
 """Milliseconds between two pieces by default."""
@@ -102,11 +102,11 @@ def call_ids(calls: tuple[Call, ...], used: Collection[str], turn: int) -> list[
     return ids
 
 
-def events(said: Say, ids: list[str]) -> Iterator[Event]:
+def events(turn: Say, ids: list[str]) -> Iterator[Event]:
     """The events of a turn's parts, without the last event. A part that is cut has no end."""
     calls = iter(ids)
-    for index, part in enumerate(said.parts):
-        cut = said.cut if index == len(said.parts) - 1 else ""
+    for index, part in enumerate(turn.parts):
+        cut = turn.cut if index == len(turn.parts) - 1 else ""
         if isinstance(part, Call):
             id, arguments = next(calls), argument_text(part)
             yield CallStart(index, id, part.tool)
@@ -114,7 +114,7 @@ def events(said: Say, ids: list[str]) -> Iterator[Event]:
             if not cut:
                 yield CallEnd(index, id, part.tool, arguments)
             continue
-        start, delta, end = _THOUGHT_EVENTS if isinstance(part, Thought) else _TEXT_EVENTS
+        start, delta, end = _THOUGHT_EVENTS if isinstance(part, ReasoningPart) else _TEXT_EVENTS
         yield start(index)
         yield from (delta(index, piece) for piece in _first(words(part.text), cut))
         if not cut:
@@ -134,12 +134,12 @@ def _first(pieces: list[str], cut: Cut) -> list[str]:
 
 
 async def stream(
-    said: Say, *, ids: list[str], seconds: float, usage: Usage, metadata: dict[str, Any] | None
+    turn: Say, *, ids: list[str], seconds: float, usage: Usage, metadata: dict[str, Any] | None
 ) -> AsyncGenerator[Event, None]:
     """Stream a turn.
 
     Args:
-        said: with its templates filled in.
+        turn: with its templates filled in.
         ids: one for each call.
         seconds: between two pieces; 0 for no delay at all.
         usage: of the last event.
@@ -148,18 +148,18 @@ async def stream(
     Raises:
         ModelError: the turn fails.
     """
-    if said.delay and seconds:
-        await asyncio.sleep(said.delay)
-    made = list(events(said, ids))
-    pieces = sum(isinstance(event, (TextDelta, ReasoningDelta, CallDelta)) for event in made)
+    if turn.delay and seconds:
+        await asyncio.sleep(turn.delay)
+    turn_events = list(events(turn, ids))
+    pieces = sum(isinstance(event, (TextDelta, ReasoningDelta, CallDelta)) for event in turn_events)
     pause = min(seconds, seconds * PACED / pieces) if pieces else 0.0
-    for count, event in enumerate(made, 1):
+    for count, event in enumerate(turn_events, 1):
         if isinstance(event, (TextDelta, ReasoningDelta, CallDelta)):
             if pause:
                 await asyncio.sleep(pause)
             elif count % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         yield event
-    if said.cut or said.failure is not None:
-        raise (said.failure or failure("cut")).error()
-    yield Finish(said.reason, usage, metadata)
+    if turn.cut or turn.failure is not None:
+        raise (turn.failure or failure("cut")).error()
+    yield Finish(turn.reason, usage, metadata)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from .answers import Call, Part, Say
-from .conversation import Conversation, Result
+from .conversation import CallResult, ScriptConversation
 from .scrub import home_folder, user_name
 
 _TEMPLATE = re.compile(r"\\\{\{|\{\{(.*?)\}\}", re.DOTALL)
@@ -36,7 +36,7 @@ def check_templates(value: Any) -> None:
             check_templates(item)
 
 
-def template_values(conversation: Conversation) -> dict[str, str]:
+def template_values(conversation: ScriptConversation) -> dict[str, str]:
     """The values of all names but ``result``."""
     prompt = conversation.prompt
     return {
@@ -51,29 +51,29 @@ def template_values(conversation: Conversation) -> dict[str, str]:
     }
 
 
-def result_values(results: list[Result]) -> dict[str, str]:
+def result_values(results: list[CallResult]) -> dict[str, str]:
     """The values of ``result``: of the first, and of each by its number."""
     values: dict[str, str] = {}
-    for name, result in [("result", one) for one in results[:1]] + [(f"result.{i}", r) for i, r in enumerate(results)]:
+    for name, result in [("result", r) for r in results[:1]] + [(f"result.{i}", r) for i, r in enumerate(results)]:
         values[name] = result.output
         values |= {f"{name}.{field}": getattr(result, field) for field in ("output", "tool", "outcome")}
     return values
 
 
-def fill_say(said: Say, values: Mapping[str, str]) -> Say:
+def fill_say(turn: Say, values: Mapping[str, str]) -> Say:
     """A turn with its templates filled in; in arguments that are JSON text, values are escaped as in a string.
 
     Raises:
         ValueError: a template has no value here.
     """
     parts: list[Part] = []
-    for part in said.parts:
+    for part in turn.parts:
         if not isinstance(part, Call):
             parts.append(replace(part, text=fill(part.text, values)))
         else:
             json_text = isinstance(part.arguments, str)
             parts.append(replace(part, arguments=fill(part.arguments, values, json_string=json_text)))
-    return replace(said, parts=tuple(parts))
+    return replace(turn, parts=tuple(parts))
 
 
 def fill(value: Any, values: Mapping[str, str], *, json_string: bool = False) -> Any:

@@ -89,8 +89,8 @@ class Git:
             _kill(process)
         self.check()
         if process.returncode not in ok:
-            said = complaint.decode("utf-8", "replace").strip()[:SAID]
-            raise GitError(f"git {arguments[0]} failed ({process.returncode}): {said}")
+            message = complaint.decode("utf-8", "replace").strip()[:SAID]
+            raise GitError(f"git {arguments[0]} failed ({process.returncode}): {message}")
         return out
 
     def check(self) -> None:

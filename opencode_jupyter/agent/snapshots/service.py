@@ -18,7 +18,7 @@ import anyio
 from ...core.errors import ToolError
 from ...text import diff as text_diff
 from .git import Git, GitError, StoppedError, TooSlowError
-from .shadow import CLEAN_EVERY, Entries, Shadow
+from .shadow import CLEAN_EVERY, Shadow, TreeEntries
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -65,10 +65,10 @@ class Snapshots:
         Returns:
             The hash of their tree; None if that can't be done here (said once in the log).
         """
-        made = await self._quietly(Shadow.track, None)
-        if made is not None:
+        tree = await self._quietly(Shadow.track, None)
+        if tree is not None:
             self._clean_later()
-        return made
+        return tree
 
     async def changed(self, before: str, after: str) -> list[str]:
         """Absolute paths of the files that differ between two snapshots; the files as they are now do not count."""
@@ -112,7 +112,7 @@ class Snapshots:
         if self.why_not() is not None:
             return otherwise
         try:
-            found = await self._run(work)
+            result = await self._run(work)
         except StoppedError:
             return otherwise  # the workspace closes
         except TooSlowError as error:
@@ -124,7 +124,7 @@ class Snapshots:
             self._say(f"no snapshot of {self._workspace.worktree}: {error}")
         else:
             self.problem = None
-            return found
+            return result
         return otherwise
 
     def _say(self, problem: str) -> None:
@@ -171,7 +171,7 @@ class Snapshots:
                 git.stop()
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait([future], timeout=END)
-                future.add_done_callback(lambda done: done.cancelled() or done.exception())
+                future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
                 raise
             finally:
                 self._running.discard(git)
@@ -199,20 +199,20 @@ class Snapshots:
             await asyncio.gather(self._cleaning, return_exceptions=True)
 
 
-def firsts(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> Entries:
+def firsts(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> TreeEntries:
     """What each file was in the first patch that names it; paths outside the worktree are passed over.
 
     Raises:
         ToolError: a snapshot is not kept any more.
     """
-    found: Entries = {}
+    entries: TreeEntries = {}
     for hash, names in patches:
         inside = (os.path.relpath(name, shadow.worktree) for name in names)
-        paths = [path for path in inside if not path.startswith(os.pardir) and path not in found]
+        paths = [path for path in inside if not path.startswith(os.pardir) and path not in entries]
         if paths:
             _wanted(shadow, hash)
-            found |= shadow.entries(hash, paths)
-    return found
+            entries |= shadow.entries(hash, paths)
+    return entries
 
 
 def _wanted(shadow: Shadow, hash: str) -> None:
@@ -238,7 +238,7 @@ def _diffs(shadow: Shadow, before: str, after: str) -> list[dict[str, Any]]:
         if len(was) + len(now) > SHOWN_BYTES:
             added, removed = shadow.lines(before, after, path)
         elif b"\0" not in was and b"\0" not in now:
-            made = text_diff.diff(path, was.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
-            patch, added, removed = made.patch, made.additions, made.deletions
+            difference = text_diff.diff(path, was.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
+            patch, added, removed = difference.patch, difference.additions, difference.deletions
         rows.append({"file": path, "patch": patch, "additions": added, "deletions": removed, "status": status})
     return rows

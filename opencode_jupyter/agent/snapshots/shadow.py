@@ -56,7 +56,7 @@ _NEVER = ("__pycache__/", ".ipynb_checkpoints/", "node_modules/", ".venv/")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file in a tree."""
 
     mode: int
@@ -64,12 +64,12 @@ class Entry:
     blob: str
 
 
-Entries = dict[str, Entry | None]
+TreeEntries = dict[str, TreeEntry | None]
 """Paths relative to the worktree, and what is there; None: nothing."""
 
 
 @dataclass(slots=True)
-class Memory:
+class ShadowState:
     """What is known of a worktree from one run to the next."""
 
     index: tuple[int, int, int] | None = None
@@ -98,7 +98,7 @@ class Shadow:
         self.worktree = worktree
         self.data_dir = data_dir
         self.folder = data_dir / "snapshot" / project_id(worktree)
-        self._memory = Memory()
+        self._memory = ShadowState()
         self._git: Git | None = None
 
     @contextmanager
@@ -135,7 +135,7 @@ class Shadow:
     def _set_up(self) -> None:
         if self._memory.set_up and (self.folder / READY).exists():
             return
-        self._memory = Memory()
+        self._memory = ShadowState()
         if not (self.folder / READY).exists():
             self._run("init", "--quiet", "--template=")
             for name, value in _SETTINGS.items():
@@ -157,8 +157,8 @@ class Shadow:
         if inside != os.curdir and not inside.startswith(os.pardir):
             lines.append("/" + inside.replace(os.sep, "/") + "/")
         try:
-            where = os.fsdecode(own.run("rev-parse", "--git-path", "info/exclude").rstrip(b"\n"))
-            exclude = self.worktree / where
+            exclude_path = os.fsdecode(own.run("rev-parse", "--git-path", "info/exclude").rstrip(b"\n"))
+            exclude = self.worktree / exclude_path
             if exclude.is_file():
                 lines.append(exclude.read_text("utf-8", "surrogateescape"))
             listed = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-i", "--exclude-standard")
@@ -182,10 +182,10 @@ class Shadow:
             changed = self._changed()
             if not changed:
                 break
-            behind = {path for path in changed if _behind_a_link(self.worktree, path)}
+            linked = {path for path in changed if _behind_a_link(self.worktree, path)}
             try:
-                self._update("--force-remove", paths=behind)
-                self._update("--add", "--remove", "--replace", paths=[path for path in changed if path not in behind])
+                self._update("--force-remove", paths=linked)
+                self._update("--add", "--remove", "--replace", paths=[path for path in changed if path not in linked])
                 break
             except GitError:  # something changed while it was read
                 if attempt == 3:
@@ -231,12 +231,12 @@ class Shadow:
         """Bytes of a file that can be recorded; None for one that can't."""
         full = os.path.join(self.worktree, path)
         try:
-            found = os.lstat(full)
+            status = os.lstat(full)
         except OSError:
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return 0
-        return found.st_size if stat.S_ISREG(found.st_mode) and os.access(full, os.R_OK) else None
+        return status.st_size if stat.S_ISREG(status.st_mode) and os.access(full, os.R_OK) else None
 
     def _known(self, paths: Collection[str]) -> set[str]:
         if not paths:
@@ -245,18 +245,18 @@ class Shadow:
 
     def _tracked(self, paths: list[str]) -> list[str]:
         """Those of these files that the project's own repository tracks."""
-        asked = self._memory.asked = {} if self._memory.asked is None else self._memory.asked
-        new = [path for path in paths if path not in asked]
+        tracked = self._memory.asked = {} if self._memory.asked is None else self._memory.asked
+        new = [path for path in paths if path not in tracked]
         for some in chunks(new):
-            found: set[str] = set()
+            listed_paths: set[str] = set()
             try:
                 own = Git(self.program, None, self.worktree, 10.0)
                 listed = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "--", *some)
-                found = set(os.fsdecode(listed).split("\0"))
+                listed_paths = set(os.fsdecode(listed).split("\0"))
             except GitError:
                 pass
-            asked |= {path: path in found for path in some}
-        return [path for path in paths if asked[path]]
+            tracked |= {path: path in listed_paths for path in some}
+        return [path for path in paths if tracked[path]]
 
     # ------------------------------------------------------------------ reading
 
@@ -272,55 +272,57 @@ class Shadow:
         assert self._git is not None
         self._git.check()
 
-    def compare(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
+    def compare(self, before: str, after: str) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
         """The files that differ between two trees, with what they are in each."""
         if before == after:
             return {}
         raw = os.fsdecode(self._run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after))
         items = iter(raw.split("\0"))
-        found: dict[str, tuple[Entry | None, Entry | None]] = {}
+        differing: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = {}
         for head in items:
             if not head:
                 break
             old_mode, new_mode, old, new, _ = head[1:].split(" ")
-            found[next(items)] = (_entry(old_mode, old), _entry(new_mode, new))
-        return found
+            differing[next(items)] = (_entry(old_mode, old), _entry(new_mode, new))
+        return differing
 
-    def entries(self, tree: str, paths: Collection[str]) -> Entries:
+    def entries(self, tree: str, paths: Collection[str]) -> TreeEntries:
         """What these paths (relative to the worktree) are in a tree."""
-        found: Entries = dict.fromkeys(paths)
+        entries: TreeEntries = dict.fromkeys(paths)
         groups = [[]] if len(paths) > MANY else list(chunks(list(paths)))
         for some in groups:
             for item in os.fsdecode(
                 self._run("ls-tree", "-r", "-z", "--full-tree", tree, *(["--", *some] * bool(some)))
             ).split("\0"):
                 head, _, path = item.partition("\t")
-                if path in found:
+                if path in entries:
                     mode, _, blob = head.split(" ")
-                    found[path] = _entry(mode, blob)
-        return found
+                    entries[path] = _entry(mode, blob)
+        return entries
 
-    def blobs(self, wanted: Iterable[str]) -> dict[str, bytes]:
+    def blobs(self, hashes: Iterable[str]) -> dict[str, bytes]:
         """The contents of blobs.
 
         Raises:
             GitError: one no longer exists.
         """
-        names = list(dict.fromkeys(wanted))
-        if not names:
+        unique_hashes = list(dict.fromkeys(hashes))
+        if not unique_hashes:
             return {}
-        out = memoryview(self._run("cat-file", "--batch", input="".join(name + "\n" for name in names).encode()))
-        found: dict[str, bytes] = {}
+        out = memoryview(
+            self._run("cat-file", "--batch", input="".join(name + "\n" for name in unique_hashes).encode())
+        )
+        contents: dict[str, bytes] = {}
         at = 0
-        for name in names:
+        for name in unique_hashes:
             end = at + bytes(out[at : at + 200]).index(b"\n")
             head = bytes(out[at:end]).split()
             if len(head) != 3:
                 raise GitError(f"the content {name} is no longer stored")
             size = int(head[2])
-            found[name] = bytes(out[end + 1 : end + 1 + size])
+            contents[name] = bytes(out[end + 1 : end + 1 + size])
             at = end + 1 + size + 1
-        return found
+        return contents
 
     def text(self, before: str, after: str) -> str:
         """The difference of two trees, as git writes it."""
@@ -384,14 +386,14 @@ def _behind_a_link(worktree: Path, path: str) -> bool:
     return False
 
 
-def _entry(mode: str, blob: str) -> Entry | None:
+def _entry(mode: str, blob: str) -> TreeEntry | None:
     number = int(mode, 8)
-    return Entry(number, blob) if stat.S_ISREG(number) or stat.S_ISLNK(number) else None
+    return TreeEntry(number, blob) if stat.S_ISREG(number) or stat.S_ISLNK(number) else None
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

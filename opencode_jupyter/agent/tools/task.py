@@ -51,11 +51,11 @@ class Parameters(Arguments):
 
     @model_validator(mode="before")
     @classmethod
-    def _older_name(cls, given: Any) -> Any:
+    def _older_name(cls, arguments: Any) -> Any:
         """Take ``session_id``, as releases before February 2026 called it."""
-        if isinstance(given, dict) and given.get("session_id") and not given.get("task_id"):
-            return {**given, "task_id": given["session_id"]}
-        return given
+        if isinstance(arguments, dict) and arguments.get("session_id") and not arguments.get("task_id"):
+            return {**arguments, "task_id": arguments["session_id"]}
+        return arguments
 
 
 async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
@@ -99,8 +99,8 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
             raise
         raise ToolError(f"The agent was stopped before it had finished. {_resume(child)}") from error
     except Exception as error:
-        said = str(error) or type(error).__name__
-        raise ToolError(f"The agent could not finish: {said}\n{_resume(child)}") from error
+        problem = str(error) or type(error).__name__
+        raise ToolError(f"The agent could not finish: {problem}\n{_resume(child)}") from error
     texts = [str(part.get("text", "")) for part in answer.messages[-1].of_type("text")]
     notes = [note, _ENDED.get(answer.ended, "")]
     output = (
@@ -137,7 +137,7 @@ def _bounded(workspace: ToolHost, session: Session) -> None:
 
 def _ancestors(workspace: ToolHost, session: Session) -> list[str]:
     """The ids of a session and of those that began it."""
-    known = {one.id: one for one in workspace.sessions.list()}
+    known = {other.id: other for other in workspace.sessions.list()}
     chain: list[str] = []
     at: Session | None = session
     while at is not None and at.id not in chain:
@@ -152,21 +152,21 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
     Raises:
         ToolError: the one that is named can't go on.
     """
-    wanted = args.task_id
-    if not wanted:
+    task_id = args.task_id
+    if not task_id:
         return None, ""
-    anew = f"Note: there is no task {wanted}; the agent started a new one."
+    anew = f"Note: there is no task {task_id}; the agent started a new one."
     try:
-        found = await sessions_of(ctx.workspace).open(wanted)
+        session = await sessions_of(ctx.workspace).open(task_id)
     except (KeyError, ValueError):
         return None, anew
-    if found.id in _ancestors(ctx.workspace, caller):
-        raise ToolError(f"{wanted} is the conversation that this call belongs to, so it can't be given a task.")
-    if found.parent_id is None:  # a person's own conversation is no place for a model's words
+    if session.id in _ancestors(ctx.workspace, caller):
+        raise ToolError(f"{task_id} is the conversation that this call belongs to, so it can't be given a task.")
+    if session.parent_id is None:  # a person's own conversation is no place for a model's words
         return None, anew
-    if found.run is not None:
-        raise ToolError(f"The task {wanted} is still running. Wait for its result, or leave task_id out.")
-    return found, ""
+    if session.run is not None:
+        raise ToolError(f"The task {task_id} is still running. Wait for its result, or leave task_id out.")
+    return session, ""
 
 
 def _switched_off(workspace: ToolHost, agent: Agent, caller: Agent | None) -> list[str]:
@@ -190,8 +190,8 @@ def _model(workspace: ToolHost, agent: Agent, caller: Session) -> Any:
         return _name(caller.model)
     if workspace.config.data.get("model"):
         return None
-    used = [one for one in workspace.sessions.list() if one.model is not None]
-    last = max(used, key=lambda one: one.updated, default=None)
+    used = [session for session in workspace.sessions.list() if session.model is not None]
+    last = max(used, key=lambda session: session.updated, default=None)
     return _name(last.model) if last is not None and last.model is not None else None
 
 
@@ -234,11 +234,11 @@ class _Report:
         known = self._child.model
         with contextlib.suppress(AttributeError):  # it has not begun
             known = self._work.model_wire
-        found: dict[str, Any] = {"sessionId": self._child.id}
+        metadata: dict[str, Any] = {"sessionId": self._child.id}
         if known is not None:
-            found["model"] = {"providerID": known["providerID"], "modelID": known["modelID"]}
-        found["summary"] = [_row(call.part) for call in self._work.calls]
-        return found
+            metadata["model"] = {"providerID": known["providerID"], "modelID": known["modelID"]}
+        metadata["summary"] = [_row(call.part) for call in self._work.calls]
+        return metadata
 
 
 def _row(part: ToolPart) -> dict[str, Any]:
