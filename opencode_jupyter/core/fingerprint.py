@@ -6,6 +6,7 @@ content of a file or folder that was just changed is compared as well, until tha
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
@@ -100,9 +101,11 @@ class Fingerprint:
 
 def _content_hash(path: str) -> bytes:
     try:
-        if os.path.isdir(path):
-            return hashlib.sha256(repr(sorted(os.listdir(path))).encode("utf-8", "backslashreplace")).digest()
-        with open(path, "rb") as file:
+        with open(path, "rb") as file:  # first: asking what it is would query the file system once more
             return hashlib.file_digest(file, "sha256").digest()
+    except IsADirectoryError:
+        with contextlib.suppress(OSError):
+            return hashlib.sha256(repr(sorted(os.listdir(path))).encode("utf-8", "backslashreplace")).digest()
     except OSError:
-        return b""
+        pass
+    return b""
