@@ -73,54 +73,54 @@ class FileTools:
 
     def unavailable(self) -> Sequence[Unavailable]:
         """See `ToolSource.unavailable`."""
-        out = []
+        unavailable = []
         for file in self._files:
             failed = file.state in ("failed", "missing")
             reason = file.failure if failed else NOT_TRUSTED if file.state == "untrusted" else ""
             if reason:
-                out += [Unavailable(id, file.label, reason) for id in file.ids or [file.path.stem]]
+                unavailable += [Unavailable(id, file.label, reason) for id in file.ids or [file.path.stem]]
             elif file.state == "loaded" and (not file.tools or file.problems):
                 no_tool = NO_TOOL if file.python else NO_TOOL_JS
                 reason = "; ".join(problem.message for problem in file.problems) or no_tool
                 name = file.path.stem
-                out += [Unavailable(id, file.label, reason, quiet=True) for id in (name, f"{name}_*")]
-        return out
+                unavailable += [Unavailable(id, file.label, reason, quiet=True) for id in (name, f"{name}_*")]
+        return unavailable
 
     @property
     def quiet(self) -> bool:
         """See `ToolSource.quiet`."""
         return not (self._files or self._gone)
 
-    def is_fresh(self, wanted: str | None) -> bool:
+    def is_fresh(self, tool_id: str | None) -> bool:
         """See `ToolSource.settled`."""
-        self._refresh(MAX_AGE if wanted is not None and self._is_current(wanted) else 0.0)
+        self._refresh(MAX_AGE if tool_id is not None and self._is_current(tool_id) else 0.0)
         if not self._not_loaded and not self._gone:
             return True
-        if wanted is None:
+        if tool_id is None:
             return not self._gone and not any(file.state == "new" for file in self._files)
-        return not any(self._may_provide(file, wanted) for file in self._candidates(wanted))
+        return not any(self._may_provide(file, tool_id) for file in self._candidates(tool_id))
 
-    async def prepare(self, wanted: str | None, call: Call | None) -> None:
+    async def prepare(self, tool_id: str | None, call: Call | None) -> None:
         """See `ToolSource.prepare`.
 
         Raises:
             ToolError: a person denied what `call` needed.
         """
         self._refresh()
-        candidates = list(self._files) if wanted is None else list(self._candidates(wanted))
+        candidates = list(self._files) if tool_id is None else list(self._candidates(tool_id))
         async with self._exclusive():
             await self._unload_gone()
             for file in candidates:
                 if file.state in NOT_LOADED:
-                    await self._advance(file, wanted)
+                    await self._advance(file, tool_id)
         self._publish()
-        if wanted is None or call is None:
+        if tool_id is None or call is None:
             return
         for file in candidates:
-            if file.state == "untrusted" and self._may_provide(file, wanted):
-                await self._request_trust(file, wanted, call)
+            if file.state == "untrusted" and self._may_provide(file, tool_id):
+                await self._request_trust(file, tool_id, call)
                 if file not in self._files:  # it was changed meanwhile
-                    await self.prepare(wanted, call)
+                    await self.prepare(tool_id, call)
                     return
 
     # ------------------------------------------------------------------ for people
@@ -158,12 +158,12 @@ class FileTools:
         if file.code is None or file.seems_to_export(id):
             refused = file.refused and not self._workspace.trust.known(file.subject)
             return not refused or self._workspace.registry.get(id) is None
-        # Its text does not show all: any code can make tools.
-        return bool(file.namespace) and self._workspace.registry.get(id) is None
+        # Its text does not show all exports; for each unknown id Python's single files would be too many guesses.
+        return bool(file.namespace or not file.python) and self._workspace.registry.get(id) is None
 
     # ------------------------------------------------------------------ loading, and trust before it
 
-    async def _advance(self, file: ToolFile, wanted: str | None) -> None:
+    async def _advance(self, file: ToolFile, tool_id: str | None) -> None:
         """Read a file, and load it if it may run and is needed."""
         from .loading import load_tool_file, read_tool_file
 
@@ -171,10 +171,10 @@ class FileTools:
             return
         if not file.own and not self._workspace.trust.known(file.subject):
             file.state = "untrusted"
-        elif wanted is None or self._may_provide(file, wanted):
+        elif tool_id is None or self._may_provide(file, tool_id):
             await load_tool_file(file, self._scripts)
 
-    async def _request_trust(self, file: ToolFile, wanted: str, call: Call) -> None:
+    async def _request_trust(self, file: ToolFile, tool_id: str, call: Call) -> None:
         """Ask a person to trust a file, once however many calls need it, and load it."""
         from .loading import load_tool_file
 
@@ -191,7 +191,7 @@ class FileTools:
             await self._workspace.trust.require(file.subject, call)
         except PermissionRejectedError:
             file.refused = True
-            if self._workspace.registry.get(wanted) is None:
+            if self._workspace.registry.get(tool_id) is None:
                 raise
             return  # the tool that it would have hidden is called
         finally:
@@ -220,12 +220,12 @@ class FileTools:
             before = {(file.path, file.own): file for file in self._files}
             files = []
             for folder, own in config_folders(self._workspace):
-                for found in find_tool_files(self._workspace, folder, own, fingerprint):
-                    file = before.get((found.path, own))
+                for candidate in find_tool_files(self._workspace, folder, own, fingerprint):
+                    file = before.get((candidate.path, own))
                     if file is not None and file.fingerprint.matches() and self._may_stay(file):
                         del before[file.path, own]
                     else:
-                        file = found
+                        file = candidate
                     files.append(file)
                     fingerprint.merge(file.fingerprint)
             self._fingerprint = fingerprint

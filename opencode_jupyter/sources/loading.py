@@ -156,18 +156,18 @@ def _exports_of(module: ModuleType, file: ToolFile, source: bytes) -> _Exports:
     for name, value in candidates.items():
         id = tool_id(file.namespace, file.path.stem, name, python=True, has_default=DEFAULT in candidates)
         if isinstance(value, Tool):
-            made = value
+            exported = value
             function = vars(value.static.definition.execute).get("__wrapped__") if value.static is not None else None
             if value.id not in (id, name, getattr(function, "__name__", name)):
                 note = f'@tool("{value.id}") is {id} here: the names of file and export make the id'
                 exports.problems.append((None, note))
         else:
             try:
-                made = tool(value)
+                exported = tool(value)
             except TypeError as error:
                 exports.problems.append((value.__code__.co_firstlineno, str(error)))
                 continue
-        exports.tools.append(_renamed(made, id, file.label))
+        exports.tools.append(_renamed(exported, id, file.label))
     return exports
 
 
@@ -199,8 +199,8 @@ def _candidates(module: ModuleType, source: bytes, exports: _Exports) -> dict[st
     def is_export(name: str, value: Any) -> bool:
         if isinstance(value, Tool):
             return True
-        own = inspect.isfunction(value) and value.__module__ == module.__name__
-        return own and (name == DEFAULT or (not has_tools and bool(inspect.getdoc(value))))
+        is_local = inspect.isfunction(value) and value.__module__ == module.__name__
+        return is_local and (name == DEFAULT or (not has_tools and bool(inspect.getdoc(value))))
 
     return {name: value for name, value in public.items() if is_export(name, value)}
 
@@ -210,15 +210,15 @@ def _listed(namespace: dict[str, Any], listed: Any, exports: _Exports) -> dict[s
     if not isinstance(listed, (list, tuple)):
         exports.problems.append((None, f"__all__ must be a list of names, not {type(listed).__name__}"))
         return {}
-    found: dict[str, Any] = {}
+    exports_by_name: dict[str, Any] = {}
     for name in map(str, listed):
         value = namespace.get(name)
         if isinstance(value, Tool) or inspect.isfunction(value):
-            found[name] = value
+            exports_by_name[name] = value
         else:
             reason = "is neither a tool nor a function" if name in namespace else "is missing"
             exports.problems.append((None, f"__all__ names {name}, which {reason}"))
-    return found
+    return exports_by_name
 
 
 def _bindings(source: bytes) -> tuple[set[str], set[str]]:

@@ -174,12 +174,12 @@ def _functions(module: types.ModuleType) -> Iterator[Fn]:
             if callable(value) and hasattr(value, "__name__"):
                 yield value
         return
-    own = [
+    functions = [
         value
         for name, value in vars(module).items()
         if not name.startswith("_") and inspect.isfunction(value) and _is_of(value, module) and _takes_one(value)
     ]
-    yield from [fn for fn in own if _is_annotated(fn)] or own
+    yield from [fn for fn in functions if _is_annotated(fn)] or functions
 
 
 def _is_of(fn: Fn, module: types.ModuleType) -> bool:
@@ -237,14 +237,14 @@ def make_tool(id: str, definition: Any, source: str) -> Tool:
     if isinstance(definition, Mapping):
         if "parameters" in definition:
             return Tool.define(id, dict(definition), source=source)
-        made = Tool(id, _plugin_definition(id, definition), source=source)
-        if made.static is not None:
-            made.static.check_definition()
-        return made
+        adapted = Tool(id, _plugin_definition(id, definition), source=source)
+        if adapted.static is not None:
+            adapted.static.check_definition()
+        return adapted
     if callable(definition) and not isinstance(definition, type):
-        made = tool(id)(definition)
-        made.source = source
-        return made
+        adapted = tool(id)(definition)
+        adapted.source = source
+        return adapted
     raise TypeError(f"it must be a Tool, a function or a dict, not {type(definition).__name__}")
 
 

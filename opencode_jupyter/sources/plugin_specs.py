@@ -188,11 +188,11 @@ class PluginFinder:
         """Return whether a config file or folder is the user's, and did not come with a project."""
         if any(path.is_relative_to(folder) for folder in self._own_folders):
             return True
-        here = Path(os.path.realpath(self._directory))
+        directory = Path(os.path.realpath(self._directory))
         for form in (path, Path(os.path.realpath(path))):
             folder = form if form.is_dir() else form.parent
             folder = folder.parent if folder.name == ".opencode" else folder
-            if folder.is_relative_to(self._project) or here.is_relative_to(folder):
+            if folder.is_relative_to(self._project) or directory.is_relative_to(folder):
                 return False
         return True
 
@@ -297,7 +297,7 @@ def _path(text: str, base: Path, home: Path) -> Path:
 
 def _last_of_each(specs: Sequence[PluginSpec]) -> list[PluginSpec]:
     """Of equal keys the last one that can run; one that cannot run hides no other."""
-    out: list[PluginSpec] = []
+    used: list[PluginSpec] = []
     seen: set[tuple[str, str]] = set()
     running: set[str] = set()
     for spec in reversed(specs):
@@ -306,8 +306,8 @@ def _last_of_each(specs: Sequence[PluginSpec]) -> list[PluginSpec]:
         seen.add((spec.key, spec.reason))
         if not spec.reason:
             running.add(spec.key)
-        out.append(spec)
-    return out[::-1]
+        used.append(spec)
+    return used[::-1]
 
 
 # ---------------------------------------------------------------------- installed packages
@@ -400,19 +400,19 @@ def locate_module(name: str, project: Path) -> LocatedModule | None:
     # an environment often is a folder of the project
     in_environment = path.is_relative_to(os.path.realpath(sys.prefix)) and "site-packages" in path.parts
     try:
-        own = path.read_bytes()
-        content = own
+        own_code = path.read_bytes()
+        content = own_code
         if path.is_relative_to(project) and not in_environment and top is not None and top.origin:
-            content = _package_code(Path(os.path.realpath(top.origin)), own)
+            content = _package_code(Path(os.path.realpath(top.origin)), own_code)
     except OSError:
         return None
-    return LocatedModule(dotted, path, digest(content), own.decode("utf-8", "replace"))
+    return LocatedModule(dotted, path, digest(content), own_code.decode("utf-8", "replace"))
 
 
-def _package_code(top: Path, own: bytes) -> bytes:
+def _package_code(top: Path, own_code: bytes) -> bytes:
     """The code of every file of a package, so that a change of any asks again."""
     if top.name != "__init__.py":
-        return own
+        return own_code
     files = sorted(top.parent.rglob("*.py"))
     if len(files) > MAX_FILES:
         raise OSError(f"{top.parent} has more than {MAX_FILES} files")

@@ -85,7 +85,7 @@ class PluginTools:
         """See `ToolSource.quiet`."""
         return self._is_fresh and not len(self._scan.files) and not self._plugins and self._round is None
 
-    def is_fresh(self, wanted: str | None = None) -> bool:
+    def is_fresh(self, tool_id: str | None = None) -> bool:
         """Return whether all plugins there are now were started; hooks concern any call, whichever tool it requests.
 
         A listing of all tools and a person's call check every folder; another call checks all files, and the folders
@@ -95,10 +95,10 @@ class PluginTools:
             return True
         if not self._is_fresh or self._config is not self._workspace.config or self._import_path != sys.path:
             return False
-        since = math.inf if wanted is None else self._workspace.registry.asked
+        since = math.inf if tool_id is None else self._workspace.registry.asked
         return self._scan.files.matches() and self._scan.folders.unchanged(MAX_AGE, since)
 
-    async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
+    async def prepare(self, tool_id: str | None = None, call: Call | None = None) -> None:
         """Start new plugins, end those that were deleted or changed. Nobody is asked."""
         for _ in range(3):  # files that change all the time must not keep a call from running
             if self.is_fresh():
@@ -113,8 +113,8 @@ class PluginTools:
 
     async def _wait(self, future: Future[None]) -> None:
         """Wait for a round that may run on another loop; if that loop stands still, let a new round begin."""
-        waiting = asyncio.wrap_future(future)
-        while not (await asyncio.wait({waiting}, timeout=STALLED))[0]:
+        pending = asyncio.wrap_future(future)
+        while not (await asyncio.wait({pending}, timeout=STALLED))[0]:
             task = self._task
             if task is None or not task.get_loop().is_running():
                 with self._lock:
@@ -237,9 +237,9 @@ class PluginTools:
         for undo in self._undo:
             undo()
         self._undo.clear()
-        kept = {id(plugin) for plugin in plugins}
+        kept_ids = {id(plugin) for plugin in plugins}
         for plugin in self._plugins:
-            if id(plugin) not in kept:
+            if id(plugin) not in kept_ids:
                 for listener in plugin.listeners:
                     listener.end()
                 _drop(plugin)
@@ -261,12 +261,12 @@ class PluginTools:
     async def close(self) -> None:
         """Start no more plugins. Hooks stay until the workspace is closed; listeners end at its last event."""
         self._closed = True
-        here = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         tasks = [*self._late, *([self._task] if self._task else [])]
-        own = [task for task in tasks if not task.done() and task.get_loop() is here]
-        for task in own:
+        own_tasks = [task for task in tasks if not task.done() and task.get_loop() is loop]
+        for task in own_tasks:
             task.cancel()
-        await asyncio.gather(*own, return_exceptions=True)
+        await asyncio.gather(*own_tasks, return_exceptions=True)
         for plugin in self._plugins:
             _drop(plugin)
 

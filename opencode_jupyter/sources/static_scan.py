@@ -1,7 +1,7 @@
-"""Which tools a file seems to export, read from its text without running it; and the ids of exports.
+"""Find the tools that a file seems to export from its text, without running it; and the ids of exports.
 
-The scan finds the file that a call needs, and shows a person what an untrusted file would bring. What the file really
-exports is known once it is loaded.
+The scan finds the file that a call needs, and shows a person what an untrusted file would bring. The tools of a file
+are known once it is loaded: any code can make tools, and of JavaScript only the usual forms of an export are found.
 
 | in the file ``weather.py`` | id |
 |---|---|
@@ -24,19 +24,11 @@ from .tool_files import clean
 DEFAULT = "default"
 _MAKERS = frozenset({"tool", "Tool"})
 _MAX_SCRIPT = 200_000
-"""Characters of a script that are scanned; the patterns below take linear time."""
-_SCRIPT_DEFAULT = re.compile(r"^[ \t]*export[ \t]+default\b|\bmodule\.exports[ \t]*=", re.MULTILINE)
-_SCRIPT_NAMED = re.compile(
-    r"^[ \t]*export[ \t]+(?:declare[ \t]+)?(?:const|let|var|class|async[ \t]+function|function)\b[ \t*]*"
-    r"([A-Za-z_$][\w$]*)"
-    r"|^[ \t]*(?:module\.)?exports\.([A-Za-z_$][\w$]*)[ \t]*=",
+"""Characters of a script that are scanned."""
+_SCRIPT_EXPORT = re.compile(
+    r"^[ \t]*export[ \t]+(?:(default)\b|"
+    r"(?:const|let|var|class|async[ \t]+function|function)\b[ \t*]*([A-Za-z_$][\w$]*))",
     re.MULTILINE,
-)
-_SCRIPT_LIST = re.compile(r"^[ \t]*export[ \t]*\{([^{}]{0,5000})\}", re.MULTILINE)
-_SCRIPT_OBJECT = re.compile(r"\bmodule\.exports[ \t]*=[ \t\n]{0,50}\{")
-_KEY = re.compile(r"\s*(?:async\s+)?([A-Za-z_$][\w$]*)\s*(?=[:,(}])")
-_COMMENT_OR_STRING = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL
 )
 
 
@@ -124,41 +116,5 @@ def _texts(node: ast.expr) -> list[str] | None:
 
 
 def script_exports(text: str) -> list[str]:
-    """The names that a JavaScript or TypeScript module seems to export."""
-    plain = _COMMENT_OR_STRING.sub(lambda match: " " if match.group()[0] == "/" else "''", text[:_MAX_SCRIPT])
-    exports: list[str] = []
-    whole = _SCRIPT_OBJECT.search(plain)
-    if whole is not None:  # CommonJS: the object's keys are the exports
-        exports += _keys(plain[whole.end() :])
-    elif _SCRIPT_DEFAULT.search(plain):
-        exports.append(DEFAULT)
-    exports += [first or second for first, second in _SCRIPT_NAMED.findall(plain)]
-    for names in _SCRIPT_LIST.findall(plain):
-        for name in names.split(","):
-            words = name.split()
-            if words and words[0] != "type":
-                exports.append(words[-1])
-    return list(dict.fromkeys(exports))
-
-
-def _keys(text: str) -> list[str]:
-    """The keys of an object literal whose opening brace stands before `text`."""
-    depth, keys, at_key = 0, [], True
-    i = 0
-    while i < len(text) and depth >= 0:
-        if depth == 0 and at_key:
-            match = _KEY.match(text, i)
-            at_key = False
-            if match is not None:
-                keys.append(match.group(1))
-                i = match.end()
-                continue
-        char = text[i]
-        if char in "{[(":
-            depth += 1
-        elif char in "}])":
-            depth -= 1
-        elif char == "," and depth == 0:
-            at_key = True
-        i += 1
-    return keys
+    """The names that a JavaScript or TypeScript module exports at the start of a line; it may export others."""
+    return list(dict.fromkeys(first or second for first, second in _SCRIPT_EXPORT.findall(text[:_MAX_SCRIPT])))

@@ -122,13 +122,13 @@ def config_folders(workspace: ToolHost) -> list[tuple[Path, bool]]:
     """
     config = workspace.config
     top = Path(os.path.realpath(workspace.worktree))
-    here = Path(os.path.realpath(workspace.directory))
+    directory = Path(os.path.realpath(workspace.directory))
     project: list[Path] = []
     if workspace.flags.project_config:
-        project = [folder / ".opencode" for folder in upwards(here, top)]
+        project = [folder / ".opencode" for folder in upwards(directory, top)]
     first, *others = config.directories
     own = {first, config.home / ".opencode"}
-    base = here if top == Path(top.anchor) else top
+    base = directory if top == Path(top.anchor) else top
     named = [folder for folder in others if folder not in own and folder not in project]
     own.update(folder for folder in named if not Path(os.path.realpath(folder)).is_relative_to(base))
     ordered = dict.fromkeys([first, *project, config.home / ".opencode", *others])
