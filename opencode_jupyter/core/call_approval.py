@@ -140,30 +140,26 @@ class CallApproval:
         earlier, permitted = self._take_earlier(permission), self._permitted
         if permitted is not None and permitted.permission == permission:
             earlier.append(replace(permitted, patterns=[*patterns, *also]))  # the call as a whole was approved
-        self._pause()
-        self.asked += 1
         try:
-            decision = await self._workspace.permissions.ask(
-                session_id=part.session_id,
-                permission=permission,
-                patterns=patterns,
-                always=always,
-                metadata=metadata,
-                also=also,
-                path=path,
-                ruleset=rules,
-                tool={"messageID": part.message_id, "callID": part.call_id},
-                agent=part.agent,
-                earlier=earlier,
-            )
+            with self._clock_stopped():
+                decision = await self._workspace.permissions.ask(
+                    session_id=part.session_id,
+                    permission=permission,
+                    patterns=patterns,
+                    always=always,
+                    metadata=metadata,
+                    also=also,
+                    path=path,
+                    ruleset=rules,
+                    tool={"messageID": part.message_id, "callID": part.call_id},
+                    agent=part.agent,
+                    earlier=earlier,
+                )
         except ToolError as error:
             if error.decision is not None:
                 self._decided(error.decision)
                 self._keep_change(metadata)
             raise
-        finally:
-            self.asked -= 1
-            self._resume()
         self._decided(decision)
         if decision.waited:
             self._changed()
@@ -226,18 +222,13 @@ class CallApproval:
         part = self.part
         if self.dry_run:
             raise DryRunEnd
-        self._pause()
-        self.asked += 1
-        try:
+        with self._clock_stopped():
             answered = await self._workspace.questions.put(
                 session_id=part.session_id,
                 questions=questions,
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 ended=part.answered.append,
             )
-        finally:
-            self.asked -= 1
-            self._resume()
         self._changed()
         return answered.answers or []
 
@@ -250,13 +241,8 @@ class CallApproval:
         state = self.part.state
         if isinstance(state, Running):
             self.report(state.title, {**(state.metadata or {}), WAITING_FOR: name})
-        self._pause()
-        self.asked += 1
-        try:
+        with self._clock_stopped():
             yield
-        finally:
-            self.asked -= 1
-            self._resume()
         if isinstance(state, Running):
             self.report(state.title, state.metadata)
 
@@ -325,8 +311,18 @@ class CallApproval:
         self.part.decisions.append(decision)
         return decision
 
-    def _pause(self) -> None:
+    @contextmanager
+    def _clock_stopped(self) -> Iterator[None]:
         """Time spent waiting for a person does not count against the call's limit, nor against its parent's."""
+        self._pause()
+        self.asked += 1
+        try:
+            yield
+        finally:
+            self.asked -= 1
+            self._resume()
+
+    def _pause(self) -> None:
         if self.parent is not None:
             self.parent._pause()
             self.parent.asked += 1

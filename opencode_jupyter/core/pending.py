@@ -1,16 +1,17 @@
-"""Waiting for a person's answer: what permission asks and questions have in common.
+"""Waiting for a person's answer: what permission requests and questions have in common.
 
-A request waits on the loop of the call that asked. An answer may come on any thread; it is told, and the call goes on,
-on that loop.
+A request waits on the loop of the call that asked. An answer may come on any thread; it is published, and the call
+goes on, on that loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from .errors import ToolError
 from .threads import call_on_loop
@@ -20,7 +21,15 @@ UNHEARD = (
     "the call continues when %s.reply(%r, ...) is called"
 )
 """Log message for a request in a workspace with no approver and no subscriber."""
-R = TypeVar("R")
+
+
+class Identified(Protocol):
+    """A request with an id."""
+
+    id: str
+
+
+R = TypeVar("R", bound=Identified)
 T = TypeVar("T")
 
 
@@ -113,6 +122,43 @@ class PendingRequest(Generic[R, T]):
         """Let the call go on; the first end counts. On the loop that waits."""
         if not self.future.done():
             self.future.set_result((outcome, error))
+
+
+class PendingRequests(Generic[R, T]):
+    """The requests that wait for an answer. Any thread may call any method."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, PendingRequest[R, T]] = {}
+        self.lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
+        self.closed: str | None = None
+        """Why no request can be made any more."""
+
+    def requests(self) -> list[R]:
+        """The requests, oldest first."""
+        with self.lock:
+            return [entry.request for entry in self.entries.values()]
+
+    def add(self, request: R, refuse: Callable[[str], ToolError]) -> PendingRequest[R, T]:
+        """Have a request wait; where none can be made any more, `refuse` makes the error of the reason."""
+        entry = PendingRequest[R, T](request)
+        with self.lock:
+            if self.closed is not None:
+                raise refuse(self.closed)
+            if request.id in self.entries:
+                raise ValueError(f"a request {request.id} is waiting already")
+            self.entries[request.id] = entry
+        return entry
+
+    def take(self, request_id: str) -> PendingRequest[R, T] | None:
+        """Take a request out, to end it; None if it does not wait (any more)."""
+        with self.lock:
+            return self.entries.pop(request_id, None)
+
+    def take_where(self, chosen: Callable[[R], bool]) -> list[PendingRequest[R, T]]:
+        """Take out all requests that are chosen."""
+        with self.lock:
+            ids = [request.id for request in self.requests() if chosen(request)]
+            return [self.entries.pop(request_id) for request_id in ids]
 
 
 async def _awaited(given: Awaitable[Any]) -> Any:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import ids
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
-from .pending import UNHEARD, PendingRequest, as_it_is
+from .pending import UNHEARD, PendingRequest, PendingRequests, as_it_is
+from .state import now_ms
 
 if TYPE_CHECKING:
     from .question_request import Answered, Answers, Question, QuestionRequest
@@ -36,9 +35,7 @@ class QuestionService:
         self.bus = bus
         self.answer = answer
         self._mask = mask
-        self._pending: dict[str, _Waiting] = {}
-        self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
-        self._closed: str | None = None
+        self._pending: PendingRequests[QuestionRequest, Answered] = PendingRequests()
 
     # ---- asking
 
@@ -74,13 +71,9 @@ class QuestionService:
             ids.ascending("session", session_id),
             self._mask(questions_of(questions)),
             dict(tool) if tool is not None else None,
-            time.time_ns() // 1_000_000,
+            now_ms(),
         )
-        entry = _Waiting(request)
-        with self._lock:
-            if self._closed is not None:
-                raise QuestionRejectedError(self._closed)
-            self._pending[request.id] = entry
+        entry = self._pending.add(request, QuestionRejectedError)
 
         def announce() -> None:
             if self.bus.has_subscribers("question.asked"):
@@ -88,12 +81,16 @@ class QuestionService:
             elif self.answer is None:
                 log.warning(UNHEARD, "question", request.id, "questions", request.id)
 
+        def withdraw(error: BaseException) -> None:
+            if self._pending.take(request.id):
+                self._finish(entry, None, "cancelled", QuestionRejectedError("The call was stopped"))
+
         answered, error = await entry.outcome(
             announce,
             self.answer,
             lambda given: self._take(entry, given),
             lambda: QuestionRejectedError("Nobody could answer: `answer` was stopped."),
-            lambda _: self._withdraw(entry),
+            withdraw,
         )
         if ended is not None:
             ended(self._mask(answered))
@@ -111,8 +108,7 @@ class QuestionService:
 
     def pending(self) -> list[QuestionRequest]:
         """The requests that wait for an answer, oldest first."""
-        with self._lock:
-            return [entry.request for entry in self._pending.values()]
+        return self._pending.requests()
 
     def reply(self, request_id: str, answers: Any, *, by: str = "reply") -> bool:
         """Answer a request. May be called from any thread.
@@ -131,13 +127,13 @@ class QuestionService:
         """
         from .question_request import answers_of
 
-        with self._lock:
-            entry = self._pending.get(request_id)
+        with self._pending.lock:
+            entry = self._pending.entries.get(request_id)
             if entry is None:
                 return False
-            given = answers_of(entry.request.questions, answers)
-            del self._pending[request_id]
-        self._settle(entry, given, by, None)
+            checked = answers_of(entry.request.questions, answers)
+            self._pending.take(request_id)
+        self._settle(entry, checked, by, None)
         return True
 
     def reject(self, request_id: str, *, by: str = "reply", error: ToolError | None = None) -> bool:
@@ -146,8 +142,7 @@ class QuestionService:
         Returns:
             False if nothing waits under that id (any more).
         """
-        with self._lock:
-            entry = self._pending.pop(request_id, None)
+        entry = self._pending.take(request_id)
         if entry is None:
             return False
         self._settle(entry, None, by, error or QuestionRejectedError())
@@ -155,20 +150,11 @@ class QuestionService:
 
     def close(self, reason: str = "The workspace was closed before the question was answered.") -> None:
         """Reject what waits, and every question from now on."""
-        with self._lock:
-            self._closed = reason
-            waiting = list(self._pending)
-        for request_id in waiting:
-            self.reject(request_id, by="closed", error=QuestionRejectedError(reason))
+        self._pending.closed = reason
+        for request in self._pending.requests():
+            self.reject(request.id, by="closed", error=QuestionRejectedError(reason))
 
     # ---- ending a wait
-
-    def _withdraw(self, entry: _Waiting) -> None:
-        with self._lock:
-            if self._pending.get(entry.request.id) is not entry:
-                return  # answered in the meantime; that answer is being published
-            del self._pending[entry.request.id]
-        self._finish(entry, None, "cancelled", QuestionRejectedError("The call was stopped"))
 
     def _settle(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
         """Finish on the loop that waits."""

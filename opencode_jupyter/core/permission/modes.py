@@ -7,6 +7,7 @@ the agent's rules, but undoes none that denies. A session's mode holds for the s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,18 +132,10 @@ def rules_of(workspace: ToolHost, session: Session) -> list[Rule]:
 
 def tool_denied(workspace: ToolHost, session: Session, name: str) -> Rule | None:
     """The rule of a prompt's ``tools`` that denies a tool, in this session or one that began it; None if none does."""
-    seen: set[str] = set()
-    while session.id not in seen:
-        seen.add(session.id)
-        rule = next((rule for rule in reversed(session.tool_rules) if match(name, rule.permission)), None)
+    for ancestor in _lineage(workspace, session):
+        rule = next((rule for rule in reversed(ancestor.tool_rules) if match(name, rule.permission)), None)
         if rule is not None and rule.action == "deny" and workspace.registry.get(name) is not None and name != INVALID:
             return rule
-        if session.parent_id is None:
-            break
-        try:
-            session = workspace.sessions.get(session.parent_id)
-        except KeyError:  # it was deleted, or is not open
-            break
     return None
 
 
@@ -191,16 +184,19 @@ def _others(workspace: ToolHost) -> list[str]:
 
 def _holder(workspace: ToolHost, session: Session | None) -> Session | None:
     """The session, or the nearest of those that began it, that has a mode of its own."""
+    return next((one for one in _lineage(workspace, session) if any(map(of_mode, one.permission))), None)
+
+
+def _lineage(workspace: ToolHost, session: Session | None) -> Iterator[Session]:
+    """The session, the one that began it, and so on, as far as they are open."""
     seen: set[str] = set()
     while session is not None and session.id not in seen:
-        if any(map(of_mode, session.permission)):
-            return session
+        yield session
         seen.add(session.id)
         try:
             session = workspace.sessions.get(session.parent_id) if session.parent_id else None
         except KeyError:  # it was deleted, or is not open
-            session = None
-    return None
+            return
 
 
 def _own(rules: list[Rule]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ArgumentsRevisedError, ToolError
 from ..pending import PendingRequest
+from ..state import now_ms
 from .request import Decision, PermissionRequest
 from .rules import Rule
 
@@ -94,8 +94,3 @@ def parse_reply(reply: Any, message: str | None) -> tuple[Answer, str | None]:
     if message is not None and not isinstance(message, str):
         raise ValueError(f"the message must be text, not {message!r}")
     return reply, message or None
-
-
-def now_ms() -> int:
-    """Unix time in milliseconds."""
-    return time.time_ns() // 1_000_000

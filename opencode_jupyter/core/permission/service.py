@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from os.path import isabs
@@ -23,8 +21,9 @@ from ..errors import (
 )
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
-from ..pending import UNHEARD, as_it_is
-from .outcome import Answer, Outcome, WaitingRequest, approved_by, deciding, decision_of, now_ms, parse_reply
+from ..pending import UNHEARD, PendingRequests, as_it_is
+from ..state import now_ms
+from .outcome import Answer, Outcome, WaitingRequest, approved_by, deciding, decision_of, parse_reply
 from .request import DOOM_LOOP, SANDBOX, TRUST, Decision, PermissionRequest, Reply
 from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, evaluate, guarded, relevant, resolve_unanalysed
 
@@ -72,9 +71,7 @@ class PermissionService:
         self.kept = kept
         self.mask: Callable[[Any], Any] = as_it_is
         self.history: deque[Decision] = deque(maxlen=HISTORY)
-        self._pending: dict[str, WaitingRequest] = {}
-        self._lock = threading.RLock()  # re-entrant: an interrupt handler may answer while this thread holds it
-        self._closed: str | None = None
+        self._pending: PendingRequests[PermissionRequest, Decision] = PendingRequests()
 
     @property
     def answerable(self) -> bool:
@@ -130,8 +127,7 @@ class PermissionService:
                     self._deny(session_id, permission, patterns, rules, ruleset, rule)
                 asking = asking or rule
         if asking is None:
-            now = time.time_ns() // 1_000_000
-            made = Decision(permission, list(patterns), "allow", rules, time=now, session_id=session_id)
+            made = Decision(permission, list(patterns), "allow", rules, time=now_ms(), session_id=session_id)
             decision: Decision = self.mask(made)
             self.history.append(decision)
             return decision
@@ -146,7 +142,7 @@ class PermissionService:
             tool=dict(tool) if tool is not None else None,
             agent=agent,
             rule=asking,
-            asked=time.time_ns() // 1_000_000,
+            asked=now_ms(),
             rules=rules,
         )
         request = request.masked(self.mask)
@@ -280,8 +276,7 @@ class PermissionService:
         ruleset: Sequence[Rule],
         decider: Rule,
     ) -> NoReturn:
-        made = Decision(permission, list(patterns), "deny", rules, time=now_ms(), session_id=session_id)
-        decision = self.mask(made)
+        decision = self.mask(Decision(permission, list(patterns), "deny", rules, time=now_ms(), session_id=session_id))
         self.history.append(decision)
         concerned = relevant(permission, ruleset)
         if not any(rule is decider for rule in concerned):  # denied by a rule of this session
@@ -293,13 +288,7 @@ class PermissionService:
             decision = decision_of(WaitingRequest(request), Outcome("reject", "policy", NOBODY_TO_STOP_A_LOOP))
             self.history.append(decision)
             raise deciding(PermissionRejectedError(NOBODY_TO_STOP_A_LOOP), decision)
-        entry = WaitingRequest(request)
-        with self._lock:
-            if self._closed is not None:
-                raise PermissionRejectedError(self._closed)
-            if request.id in self._pending:
-                raise ValueError(f"a permission request {request.id} is waiting already")
-            self._pending[request.id] = entry
+        entry = self._pending.add(request, PermissionRejectedError)
 
         def announce() -> None:
             if self.bus.has_subscribers("permission.asked"):
@@ -311,7 +300,8 @@ class PermissionService:
             stopped = isinstance(error, asyncio.CancelledError)
             reason = "The call was stopped" if stopped else f"approve failed: {error}"
             refusal = error if isinstance(error, ToolError) else None
-            self._withdraw(entry, Outcome("reject", "cancelled", reason, refusal))
+            if self._pending.take(request.id):
+                self._finish(entry, Outcome("reject", "cancelled", reason, refusal))
 
         decision, error = await entry.outcome(
             announce,
@@ -328,8 +318,7 @@ class PermissionService:
 
     def pending(self) -> list[PermissionRequest]:
         """The requests that wait for an answer, oldest first."""
-        with self._lock:
-            return [entry.request for entry in self._pending.values()]
+        return self._pending.requests()
 
     def reply(
         self,
@@ -366,8 +355,8 @@ class PermissionService:
         if patterns is not None and (isinstance(patterns, str) or not all(isinstance(p, str) for p in patterns)):
             raise ValueError(f"patterns must be a list of texts, not {patterns!r}")
         by = by or "reply"
-        with self._lock:
-            entry = self._pending.pop(request_id, None)
+        with self._pending.lock:
+            entry = self._pending.take(request_id)
             if entry is None:
                 return False
             request = entry.request
@@ -393,8 +382,7 @@ class PermissionService:
         Returns:
             False if nothing waits under that id (any more).
         """
-        with self._lock:
-            entry = self._pending.pop(request_id, None)
+        entry = self._pending.take(request_id)
         if entry is None:
             return False
         self._settle(entry, Outcome("reject", by, REVISED, ArgumentsRevisedError(arguments)))
@@ -404,12 +392,10 @@ class PermissionService:
         """Take the requests of the same session that this answer settles too out of the pending ones."""
         if answer == "once":
             return []
-        others = [e for e in self._pending.values() if e.request.session_id == request.session_id]
-        if answer == "always":
-            others = [e for e in others if self._covered(e.request)]
-        for other in others:
-            del self._pending[other.request.id]
-        return others
+        session = request.session_id
+        return self._pending.take_where(
+            lambda other: other.session_id == session and (answer == "reject" or self._covered(other))
+        )
 
     def _covered(self, request: PermissionRequest) -> bool:
         """Return whether the session's rules, alone, allow all that is asked."""
@@ -434,43 +420,32 @@ class PermissionService:
         Returns:
             How many there were.
         """
-        with self._lock:
-            entries = [e for e in self._pending.values() if session_id in (None, e.request.session_id)]
-            for entry in entries:
-                del self._pending[entry.request.id]
+        entries = self._pending.take_where(lambda request: session_id in (None, request.session_id))
         for entry in entries:
             self._settle(entry, Outcome("reject", by, reason, PermissionRejectedError(reason)))
         return len(entries)
 
     def close(self, reason: str = "The workspace was closed before the request was answered.") -> None:
         """Reject what is pending and everything that would have to be asked from now on."""
-        with self._lock:
-            self._closed = reason
+        self._pending.closed = reason
         self.reject_all(reason)
 
     # ---- rules of this session
 
     def remember(self, rule: Rule) -> None:
         """Add a rule for this session; it decides before older ones. Requests that wait already are not touched."""
-        with self._lock:
+        with self._pending.lock:
             self.approved.append(rule)
 
     def revoke(self, rule: Rule) -> bool:
         """Forget a rule of this session, every copy of it. False if there was none."""
-        with self._lock:
+        with self._pending.lock:
             kept = [r for r in self.approved if r != rule]
             found = len(kept) < len(self.approved)
             self.approved[:] = kept
             return found
 
     # ---- ending a wait
-
-    def _withdraw(self, entry: WaitingRequest, outcome: Outcome) -> None:
-        with self._lock:
-            if self._pending.get(entry.request.id) is not entry:
-                return  # answered in the meantime; that answer is being published
-            del self._pending[entry.request.id]
-        self._finish(entry, outcome)
 
     def _settle(self, entry: WaitingRequest, outcome: Outcome) -> None:
         """Finish on the loop that waits."""
