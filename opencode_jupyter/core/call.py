@@ -37,7 +37,7 @@ from .reporting import Reporting, cancel_scope
 from .result import ToolResult
 from .schema import wire_names
 from .sessions import Session
-from .state import FOR_PERSON, Completed, Pending, Running, ToolPart, now_ms
+from .state import FOR_PERSON, CallOutcome, Completed, Pending, Running, ToolPart, now_ms
 from .threads import call_on_loop
 from .tool import Bound, Tool
 from .trust import ask_for_project
@@ -315,7 +315,7 @@ class Call(CallApproval, Reporting):
             if (masker := workspace.masker()) is not None:
                 masker.mask_result(result)
         part.result = result.without_value()
-        part.outcome = "completed"
+        part.outcome = CallOutcome.COMPLETED
         end = now if (now := now_ms()) > start else start  # the clock may have been set back
         done = Completed(arguments, start, end, result.title, result.output, result.metadata, result.attachments)
         part.state = done if masker is None else masker.value(done)

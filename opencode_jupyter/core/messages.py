@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from . import ids
 from .result import Attachment
-from .state import Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from .state import CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 
 Part = ToolPart | dict[str, Any]
 """A tool's part, or another one (text, reasoning, file, step-start, step-finish, patch, compaction, ...)."""
@@ -180,7 +180,8 @@ def _tool_part(wire: Mapping[str, Any]) -> ToolPart:
         provider_metadata=wire.get("metadata"),
     )
     ended = isinstance(part.state, (Completed, Failed))
-    part.outcome = extra.get("outcome") or (("failed" if isinstance(part.state, Failed) else "completed") * ended)
+    ending = CallOutcome.FAILED if isinstance(part.state, Failed) else CallOutcome.COMPLETED
+    part.outcome = extra.get("outcome") or (ending if ended else "")
     part.extra = _left_out(wire, part.to_wire())
     part.extra.pop("opencode_jupyter", None)
     return part

@@ -65,24 +65,6 @@ def check_callable(value: Any, option: str, *, optional: bool = False) -> None:
         raise InvalidArgumentsError(f"{option} must be a function, not {value!r:.80}.")
 
 
-def check_rules(rules: Any, option: str) -> None:
-    """Refuse what is no list of rules with known actions.
-
-    Raises:
-        InvalidArgumentsError: it is something else; the message shows a rule.
-    """
-    from .permission import Rule  # here: rules need these checks too
-    from .permission.rules import ACTIONS
-
-    listed = list(rules) if isinstance(rules, Iterable) and not isinstance(rules, str | Mapping) else [None]
-    for rule in listed:
-        if not isinstance(rule, Rule) or rule.action not in ACTIONS:
-            raise InvalidArgumentsError(
-                f"{option} must be a list of rules, such as [Rule('bash', 'git *', 'allow')], with one of the actions "
-                f"{', '.join(ACTIONS)}; not {rules!r:.80}."
-            )
-
-
 def check_option_names(function: Callable[..., Any], options: Iterable[str], name: str, hint: str = "") -> None:
     """Refuse options that a function does not have, before it is called.
 

@@ -1,4 +1,4 @@
-"""How a call ended, in the words of its card and in the text that its part keeps."""
+"""How a call ended: its outcome, and the text of its error that its part keeps."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from .errors import (
     shorten,
 )
 from .repair import INVALID
+from .state import CallOutcome
 
 if TYPE_CHECKING:
     from .call import Call
 
+POLICY = "policy"
+"""`Decision.by` and `Answered.by` where nobody was there to answer."""
 UNSUCCESSFUL = "unsuccessful"
 """Key in the metadata of a batch: how many calls failed, commands with an exit code other than 0 too."""
 FAILURE_KEYS = ("exit", "signal", "failed", UNSUCCESSFUL, "totalCalls")
@@ -47,26 +50,39 @@ def failure_of(tool: str, metadata: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def outcome_of(error: BaseException, reason: str | None = None) -> str:
-    """How a call ended, in the words a card shows."""
+_BY_REASON = {
+    "timeout": CallOutcome.TIMED_OUT,
+    "interrupted": CallOutcome.INTERRUPTED,
+    "closed": CallOutcome.ENDED,
+}
+
+
+def outcome_of(error: BaseException, reason: str | None = None) -> CallOutcome:
+    """How a call ended.
+
+    Args:
+        error: what ended it.
+        reason: why it was aborted, if it was.
+    """
     match error:
         case HookRefusedError():
-            return "refused by a hook" if error.hook in REFUSING else "failed"
+            return CallOutcome.REFUSED_BY_HOOK if error.hook in REFUSING else CallOutcome.FAILED
         case PermissionDeniedError():
-            return "denied by a rule"
+            return CallOutcome.DENIED_BY_RULE
         case PermissionRejectedError() | PermissionCorrectedError():
-            return "denied by you"
+            by_policy = error.decision is not None and error.decision.by == POLICY
+            return CallOutcome.DENIED_BY_POLICY if by_policy else CallOutcome.DENIED_BY_PERSON
         case QuestionRejectedError():
-            return "dismissed by you"
+            unanswered = error.answered is not None and error.answered.by == POLICY
+            return CallOutcome.UNANSWERED if unanswered else CallOutcome.DISMISSED
         case InvalidArgumentsError():
-            return "invalid arguments"
+            return CallOutcome.INVALID_ARGUMENTS
         case ToolAbortedError() | asyncio.CancelledError() | KeyboardInterrupt():
-            words = {"timeout": "timed out", "interrupted": "interrupted", "closed": "ended"}
-            return words.get(reason or "interrupted", "stopped")
+            return _BY_REASON.get(reason or "interrupted", CallOutcome.STOPPED)
         case DryRunEnd():
-            return "dry run"
+            return CallOutcome.DRY_RUN
         case _:
-            return "failed"
+            return CallOutcome.FAILED
 
 
 def error_text(error: BaseException, *, for_person: bool = False) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic_core import from_json
 
-from .errors import QuestionRejectedError, ToolError
 from .outcome import error_text, outcome_of, why_cancelled
 from .state import FOR_PERSON, Failed, Pending, Running, now_ms
 
@@ -135,11 +134,6 @@ class Reporting:
         start = state.start if isinstance(state, Running) else now_ms()
         metadata = state.metadata if isinstance(state, Running) else None
         part.outcome = outcome_of(error, self.signal.reason)
-        decision = error.decision if isinstance(error, ToolError) else None
-        if part.outcome == "denied by you" and decision is not None and decision.by == "policy":
-            part.outcome = "denied by policy"
-        if isinstance(error, QuestionRejectedError) and error.answered and error.answered.by == "policy":
-            part.outcome = "unanswered"
         text, for_person = error_text(error), error_text(error, for_person=True)
         if for_person != text:
             metadata = {**(metadata or {}), FOR_PERSON: for_person}

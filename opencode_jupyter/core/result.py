@@ -85,7 +85,7 @@ class _Records:
             return None  # the field's default
         rows: Rows | None = result.__dict__["_records"]
         if rows is None and result.value is not None:
-            from .result_values import rows_of
+            from .value_tables import rows_of
 
             rows = result.__dict__["_records"] = rows_of(result.value)
         return rows
@@ -140,7 +140,7 @@ class ToolResult:
             ValueError: this result is not a table.
         """
         if self.value is not None:
-            from .result_values import frame_of
+            from .value_tables import frame_of
 
             frame: pandas.DataFrame | None = frame_of(self.value)
             if frame is not None:

@@ -6,13 +6,11 @@ returns a data frame has imported pandas. What a card draws of a value is kept, 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence, ValuesView
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import InvalidResultError
@@ -28,6 +26,7 @@ from .value_pictures import (
 from .value_tables import (
     CELL_CHARS,
     COLUMNS,
+    LISTS,
     MISSING,
     ROWS,
     TABLE_CHARS,
@@ -38,10 +37,11 @@ from .value_tables import (
     columns_of,
     count_of,
     cut,
+    dict_rows,
+    fields_of,
     render_table,
     scalar_text,
     short_repr,
-    unique,
 )
 
 FIELD_CHARS = 500
@@ -59,7 +59,6 @@ PARTS = 20
 SAMPLED = 1_000
 """Rows whose keys become the columns of a list of dicts."""
 _NO_OUTPUT = "(no output)"
-_LISTS = (Sequence, AbstractSet, ValuesView)
 _RETURNABLE = (
     "A tool can return text, a number, a date, a dict, list, dataclass or pydantic model, a DataFrame, Series or "
     "array, a figure or image, bytes, a Path, None, or a ToolResult."
@@ -106,41 +105,12 @@ def render(value: Any) -> Rendering | None:
         return Rendering(text)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return render_bytes(bytes(value))
-    fields = _fields_of(value)
+    fields = fields_of(value)
     if fields is not None:
         return _fields(type(value).__name__, fields)
-    if isinstance(value, _LISTS):
+    if isinstance(value, LISTS):
         return _items(value)
     return render_display_methods(value)
-
-
-def rows_of(value: Any) -> list[dict[str, Any]] | None:
-    """The rows of a value that is a table; None if it is none."""
-    if isinstance(value, _LISTS) and not isinstance(value, (str, bytes, bytearray)):
-        return _rows(value)
-    names = class_names(value)
-    if ("polars", "DataFrame") in names:
-        return list(value.to_dicts())
-    if ("pandas", "Index") in names:
-        value, names = value.to_series(index=range(len(value))), {("pandas", "Series")}
-    columns = columns_of(value, names, None)
-    if columns is None:
-        return None
-    labels = unique([column.label for column in columns])
-    values = [column.values for column in columns]
-    return [dict(zip(labels, row, strict=True)) for row in zip(*values, strict=True)]
-
-
-def frame_of(value: Any) -> Any:
-    """A value that is a table as a pandas frame, its dtypes and index kept: a frame is itself; None if it is none."""
-    names = class_names(value)
-    if ("pandas", "DataFrame") in names:
-        return value
-    if ("pandas", "Series") in names:
-        return value.to_frame("value" if value.name is None else value.name)
-    if ("polars", "DataFrame") in names:
-        return value.to_pandas()
-    return None
 
 
 def _array(value: Any) -> Rendering:
@@ -180,38 +150,6 @@ def _styler(value: Any) -> Rendering:
     return _frame(value.data)
 
 
-def _rows(items: Iterable[Any]) -> list[dict[str, Any]] | None:
-    """The rows of a list of dicts or records; None if it is something else."""
-    rows: list[dict[str, Any]] = []
-    for item in items:
-        fields = _fields_of(item)
-        if fields is None:
-            return None
-        rows.append({str(key): found for key, found in fields.items()})
-    return rows or None
-
-
-def _fields_of(value: Any) -> Mapping[Any, Any] | None:
-    """Names and values of a dict, a dataclass, a pydantic model, a named tuple or an attrs object; None of others."""
-    if isinstance(value, Mapping):
-        return value
-    kind = type(value)
-    if isinstance(value, type):
-        return None
-    names: Iterable[str] | None = None
-    if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.repr]
-    elif hasattr(kind, "__pydantic_fields__"):
-        names = [*kind.__pydantic_fields__, *(getattr(value, "__pydantic_extra__", None) or ())]
-    elif isinstance(value, tuple) and hasattr(kind, "_fields"):
-        names = kind._fields
-    elif hasattr(kind, "__attrs_attrs__"):
-        names = [field.name for field in kind.__attrs_attrs__]
-    if names is None:
-        return None
-    return {name: getattr(value, name, None) for name in names}
-
-
 def _fields(name: str, fields: Mapping[Any, Any]) -> Rendering:
     pictures: list[Attachment] = []
     plain = _plain(fields, pictures)
@@ -234,8 +172,8 @@ def _items(value: Any) -> Rendering:
     count = len(value)
     if 0 < count <= PARTS and any(is_library_value(item) for item in value):
         return _parts(value)
-    rows = _rows(itertools.islice(value, SAMPLED))
-    if rows is not None and (count <= SAMPLED or _rows(value) is not None):
+    rows = dict_rows(itertools.islice(value, SAMPLED))
+    if rows is not None and (count <= SAMPLED or dict_rows(value) is not None):
         labels = list(dict.fromkeys(key for row in rows for key in row))
         head = rows[: max(ROWS, WHOLE_ROWS)]
         columns = [Column(label, [row.get(label, MISSING) for row in head]) for label in labels[:COLUMNS]]
@@ -294,8 +232,8 @@ def _plain(value: Any, pictures: list[Attachment], depth: int = DEPTH) -> Any:
         return text
     if isinstance(value, (bytes, bytearray, memoryview)) or any((lib, name) in names for lib, name, _ in _RENDERERS):
         return _inside(value, pictures)
-    fields = _fields_of(value)
-    if fields is None and not isinstance(value, _LISTS):
+    fields = fields_of(value)
+    if fields is None and not isinstance(value, LISTS):
         return short_repr(value)
     if depth <= 0:
         return "…"

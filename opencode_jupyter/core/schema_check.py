@@ -62,7 +62,9 @@ def checker(
         nonlocal validator
         if validator is None:
             validator = validator_of(schema, tool)
-        issues = [issue for error in _in_order(validator, arguments) for issue in _issues(error)]
+        issues: list[dict[str, Any]] = []
+        for error in _in_order(validator, arguments):
+            issues += [found for found in _issues(error) if found not in issues]
         if issues:
             raise SchemaMismatchError(issues[:MOST])
         return _with_defaults(schema, arguments) if fill_defaults else arguments
@@ -154,8 +156,9 @@ def _issues(error: Any) -> Iterator[dict[str, Any]]:
     keyword, value, path = error.validator, error.validator_value, list(error.absolute_path)
     properties = error.schema.get("properties") or {} if isinstance(error.schema, dict) else {}
     if keyword == "required":
-        name = next((name for name in value if error.message.startswith(f"{name!r} ")), "")
-        yield issue({"type": "missing"}, [*path, name], properties.get(name))
+        for name in value:  # the library has an error for each of them, which differ in their text alone
+            if name not in error.instance:
+                yield issue({"type": "missing"}, [*path, name], properties.get(name))
     elif keyword == "type":
         yield _wrong_types([value] if isinstance(value, str) else value, error)
     elif keyword in ("enum", "const"):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 from . import ids
 from .doom_loop import Key
 from .errors import UnknownSessionError
-from .option_checks import check_kind, check_rules
+from .option_checks import check_kind
 from .permission import Rule
 from .permission.modes import of_mode, restore_mode
+from .permission.rules import check_rules
 from .state import now_ms
 from .store.queries import DIRECT
 

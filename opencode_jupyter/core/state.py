@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 if TYPE_CHECKING:
@@ -17,6 +18,30 @@ if TYPE_CHECKING:
     from .result import Attachment, ToolResult
 
 Status = Literal["pending", "running", "completed", "error"]
+
+
+class CallOutcome(StrEnum):
+    """How a call ended; the values are stored, and a card shows them."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    DENIED_BY_RULE = "denied by a rule"
+    DENIED_BY_PERSON = "denied by you"
+    DENIED_BY_POLICY = "denied by policy"
+    REFUSED_BY_HOOK = "refused by a hook"
+    DISMISSED = "dismissed by you"
+    UNANSWERED = "unanswered"
+    INVALID_ARGUMENTS = "invalid arguments"
+    TIMED_OUT = "timed out"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    """Its process ended before it did anything."""
+    ENDED = "ended"
+    """Its workspace was closed, or its process ended."""
+    DRY_RUN = "dry run"
+    WAITING = "waiting for approval"
+    """It has not ended: it waits for its first approval and has done nothing yet."""
 
 
 def now_ms() -> int:
@@ -148,7 +173,7 @@ class ToolPart:
     answered: list[Answered] = field(default_factory=list)
     """The questions that this call put to a person, and what came of them."""
     outcome: str = ""
-    """How it ended, in words for the card; empty until it has ended."""
+    """A `CallOutcome`; empty until it has ended. Another release may have stored other words."""
     parent_id: str | None = None
     """The part of the call that made this one (batch, task)."""
     result: ToolResult | None = None

@@ -11,10 +11,13 @@ import itertools
 import math
 import pathlib
 import uuid
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
 
-from .result import Attachment
+if TYPE_CHECKING:
+    from .result import Attachment
+
 
 CELL_CHARS = 100
 """Most characters of a value in a table."""
@@ -33,6 +36,8 @@ HEAD_ROWS = 20
 """Rows of a longer table in the text."""
 TABLE_CHARS = 8_000
 """Most characters of a table in the text."""
+LISTS = (Sequence, AbstractSet, ValuesView)
+"""What counts as a list of values."""
 MISSING = object()
 """Stands for the value of a key that a row does not have."""
 
@@ -126,6 +131,67 @@ def unique(labels: list[str]) -> list[str]:
             labels[at] = f"{label}.{next(numbers)}"
         taken.add(labels[at])
     return labels
+
+
+def rows_of(value: Any) -> list[dict[str, Any]] | None:
+    """The rows of a value that is a table; None if it is none."""
+    if isinstance(value, LISTS) and not isinstance(value, (str, bytes, bytearray)):
+        return dict_rows(value)
+    names = class_names(value)
+    if ("polars", "DataFrame") in names:
+        return list(value.to_dicts())
+    if ("pandas", "Index") in names:
+        value, names = value.to_series(index=range(len(value))), {("pandas", "Series")}
+    columns = columns_of(value, names, None)
+    if columns is None:
+        return None
+    labels = unique([column.label for column in columns])
+    values = [column.values for column in columns]
+    return [dict(zip(labels, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def frame_of(value: Any) -> Any:
+    """A value that is a table as a pandas frame, its dtypes and index kept: a frame is itself; None if it is none."""
+    names = class_names(value)
+    if ("pandas", "DataFrame") in names:
+        return value
+    if ("pandas", "Series") in names:
+        return value.to_frame("value" if value.name is None else value.name)
+    if ("polars", "DataFrame") in names:
+        return value.to_pandas()
+    return None
+
+
+def dict_rows(items: Iterable[Any]) -> list[dict[str, Any]] | None:
+    """The rows of a list of dicts or records; None if it is something else."""
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        fields = fields_of(item)
+        if fields is None:
+            return None
+        rows.append({str(key): found for key, found in fields.items()})
+    return rows or None
+
+
+def fields_of(value: Any) -> Mapping[Any, Any] | None:
+    """Names and values of a dict, a dataclass, a pydantic model, a named tuple or an attrs object; None of others."""
+    if isinstance(value, Mapping):
+        return value
+    kind = type(value)
+    if isinstance(value, type):
+        return None
+    names: Iterable[str] | None = None
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.repr]
+    elif hasattr(kind, "__pydantic_fields__"):
+        names = [*kind.__pydantic_fields__, *(getattr(value, "__pydantic_extra__", None) or ())]
+    elif isinstance(value, tuple) and hasattr(kind, "_fields"):
+        names = kind._fields
+    elif hasattr(kind, "__attrs_attrs__"):
+        names = [field.name for field in kind.__attrs_attrs__]
+    if names is None:
+        return None
+    return {name: getattr(value, name, None) for name in names}
 
 
 def card_table(name: str, columns: list[Column], total: int, width: int) -> tuple[dict[str, Any], list[list[str]]]:

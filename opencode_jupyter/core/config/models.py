@@ -21,9 +21,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError
 
-from .schema import TAG
-
 # ---------------------------------------------------------------------- base classes
+
+TAG = "\0"
+"""Begins the names of the members of a union, which pydantic puts into the path of an error; no key has it."""
 
 Unknown = Literal["wrong", "typos", "free"]
 """What is said of a key that a model does not have: always something, only if it looks like one it has, nothing."""

@@ -26,8 +26,6 @@ _TOLD_AGAIN = ("formatter", "lsp")
 
 MAX_DEPTH = 100
 """Objects and lists within each other."""
-TAG = "\0"
-"""Begins the names of the members of a union, which pydantic puts into the path of an error; no key has it."""
 HINTS = 300
 """Words of one file for which a likely other is looked for, which takes a millisecond each."""
 
@@ -300,6 +298,8 @@ _ALIKE = 0.85
 
 def _place(error: ErrorDetails) -> tuple[Keys, bool]:
     """The keys down to the entry that is wrong, and whether the fault is one element of that entry's list."""
+    from .models import TAG
+
     keys: list[str] = []
     for part in error["loc"]:
         if isinstance(part, int):

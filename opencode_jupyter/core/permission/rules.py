@@ -10,7 +10,7 @@ from os.path import isabs
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from ..errors import ConfigError
+from ..errors import ConfigError, InvalidArgumentsError
 from ..wildcard import match
 from .sensitive_files import is_key_file, is_startup_file
 
@@ -242,6 +242,21 @@ def never_matches(permission: str, pattern: str) -> str:
     if pattern.endswith("/") and len(pattern) > 1:
         return f"no path ends in a slash: write {pattern + '*'!r}"
     return ""
+
+
+def check_rules(rules: Any, option: str) -> None:
+    """Refuse what is no list of rules with known actions.
+
+    Raises:
+        InvalidArgumentsError: it is something else; the message shows a rule.
+    """
+    listed = list(rules) if isinstance(rules, Iterable) and not isinstance(rules, str | Mapping) else [None]
+    for rule in listed:
+        if not isinstance(rule, Rule) or rule.action not in ACTIONS:
+            raise InvalidArgumentsError(
+                f"{option} must be a list of rules, such as [Rule('bash', 'git *', 'allow')], with one of the actions "
+                f"{', '.join(ACTIONS)}; not {rules!r:.80}."
+            )
 
 
 def merge(*rulesets: Iterable[Rule]) -> list[Rule]:

@@ -12,14 +12,13 @@ from pathlib import Path
 
 from ..flags import flag
 from ..paths import make_private_folder
+from ..state import CallOutcome
 from .process import Writer, is_alive, this_process
 
 log = logging.getLogger(__name__)
 
 ABORTED = "Tool execution aborted"
 """OpenCode's words for a call whose process ended before it."""
-WAITING = "waiting for approval"
-"""Outcome of an unfinished call that has done nothing yet: it waits for its first approval."""
 CANCELLED = "The kernel ended while this call waited for approval. Nothing was run."
 SYNC = "OPENCODE_JUPYTER_STORE_SYNC"
 """Switch: every commit waits until it is on the disk."""
@@ -191,9 +190,9 @@ def _end_abandoned(connection: sqlite3.Connection) -> None:
                 alive[writer] = is_alive(writer)
             lives = alive[writer]
         if not lives:
-            waited = outcome == WAITING
-            error = CANCELLED if waited else ABORTED
-            ended.append(("cancelled" if waited else "ended", now, _aborted(data, now, error), part_id))
+            waited = outcome == CallOutcome.WAITING
+            ending, error = (CallOutcome.CANCELLED, CANCELLED) if waited else (CallOutcome.ENDED, ABORTED)
+            ended.append((ending, now, _aborted(data, now, error), part_id))
     if not ended:
         return
     connection.execute("BEGIN IMMEDIATE")

@@ -13,6 +13,7 @@ from typing import Any
 from ...core.errors import ToolAbortedError, ToolError, full_text
 from ...core.outcome import failure_of
 from ...core.permission.request import SANDBOX
+from ...core.state import CallOutcome
 from ...core.trust import PERMISSION as TRUST
 from ...text.visible import visible_line
 
@@ -88,7 +89,7 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
         return "?", "waiting for approval" if _needs_approval(part) else "waiting for an answer", "ask"
     if outcome in {"cancelled", "ended", "stopped", "interrupted"}:
         return "■", outcome_word(outcome), "off"
-    if outcome and str(outcome).startswith(("denied by you", "dismissed")):
+    if outcome and outcome in {CallOutcome.DENIED_BY_PERSON, CallOutcome.DISMISSED}:
         return DENIED, visible_line(str(outcome)), "off"  # what the person wanted is no failure
     if outcome and outcome != "completed":
         return "✗", visible_line(str(outcome)), "err"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.errors import ToolError
 from ...core.permission import PermissionRequest
-from ...core.store.database import WAITING
+from ...core.state import CallOutcome
 from ...core.store.rows import EXTRA
 from ...core.threads import call_on_loop, call_soon
 from ..cards.approval_json import AskView, digest_of
@@ -166,7 +166,7 @@ class Broker:
         call, store = self._workspace.calls.get(call_id), self._workspace.store
         if call is not None and store is not None and is_untouched(call):
             part = call.part
-            extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": WAITING}
+            extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": CallOutcome.WAITING}
             extra |= {"decisions": list(part.decisions), "parentID": part.parent_id}
             store.put_part({**part.to_wire(), EXTRA: extra})
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.store.database import WAITING
+from ...core.state import CallOutcome
 from ..cards.labels import label_of_wire, project_folder
 from ..cards.wording import duration
 
@@ -14,15 +14,19 @@ if TYPE_CHECKING:
     from ...core.store import Store
     from ...workspace import Workspace
 
-_STATES = {
-    "timed out": "timed out",
-    "interrupted": "interrupted",
-    "ended": "interrupted",
-    "stopped": "cancelled",
-    "cancelled": "cancelled",
-    "dismissed by you": "cancelled",
-    "unanswered": "cancelled",
-    "dry run": "cancelled",
+_STATES: dict[str, str] = {
+    CallOutcome.TIMED_OUT: "timed out",
+    CallOutcome.INTERRUPTED: "interrupted",
+    CallOutcome.ENDED: "interrupted",
+    CallOutcome.STOPPED: "cancelled",
+    CallOutcome.CANCELLED: "cancelled",
+    CallOutcome.DISMISSED: "cancelled",
+    CallOutcome.UNANSWERED: "cancelled",
+    CallOutcome.DRY_RUN: "cancelled",
+    CallOutcome.DENIED_BY_RULE: "denied",
+    CallOutcome.DENIED_BY_PERSON: "denied",
+    CallOutcome.DENIED_BY_POLICY: "denied",
+    CallOutcome.REFUSED_BY_HOOK: "denied",
 }
 """By the outcome of a call that has failed in OpenCode's terms."""
 SHOWN_WAIT = 0.5
@@ -32,10 +36,10 @@ SHOWN_WAIT = 0.5
 def state_of(status: str, outcome: str, failure: str = "") -> str:
     """A call's state: completed or what failed in it, failed, denied, cancelled, timed out, interrupted, or waiting."""
     if status in ("pending", "running"):
-        return WAITING if outcome == WAITING else status
+        return outcome if outcome == CallOutcome.WAITING else status
     if status == "completed":
         return failure or status
-    return "denied" if outcome.startswith(("denied", "refused")) else _STATES.get(outcome, "failed")
+    return _STATES.get(outcome, "failed")
 
 
 async def read_history(store: Store, limit: int, workspace: Workspace, **scope: Any) -> list[dict[str, Any]]:
