@@ -234,30 +234,6 @@ async def test_works_without_ripgrep(project: Project, monkeypatch: pytest.Monke
     assert project.listing.engine == "python"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the fault reaches a forked process alone")
-def test_a_file_that_kills_its_reader_costs_only_itself(root: Path) -> None:
-    """One file ends the process that reads it; the others are indexed all the same."""
-    for i in range(100):
-        (root / f"m{i}.py").write_text(f"def handler{i}(): pass\n")
-    script = (
-        "import os, sys; sys.path.insert(0, sys.argv[1])\n"
-        "import build_child; sys.path.append(os.path.dirname(sys.argv[1]))\n"
-        "from codeindex import extract\n"
-        "look = extract.look\n"
-        "extract.look = lambda root, path, digest: os._exit(9) if path == 'm50.py' else look(root, path, digest)\n"
-        "asked = [(f'm{i}.py', None) for i in range(100)]\n"
-        "for updates in build_child.looked(sys.argv[2], asked, 2):\n"
-        "    for path, _, size, _, rows in updates: print(path, size, len(rows))\n"
-    )
-    command = [sys.executable, "-c", script, str(Path(service.__file__).parent), str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
-    found = {line.split()[0]: line.split()[1:] for line in done}
-    assert len(done) == len(found) == 100
-    assert found["m50.py"][1] == "0"
-    assert all(int(size) > 0 for size, _ in found.values())
-    assert all(rows == "2" for path, (_, rows) in found.items() if path != "m50.py")
-
-
 async def test_the_children_end_with_the_kernel(root: Path, tmp_path: Path) -> None:
     for i in range(3000):
         (root / f"m{i}.py").write_text(f"def handler{i}(): pass\n" * 40)

@@ -40,9 +40,6 @@ def updated(text: str, chunks: Sequence[Chunk], path: str) -> str:
     """
     if not chunks:
         return text
-    plain = _exactly(text, chunks)
-    if plain is not None:
-        return plain
     file = _File(text)
     out: list[str] = []
     done = 0
@@ -51,37 +48,6 @@ def updated(text: str, chunks: Sequence[Chunk], path: str) -> str:
         out.extend(file.rewritten(max(at, done), lines))
         done = max(done, at + old)
     out.extend(file.whole(done, len(file.bodies)))
-    return "".join(out)
-
-
-def _exactly(text: str, chunks: Sequence[Chunk]) -> str | None:
-    """The answer where every line is found exactly, which needs no lines; None where it takes more than that.
-
-    A patch may change one large file by thousands of updates, and each begins anew.
-    """
-    if not text.endswith("\n") or "\r" in text or printable(text) != text:
-        return None
-    text = "\n" + text
-    out = []
-    done, cursor = 1, 0
-    for chunk in chunks:
-        signs = {line.sign for line in chunk.lines}
-        if chunk.end_of_file or "?" in signs or not signs & {" ", "-"}:
-            return None
-        if chunk.context is not None:
-            found = text.find(f"\n{chunk.context}\n", cursor)
-            if found < 0:
-                return None
-            cursor = found + len(chunk.context) + 1
-        old = "".join("\n" + line for sign, line in chunk.lines if sign != "+") + "\n"
-        found = text.find(old, cursor)
-        if found < 0:
-            return None
-        out.append(text[done : found + 1])
-        out.extend(line + "\n" for sign, line in chunk.lines if sign != "-")
-        cursor = found + len(old) - 1
-        done = cursor + 1
-    out.append(text[done:])
     return "".join(out)
 
 

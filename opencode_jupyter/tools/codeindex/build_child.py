@@ -1,9 +1,9 @@
 """The child that fills an index: has files taken apart by processes of its own, and writes what they find.
 
 Reads one message (`send`) from stdin: the index file, the project's folder, the files to look at, those to forget, and
-how many processes to use. Writes lines to stdout: ``waiting`` while another process fills the same index, ``N`` after
-every N files, ``done``. It ends at once with its processes when stdin ends, which is when the kernel does; what was
-written until then is a valid index of a part of the files.
+how many processes to use. Writes lines to stdout: ``N`` after every N files, ``done``. It ends at once with its
+processes when stdin ends, which is when the kernel does; what was written until then is a valid index of a part of the
+files.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ import importlib
 import marshal
 import multiprocessing
 import os
-import sqlite3
 import sys
 import threading
-import time
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -51,13 +48,11 @@ def main() -> int:
     sys.path.append(str(Path(__file__).resolve().parents[1]))
     importlib.import_module("codeindex.extract")  # before the processes are forked
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    lock = _lock(index + ".lock")
     store = importlib.import_module("codeindex.store").Store(Path(index))
     try:
         _fill(store, root, wanted, gone, workers)
     finally:
         store.close()
-        lock.close()
     _say("done")
     return 0
 
@@ -66,25 +61,6 @@ def _end_with_parent() -> None:
     while os.read(0, 1024):
         pass
     os._exit(1)  # the processes end too, see `_begin`
-
-
-def _lock(path: str) -> sqlite3.Connection:
-    """Wait until no other process fills this index. SQLite's lock ends with its process, on every system."""
-    while True:
-        connection = sqlite3.connect(path, timeout=0.2, isolation_level=None)
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if "locked" not in str(error):
-                raise
-            _say("waiting")
-        except sqlite3.DatabaseError:
-            connection.close()
-            Path(path).unlink(missing_ok=True)
-        else:
-            return connection
-        time.sleep(0.1)
 
 
 def _fill(store: Any, root: str, wanted: list[tuple[str, int, int]], gone: list[str], workers: int) -> None:
@@ -105,29 +81,11 @@ def _fill(store: Any, root: str, wanted: list[tuple[str, int, int]], gone: list[
 
 
 def looked(root: str, asked: list[Asked], workers: int) -> Iterator[list[Any]]:
-    """What processes find in files, in batches.
-
-    A file that ends its process (of memory, say) costs only itself: after that each file is asked for alone, and one
-    that ends its process again is noted as empty.
-    """
+    """What processes find in files, in batches."""
     batches = [asked[i : i + BATCH] for i in range(0, len(asked), BATCH)]
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    at, ahead = 0, 4 * workers
-    while at < len(batches):
-        with ProcessPoolExecutor(workers, context, _begin) as pool:
-            waiting: deque[Future[list[Any]]] = deque()
-            try:
-                while at < len(batches):
-                    for batch in batches[at + len(waiting) : at + ahead]:
-                        waiting.append(pool.submit(_look, root, batch))
-                    yield waiting.popleft().result()
-                    at += 1
-            except BrokenProcessPool:
-                if ahead == 1:
-                    yield [_empty(root, batches[at][0][0])]
-                    at += 1
-                batches[at:] = [[one] for batch in batches[at:] for one in batch]
-                workers = ahead = 1  # so that it is known which one it is
+    with ProcessPoolExecutor(workers, context, _begin) as pool:
+        yield from pool.map(partial(_look, root), batches)
 
 
 def _begin() -> None:
@@ -145,14 +103,6 @@ def _end_with_builder() -> None:
 def _look(root: str, batch: list[Asked]) -> list[Any]:
     look = importlib.import_module("codeindex.extract").look
     return [look(root, path, digest) for path, digest in batch]
-
-
-def _empty(root: str, path: str) -> tuple[str, int, int, bytes, list[Any]]:
-    try:
-        found = os.lstat(os.path.join(root, path))
-    except OSError:
-        return path, 0, 0, b"", []
-    return path, found.st_mtime_ns, found.st_size, b"", []
 
 
 def _say(line: str) -> None:

@@ -205,8 +205,6 @@ class Project:
                 finished = word == b"done"
                 if word.isdigit():
                     progress(int(word), total, "indexing")
-                elif word == b"waiting":
-                    progress(0, total, "waiting for another notebook that indexes this project")
             if not finished:
                 raise ToolError(f"The project could not be indexed: {_complaint(process)}")
         finally:

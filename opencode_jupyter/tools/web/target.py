@@ -8,7 +8,9 @@ put into its one spelling: lower case, IDNA, and an IPv4 address in dotted form 
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from urllib.parse import quote, urljoin, urlsplit
 
 from ...core.errors import ToolError
@@ -155,24 +157,7 @@ def _ascii(text: str) -> str:
 
 def _ipv4(name: str) -> Address:
     """An IPv4 address in any of the spellings that a system's resolver takes."""
-    parts = name.split(".")
-    numbers = [_number(part) for part in parts]
-    if len(parts) <= 4 and None not in numbers:
-        whole = [number for number in numbers if number is not None]
-        *high, low = whole
-        if all(number < 256 for number in high) and low < 256 ** (5 - len(whole)):
-            value = low + sum(number << (8 * (3 - i)) for i, number in enumerate(high))
-            found = parsed(".".join(str((value >> shift) & 255) for shift in (24, 16, 8, 0)))
-            if found is not None:
-                return found
-    raise ToolError(f"The host {shown(name)} ends in a number and is not an IPv4 address")
-
-
-def _number(text: str) -> int | None:
-    if not _NUMBER.fullmatch(text) or len(text) > 20:
-        return None
-    if text.startswith("0x"):
-        return int(text[2:] or "0", 16)
-    if len(text) > 1 and text[0] == "0":
-        return int(text, 8) if all(digit in "01234567" for digit in text) else None
-    return int(text)
+    try:
+        return IPv4Address(socket.inet_aton(name))
+    except OSError:
+        raise ToolError(f"The host {shown(name)} ends in a number and is not an IPv4 address") from None
