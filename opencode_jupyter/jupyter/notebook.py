@@ -1,58 +1,50 @@
-"""A notebook's tool system: its workspace in the engine, its cards, and the three ways a cell makes a call."""
+"""A notebook's tool system: its workspace in the engine, with what connects that to cells, cards and pages."""
 
 from __future__ import annotations
 
 import atexit
-import concurrent.futures
 import contextlib
-import logging
 import os
-import sys
 import threading
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.call import Call
-from ..core.errors import ToolAbortedError, ToolError
+from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.sessions import Session
 from ..core.tool import Tool
 from ..tools.notebook.documents import Notebooks
 from ..workspace import Workspace
-from .cards.call_card import Card, widget_class
-from .cards.display import CellResult, SettledCards
+from .cards.call_card import widget_class
+from .cards.display import CellResult
 from .cards.labels import project_folder
-from .cards.live import LiveDisplay
-from .error_display import for_cell
 from .extension_state import current
-from .kernel import ipykernel_compat, ipykernel_interrupts
 from .kernel.approvals import Broker
-from .kernel.channels import PolicyChannel, PromptChannel, policy_from, terminal_is_attended
-from .kernel.engine import Engine, awaited
-from .kernel.late_cards import adopt, both
+from .kernel.card_host import CardHost
+from .kernel.cell_runner import CellRunner, Job, MakeJob
+from .kernel.channels import PolicyChannel, PromptChannel, policy_from
+from .kernel.engine import Engine
+from .kernel.link import KernelLink
 from .kernel.open_notebooks import NotebookPages
-from .kernel.waiting import Waiter, blocking, in_cell_task, interrupts_held
 from .magics.agent_state import AgentState
 from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
 from .panel import Panel
-from .presenter import Cards
 from .server_files import served_path
 from .settings import Settings
 from .tools import kernel_tools
-from .tools.capture_context import outside
 
 if TYPE_CHECKING:
-    from .kernel.background import CallHandle
+    import concurrent.futures
+
+    from .kernel.waiting import Waiter
     from .spill import SpillRequests
 
-log = logging.getLogger(__name__)
-
 PRELOAD_AFTER = 1.0
-"""Seconds after loading, when the widget library is imported in the background so that the first ask is quick."""
+"""Seconds after loading, when the widget library is imported in the background so that the first request is quick."""
 
 
 class Notebook:
@@ -61,13 +53,22 @@ class Notebook:
     Attributes:
         shell: the IPython shell.
         kernel: its ipykernel; None in a terminal.
+        settings: what a person has set.
+        link: the kernel's connection.
+        engine: the thread on which calls run.
         workspace: lives on the engine's loop; reach it from a cell through `on_engine`.
+        cards: the cards on display.
+        broker: what waits for approval.
+        runner: runs calls for cells.
+        agent: what ``%agent`` has set.
+        agent_session: where the next ``%%agent`` goes on: a session or its id; None for a new one.
     """
 
     def __init__(self, shell: Any, settings: Settings) -> None:
         self.shell = shell
-        self.kernel = ipykernel_compat.kernel_of(shell)
         self.settings = settings
+        self.link = KernelLink(shell)
+        self.kernel = self.link.kernel
         self.engine = Engine(self._on_main)
         try:
             self.workspace: Workspace = self.engine.run(self._open_workspace)
@@ -75,82 +76,66 @@ class Notebook:
             self.engine.close()  # a config file that can't be read must not leave threads behind
             raise
         self.workspace.execute = self.engine.execute
-        self.workspace.present = Cards(self)
+        self.workspace.present = _Presenter(self)
         self.workspace.registry.add_builtins(kernel_tools(self))
+        self.cards = CardHost(self.link, self.engine, settings)
         self.pages = NotebookPages(
-            self._publish, self.is_attended, lambda: self.path, getattr(shell, "starting_dir", "")
+            self.link.publish, self.cards.is_attended, lambda: self.path, getattr(shell, "starting_dir", "")
         )
-        self.settled = SettledCards()
-        self.editing = Editing(self)
-        self.panel = Panel(self, self._publish)
+        self.panel = Panel(self, self.link.publish)
         self.agent = AgentState()
         self.agent_session: Session | str | None = None
-        """Where the next ``%%agent`` goes on: a session or its id; None for a new one."""
-        self.prompt = PromptChannel(self.kernel, self._can_prompt)
-        self.policy = PolicyChannel(lambda: policy_from(os.environ, self.settings.on_ask))
+        prompt = PromptChannel(self.kernel, lambda ask: self.cards.can_prompt(ask.card))
+        policy = PolicyChannel(lambda: policy_from(os.environ, settings.on_ask))
         self.broker = Broker(
             self.workspace,
-            [self.prompt, self.policy],
-            self._card_attended,
-            lambda: self.settings.prompt_after,
-            partial(adopt, self),
+            [prompt, policy],
+            self.cards.is_card_attended,
+            lambda: settings.prompt_after,
+            self.cards.add_late_card,
             lambda: self.panel.changed("asks"),
         )
-        self.prompt.broker = self.policy.broker = self.broker
-        self._pump: Callable[[], None] | None = None
-        self._cards: dict[str, LiveDisplay] = {}
-        self._main_jobs: deque[Callable[[], None]] = deque()
-        self._stdin: dict[str, bool] = {}
-        self.routes: dict[str, bool] = {}
-        self._undo: list[Callable[[], None]] = []
+        prompt.broker = policy.broker = self.cards.broker = self.broker
+        self.runner = CellRunner(self.engine, self.link, self.cards, prompt)
         self._spills: SpillRequests | None = None
         self._closed = False
         atexit.register(self.close)
 
     async def _open_workspace(self) -> Workspace:
-        return await Workspace(working_folder(), data_dir=self.settings.data_dir or None).__aenter__()
+        return await Workspace(_working_folder(), data_dir=self.settings.data_dir or None).__aenter__()
 
-    # ------------------------------------------------------------------ laying and taking back the routes
+    # ------------------------------------------------------------------ the kernel's connection
 
     def connect(self) -> None:
-        """Lay the ways by which a busy kernel hears answers."""
-        if self.kernel is None or self._undo:
+        """Install the routes by which a busy kernel receives replies and the requests of pages."""
+        if self.kernel is None or self.link.is_connected:
             return
         if self.path is not None and self.workspace.store is not None:
             self.workspace.store.put_notebook(self.path)
-        tap = ipykernel_compat.install_tap(self.kernel, self.broker.on_message)
         requests: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            **{kind: partial(self._spilled, kind) for kind in ("page", "extent", "part", "search")},
+            **{kind: partial(self._read_spill, kind) for kind in ("page", "extent", "part", "search")},
             "served": served_path,
             "notebook": self.pages.on_message,
-            "settled": self.settled.on_message,
+            "settled": self.cards.settled.on_message,
             "panel": self.panel.on_message,
-            **self.editing.requests,
+            **Editing(self).requests,
         }
-        requests = {kind: self._noting_page(handler) for kind, handler in requests.items()}
-        control = ipykernel_compat.install_control(self.kernel, self.broker.on_message, requests)
-        self._pump = ipykernel_compat.make_pump(self.kernel)
-        self.routes = {"tap": tap is not None, "control": control is not None, "pump": self._pump is not None}
-        interrupts = ipykernel_interrupts.install_interrupts(self.shell, self.kernel)
-        quiet = ipykernel_interrupts.install_quiet_errors(self.shell)
-        status = ipykernel_compat.install_status(self.kernel)
-        self._undo = [undo for undo in (tap, control, interrupts, quiet, status) if undo is not None]
+        self.link.connect(
+            self.broker.on_message, {kind: self._noting_page(handler) for kind, handler in requests.items()}
+        )
         timer = threading.Timer(PRELOAD_AFTER, widget_class)
         timer.daemon = True
         timer.start()
-        self._undo.append(timer.cancel)
-        if control is not None:
+        self.link.on_disconnect(timer.cancel)
+        if self.link.routes["control"]:
             notebooks = self.workspace.service(Notebooks)
             notebooks.front_end = self.pages
-            self._undo.append(lambda: setattr(notebooks, "front_end", None))
+            self.link.on_disconnect(lambda: setattr(notebooks, "front_end", None))
             self.pages.greet()
             self.panel.connect()
-            self._undo.append(self.panel.disconnect)
+            self.link.on_disconnect(self.panel.disconnect)
 
-    def _publish(self, content: dict[str, Any]) -> bool:
-        return ipykernel_compat.publish(self.kernel, content)
-
-    def _spilled(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _read_spill(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a viewer of whole outputs; on the control channel's thread."""
         if self._spills is None:
             from .spill import SpillRequests
@@ -165,38 +150,11 @@ class Notebook:
 
         return handle
 
-    def is_attended(self, stdin: bool | None = None) -> bool:
-        """Whether a person may be present.
-
-        A client that takes no input need not be an unattended run: a server may run the cells of an open page. So a
-        page or card that has reported counts, and a server's kernel is given the time that a page takes to report.
-
-        Args:
-            stdin: whether the client that runs the cell takes input; left out, the one that runs a cell now.
-        """
-        stdin = self._stdin_now() if stdin is None else stdin
-        return stdin or self.broker.heard_ever or bool(kernel_id(self.kernel))
-
-    @property
-    def path(self) -> str | None:
-        """The notebook that this kernel was started for (JPY_SESSION_NAME of jupyter_server, or VS Code's variable)."""
-        said = os.environ.get("JPY_SESSION_NAME") or self.shell.user_ns.get("__vsc_ipynb_file__")
-        return said if isinstance(said, str) and os.path.isabs(said) else None
-
-    @property
-    def alive(self) -> bool:
-        """Whether calls can be made: not closed, and the engine runs."""
-        return not self._closed and self.engine.alive
-
     def disconnect(self) -> None:
-        """Take the ways back."""
-        for undo in self._undo:
-            undo()
-        self._undo = []
+        """Remove the routes."""
+        self.link.disconnect()
         if self._spills is not None:
             self._spills.close()
-        self._pump = None
-        self.routes = {}
 
     def close(self) -> None:
         """Stop every call and end the engine. Twice is harmless."""
@@ -210,256 +168,117 @@ class Notebook:
                 self.engine.submit(self.workspace.aclose()).result(3)
             self.engine.close()
 
-    # ------------------------------------------------------------------ the three ways to make a call
+    # ------------------------------------------------------------------ what magics and tools use
 
-    def run_sync(self, request: CallRequest) -> ToolResult:
-        """Make a call and block until it ends: for plain functions and terminals."""
-        __tracebackhide__ = True  # IPython leaves the frame out of what a tool's own error shows
-        with interrupts_held():
-            waiter, card, future = self._begin(request)
-            with outside():  # code that the python tool runs may make calls: their cards are the cell's
-                try:
-                    result = waiter.wait(future)
-                except BaseException as error:
-                    whole = self.needs_whole_error(card)
-                    self.end(card)
-                    raise for_cell(error, whole=whole, base=project_folder(self.workspace))  # noqa: B904 - the same error: what it was raised from stays
-                self.end(card)
-            return self.cell_result(result, card)
+    @property
+    def path(self) -> str | None:
+        """The notebook that this kernel was started for, if known."""
+        return self.link.notebook_path
 
-    @ipykernel_interrupts.ended_by_cancel
-    async def run_async(self, request: CallRequest) -> ToolResult:
-        """Make a call and await its end."""
-        __tracebackhide__ = True
-        waiter, card, future = self._begin(request)
-        try:
-            result = await waiter.wait_async(future)
-        except BaseException as error:
-            whole = self.needs_whole_error(card)
-            self.end(card)
-            if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
-                raise for_cell(
-                    KeyboardInterrupt(), whole=whole
-                ) from None  # the call was over before the cell had heard of it
-            raise for_cell(error, whole=whole, base=project_folder(self.workspace))  # noqa: B904 - the same error: what it was raised from stays
-        self.end(card)
-        return self.cell_result(result, card)
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be made: not closed, and the engine runs."""
+        return not self._closed and self.engine.alive
 
-    def start_background(self, request: CallRequest) -> CallHandle:
-        """Make a call that goes on when the cell is over; its card lives on."""
-        from .kernel.background import CallHandle
+    def prepare_start(self) -> None:
+        """Make sure that a call or run can start, in the kernel's folder.
 
-        call = self._start(request)
-        card = self._card(call, None, request)
-        if card.can_live and not request.quiet:
-            with outside():
-                card.show()
-        future = self.engine.submit(self._run(call, card))
-
-        def ended(_: Any) -> None:
-            self.detach(card)
-            if not ipykernel_compat.call_later_on_main(self.kernel, lambda: self.settle(card)):
-                self.settle(card)
-
-        future.add_done_callback(ended)
-        return CallHandle(self, future, call, card)
-
-    def _begin(self, request: CallRequest) -> tuple[Waiter, Card, concurrent.futures.Future[ToolResult]]:
-        call = self._start(request)
-        waiter = Waiter(call.abort, lambda: self.beat(waiter))
-        card = self._card(call, waiter, request)
-        return waiter, card, self.engine.submit(self._run(call, card))
-
-    def _start(self, request: CallRequest) -> Call:
-        if self._closed or not self.engine.alive:
+        Raises:
+            ToolError: the tool system was closed.
+        """
+        if not self.alive:
             raise ToolError("The tool system was closed. Load it again with %reload_ext opencode_jupyter.")
         self.follow_folder()
-        if request.make is not None:
-            return request.make(self.workspace, request)
-        return self.workspace.start(
-            request.tool, request.arguments, agent=request.agent, timeout=request.timeout, by="user"
-        )
 
     def follow_folder(self) -> None:
         """Take the workspace to the kernel's folder, where the next call runs."""
-        here = working_folder()
-        if here != self.workspace.directory and self.alive:
-            self.engine.run(self.workspace.change_directory, here)
+        folder = _working_folder()
+        if folder != self.workspace.directory and self.alive:
+            self.engine.run(self.workspace.change_directory, folder)
 
-    def _card(self, call: Call, waiter: Waiter | None, request: CallRequest) -> Card:
-        card = Card(call, waiter, quiet=request.quiet, **self.card_options())
-        call.on_update = both(call.on_update, card.update)
-        self.attach(card)
-        return card
-
-    def card_options(self) -> dict[str, Any]:
-        """What every card of this notebook is made with."""
-        return {
-            "on_message": self.broker.on_message,
-            "kernel_id": kernel_id(self.kernel),
-            "live": False,
-            "live_after": self.settings.card_after,
-            "durations": self.kernel is None,  # nobody saves what a terminal shows
-        }
-
-    def attach(self, card: LiveDisplay) -> None:
-        """What a card shows begins: its asks come here."""
-        self._stdin[card.key] = self._stdin_now()
-        shows_cards = self.kernel is not None and self.settings.cards and self._card_attended(card)
-        card.can_live = shows_cards and widgets_possible()
-        in_console = self._stdin[card.key] and ipykernel_compat.has_no_cell(self.kernel)
-        if in_console and not self.broker.heard_ever and kernel_id(self.kernel).isdigit():
-            card.can_live = False  # a console's own kernel, which it names by its process: it draws no widgets
-        card.is_unseen = lambda: in_console and not self.broker.heard_ever
-        self._cards[card.key] = card
-        self.broker.attach(card)
-
-    def detach(self, card: LiveDisplay) -> None:
-        """What a card shows is over. On any thread."""
-        self.broker.detach(card)
-        self._cards.pop(card.key, None)
-        self._stdin.pop(card.key, None)
-
-    async def _run(self, call: Call, card: Card) -> ToolResult:
-        card.begin()
-        return await call.run()
-
-    def end(self, card: LiveDisplay) -> None:
-        """What a card shows is over, and so is its cell's wait; on the thread that waits."""
-        self.detach(card)
-        self.settle(card)
-
-    def settle(self, card: LiveDisplay) -> None:
-        """Put the finished card in place of the live one; on the thread that waits."""
-        try:
-            live = card.shown
-            card.settle()  # first: it holds interrupts off
-            if live:
-                self.settled.keep(card.key, card.bundle())
-        except Exception:  # a card that can't be drawn must not hide the call's result
-            log.exception("the card %s could not be settled", card.key)
-
-    def cell_result(self, result: ToolResult, card: Card, *, shown: bool = True) -> CellResult:
-        """A result as a cell's value; `shown`: this cell shows its card."""
-        values = dict(vars(result))  # not through `records`, which would make rows of a frame
-        values["records"] = values.pop("_records")
-        cell = self.shell.execution_count if shown else -1
-        return CellResult(**values, tool=card.call.part.tool, cell=cell, bundle=card.bundle())
-
-    def needs_whole_error(self, card: LiveDisplay) -> bool:
-        """Whether the cell's error has to say all: no card does, or nobody watches and the output is what is left."""
-        return (card.quiet and not card.shown) or not self.is_attended(self._stdin.get(card.key))
-
-    # ------------------------------------------------------------------ what waiters, cards and channels ask for
-
-    def beat(self, waiter: Waiter | None = None) -> None:
-        """What a waiting cell does at every heartbeat: read the socket (6.x), look at the prompt."""
-        if self._pump is not None:
-            self._pump()
-        if self._main_jobs:
-            self._serve_main()
-        if threading.current_thread() is not threading.main_thread():
-            self.wake_main()
-        self.prompt.beat(waiter)
-
-    def wake_main(self) -> None:
-        """Let an interrupt in where a cell awaits something else than our calls: SIGINT does not wake an idle await."""
-        ipykernel_compat.call_later_on_main(self.kernel, _nothing)
+    def call(self, request: CallRequest) -> MakeJob[ToolResult]:
+        """What starts a call, for the `runner`."""
+        return partial(CallJob, self, request)
 
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
-        """Run a function, plain or async, on the workspace's loop and give what it gives.
+        """Run a function, plain or async, on the workspace's loop and return its result; see `CellRunner.wait`."""
+        return self.runner.on_engine(fn, *args)
 
-        Answers to asks get through meanwhile; an interrupt cancels the work.
-        """
-        future = self.engine.submit(awaited(fn, *args))
+    def is_attended(self) -> bool:
+        """Whether a person may be present; see `CardHost.is_attended`."""
+        return self.cards.is_attended()
 
-        def abort(reason: str) -> None:
-            future.cancel()
-
-        waiter = Waiter(abort, lambda: self.beat(waiter))
-        return waiter.wait(future)
+    def register(self, tool: Tool) -> None:
+        """Add a tool that a cell defined with ``@tool``."""
+        self.workspace.registry.register(tool)
 
     def _on_main(self, call_id: str, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         card = self.broker.card_of(call_id)
-        if card is not None and card.waiter is not None and card.waiter.on_main:
-            return card.waiter.submit(fn)
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        return self.link.run_on_main(fn, card.waiter if card is not None else None)
 
-        def run() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(fn())
-            except BaseException as error:
-                future.set_exception(error)
-                if isinstance(error, KeyboardInterrupt):
-                    raise
 
-        self._main_jobs.append(run)
-        # Whichever comes first: an idle kernel, or a cell that waits (for this call's handle, or another call).
-        if not ipykernel_compat.call_later_on_main(self.kernel, self._serve_idle) and not blocking():
-            self._main_jobs.remove(run)
-            future.set_exception(RuntimeError("this tool needs the main thread, which is not available now"))
-        return future
+class CallJob(Job[ToolResult]):
+    """A tool call that a cell makes."""
 
-    def _serve_main(self) -> None:
-        while self._main_jobs and threading.current_thread() is threading.main_thread():
-            with contextlib.suppress(IndexError):
-                self._main_jobs.popleft()()
-
-    def _serve_idle(self) -> None:
-        """Serve from the main thread's loop, which an interrupt must not end: the cell that awaits there is told."""
-        try:
-            self._serve_main()
-        except KeyboardInterrupt:
-            from .tools.interrupts import interrupt_cell  # here: it belongs to the python tool, whose work this is
-
-            interrupt_cell()
-
-    def show_card(self, call_id: str) -> None:
-        """Show a call's live card (or that of the call it is part of) though the main thread is busy with its work."""
-        card = self.broker.card_of(call_id)
-        if card is not None and card.can_live and not card.quiet:
-            with outside():
-                card.show()
+    def __init__(self, notebook: Notebook, request: CallRequest, waiter: Waiter | None) -> None:
+        notebook.prepare_start()
+        self._notebook = notebook
+        workspace = notebook.workspace
+        if request.make is not None:
+            self._call = request.make(workspace, request)
+        else:
+            self._call = workspace.start(
+                request.tool, request.arguments, agent=request.agent, timeout=request.timeout, by="user"
+            )
+        self.card = notebook.cards.add_call(self._call, waiter=waiter, quiet=request.quiet)
+        self.base = project_folder(workspace)
 
     @property
-    def pulse(self) -> Callable[[], None] | None:
-        """What has to be called on the main thread while code blocks it, so that clicks are heard (6.x)."""
-        return self._pump
-
-    def _stdin_now(self) -> bool:
-        if self.kernel is not None:
-            return ipykernel_compat.allows_stdin(self.kernel)
-        return terminal_is_attended()
-
-    def _can_prompt(self, ask: Any) -> bool:
-        return self._stdin.get(ask.card.key, False)
-
-    def _card_attended(self, card: LiveDisplay) -> bool:
-        return self.is_attended(self._stdin.get(card.key, False))
+    def name(self) -> str:
+        """The call of a tool."""
+        return f"{self._call.part.tool} call"
 
     @property
-    def last_hello(self) -> float | None:
-        """Seconds from a card's display to a front end's word that it is shown; None if none was ever heard."""
-        return self.broker.last_hello
+    def status(self) -> str:
+        """The call's outcome, or its state."""
+        return self._call.part.outcome or self._call.part.state.status
 
-    def doctor(self) -> list[dict[str, str]]:
-        """What works here: rows of check, result and advice."""
-        from .magics.doctor import examine
+    def abort(self, reason: str) -> None:
+        """End the call."""
+        self._call.abort(reason)
 
-        return examine(self)
+    async def run(self) -> ToolResult:
+        """Run the call."""
+        self.card.begin()
+        return await self._call.run()
 
-    def register(self, made: Tool) -> None:
-        """Take a tool that a cell defined with ``@tool``."""
-        self.workspace.registry.register(made)
+    def value(self, outcome: ToolResult, *, is_shown: bool = True) -> CellResult:
+        """The result, which displays nothing where the cell shows the card."""
+        values = dict(vars(outcome))  # not through `records`, which would make rows of a frame
+        values["records"] = values.pop("_records")
+        cell = self._notebook.shell.execution_count if is_shown else -1
+        return CellResult(**values, tool=self._call.part.tool, cell=cell, bundle=self.card.bundle())
 
 
-def _nothing() -> None:
-    """Only wakes the loop that runs it."""
+class _Presenter:
+    """Shows the calls of other libraries' agents in cards of the cell that runs the agent (`core.host.Presenter`)."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+
+    async def run(self, id: str, make: Callable[[], Call]) -> ToolResult:
+        """See `Presenter.run`."""
+        return await self._notebook.runner.run_async(self._job(id, make))
+
+    def run_sync(self, id: str, make: Callable[[], Call]) -> ToolResult:
+        """See `Presenter.run_sync`."""
+        return self._notebook.runner.run_sync(self._job(id, make))
+
+    def _job(self, id: str, make: Callable[[], Call]) -> MakeJob[ToolResult]:
+        return self._notebook.call(CallRequest(id, make=lambda workspace, request: make()))
 
 
-def working_folder() -> Path:
+def _working_folder() -> Path:
     """The kernel's working folder.
 
     Raises:
@@ -471,20 +290,4 @@ def working_folder() -> Path:
         raise ToolError("The kernel's working folder was deleted. Go to another one with %cd.") from None
 
 
-def widgets_possible() -> bool:
-    """Whether live cards can be made; looks without importing anything heavy."""
-    if "anywidget" in sys.modules:
-        return widget_class() is not None
-    from importlib.util import find_spec
-
-    return find_spec("anywidget") is not None
-
-
-def kernel_id(kernel: Any) -> str:
-    """The kernel's id as the server knows it, from the name of its connection file; empty if it has another form."""
-    app = getattr(kernel, "parent", None)
-    name = os.path.basename(getattr(app, "connection_file", "") or "")
-    return name[len("kernel-") : -len(".json")] if name.startswith("kernel-") and name.endswith(".json") else ""
-
-
-__all__ = ["Notebook", "current"]
+__all__ = ["CallJob", "Notebook", "current"]

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.tool import Definition
-from opencode_jupyter.jupyter.magics.arguments import OPTIONS
+from opencode_jupyter.jupyter.magics.commands import TOOL_OPTIONS
 from opencode_jupyter.jupyter.magics.word_help import typed_words
 from opencode_jupyter.jupyter.magics.words import words
 from tests.support.shells import Shell, shell
@@ -130,8 +130,8 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         ("%permissions deny edit sr", ["%permissions deny edit src/"]),
         ("%tool nosuchtool pri", ["%tool nosuchtool pri"]),
         ("%tool nosuchtool ", ["%tool nosuchtool "]),  # what stands there for itself: no name of Python's
-        ("%tool todoread ", list(OPTIONS)),
-        ("%tool read a.txt 1 2 ", list(OPTIONS)),
+        ("%tool todoread ", [option.name for option in TOOL_OPTIONS.all]),
+        ("%tool read a.txt 1 2 ", [option.name for option in TOOL_OPTIONS.all]),
         ("%tool read offset=", ["%tool read offset="]),
         ("%tool bash timeout=", ["%tool bash timeout="]),
         ("%tools list ", ["%tools list "]),

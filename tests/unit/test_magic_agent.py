@@ -130,7 +130,7 @@ def test_in_a_function_and_in_the_background(ip: Shell, server: ScriptedServer) 
     assert server.requests[0].messages[-1]["content"] == "Say 3."
     ip.run("%%agent --bg -o h\nGo.")
     assert ip["h"].result(10).ended == "done"
-    assert repr(ip["h"]).startswith("<agent run, done")
+    assert repr(ip["h"]).startswith("<agent run done")
 
 
 # ---------------------------------------------------------------------- %agent
@@ -192,7 +192,7 @@ def test_options() -> None:
         ("--type nothing", "no variable nothing"),
         ("--type n", "needs a type"),
         ("--json missing.json", "can't be read"),
-        ("-o 1x", "variable's name"),
+        ("-o 1x", "name of a variable"),
     ],
 )
 def test_mistakes_in_the_line(line: str, said: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.permission.modes import MODES
 from .agent import known_models, talkable
-from .agent_request import OPTIONS
+from .commands import AGENT_OPTIONS
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -62,7 +62,7 @@ def choices_of(
         return _variables(user_ns, word, last), word
     if last == "--max-steps":
         return _starting(("5", "10", "50"), word, "value"), word
-    return _starting((name for name in OPTIONS if name not in before), word, "option"), word
+    return _starting((option.name for option in AGENT_OPTIONS.all if option.name not in before), word, "option"), word
 
 
 def in_body(user_ns: Mapping[str, Any], until: str) -> tuple[list[Choice], str] | None:

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import InvalidArgumentsError
-from ...core.suggestions import did_you_mean
-from .words import json_object, line_error, lookup, next_word, skip_blanks
+from .commands import AGENT_OPTIONS
+from .option_reader import read_option
+from .words import line_error, lookup, next_word
 
-OPTIONS = {
-    "-m": "MODEL  the model: provider:model, provider/model or scripted:FILE; by default that of the last request",
-    "-a": "AGENT  the agent: build, plan, or one of yours",
-    "--session": "ID  continue this session (its id or title)",
-    "--new": "start a new session",
-    "--max-steps": "N  the most steps of the model",
-    "--json": "SCHEMA  the answer must fit this JSON schema: {...}, a variable, or a .json file; it becomes r.value",
-    "--type": "NAME  the same with a type: a pydantic model, a dataclass, list[int] in a variable",
-    "--mode": "MODE  the session's permission mode: default, ask, accept-edits, plan, bypass",
-    "--record": "FILE  keep the conversation as a script that scripted:FILE replays",
-    "-o": "VAR  put the answer into this variable",
-    "-q": "show no card (a request for approval is still shown)",
-    "--bg": "continue in the background; the value is a handle",
-}
-"""Options of ``%%agent`` with the name of their value, and what they do."""
-_LONG = {"--model": "-m", "--agent": "-a", "--output": "-o", "--quiet": "-q", "--background": "--bg"}
-VALUED = ("-m", "-a", "--session", "--max-steps", "--json", "--type", "--mode", "--record", "-o")
+BELOW = "The request itself goes below this line."
 
 
 @dataclass(slots=True)
 class AgentRequest:
-    """What ``%%agent`` is asked to do; see `OPTIONS`.
+    """What ``%%agent`` is asked to do; see `AGENT_OPTIONS`.
 
     Attributes:
         text: the request, the notebook's values filled in.
@@ -66,91 +50,44 @@ def parse(line: str, variables: Mapping[str, Any]) -> AgentRequest:
     """
     request, position, seen = AgentRequest(), 0, set()
     while (word := next_word(line, position)) is not None:
-        name, inline = word.text, None
-        if word.key is not None or (word.raw.startswith("--") and "=" in word.raw):
-            name, _, inline = line[word.start : word.end].partition("=")
-        name = _LONG.get(name, name)
-        if name not in OPTIONS:
-            hint = did_you_mean(name, [*OPTIONS, *_LONG]) or " The request itself goes below this line."
-            raise line_error(f"%%agent has no option {name}.{hint}", line, word.start)
-        if name in seen:
-            raise line_error(f"{name} is given twice.", line, word.start)
-        seen.add(name)
-        position = word.end
-        if name not in VALUED:
-            _flag(request, name)
-            continue
-        if inline is None:
-            start = skip_blanks(line, position)
-            if name == "--json" and line[start : start + 1] == "{":
-                request.format, position = json_object(line, start)
-                continue
-            value = next_word(line, position)
-            if value is None or (value.text.startswith("-") and not value.quoted):
-                what = OPTIONS[name].partition("  ")[0]
-                raise line_error(f"{name} needs a value: {name} {what}.", line, start)
-            inline, position, start = line[value.start : value.end] if value.key else value.text, value.end, value.start
-        else:
-            start = word.start
+        if not word.raw.startswith("-"):
+            raise line_error(f"%%agent takes options only. {BELOW}", line, word.start)
+        option, value, start, position = read_option(AGENT_OPTIONS, line, word.start, BELOW)
+        if option.name in seen:
+            raise line_error(f"{option.name} is given twice.", line, word.start)
+        seen.add(option.name)
         try:
-            _set(request, name, inline, variables)
+            setattr(request, option.field, _value(option.name, value, variables))
         except InvalidArgumentsError as error:
             raise line_error(str(error), line, start) from None
     if request.new and request.session:
         raise line_error("--new and --session cannot be combined.", line, 0)
-    if "--json" in seen and "--type" in seen:
+    if {"--json", "--type"} <= seen:
         raise line_error("--json and --type cannot be combined: both set the form of the answer.", line, 0)
     return request
 
 
-def _flag(request: AgentRequest, name: str) -> None:
-    if name == "--new":
-        request.new = True
-    elif name == "-q":
-        request.quiet = True
-    else:
-        request.background = True
-
-
-def _set(request: AgentRequest, name: str, value: str, variables: Mapping[str, Any]) -> None:
-    match name:
-        case "-m":
-            request.model = value
-        case "-a":
-            request.agent = value
-        case "--session":
-            request.session = value
-        case "--max-steps":
-            if not re.fullmatch(r"[1-9]\d{0,5}", value):
-                raise InvalidArgumentsError(f"--max-steps takes a whole number above 0, not {value}.")
-            request.max_steps = int(value)
-        case "--json":
-            request.format = _schema(value, variables)
-        case "--type":
-            request.format = lookup_type(value, variables)
-        case "--mode":
-            request.mode = value
-        case "--record":
-            request.record = Path(value).expanduser()
-        case _:
-            if not value.isidentifier():
-                raise InvalidArgumentsError(f"-o needs a variable's name, not {value}.")
-            request.output = value
+def _value(name: str, value: Any, variables: Mapping[str, Any]) -> Any:
+    if name == "--json" and isinstance(value, str):
+        return _schema(value, variables)
+    if name == "--type":
+        return lookup_type(value, variables)
+    return Path(value).expanduser() if name == "--record" else value
 
 
 def _schema(value: str, variables: Mapping[str, Any]) -> Any:
     if value.endswith(".json"):
         try:
-            found = json.loads(Path(value).expanduser().read_text(encoding="utf-8"))
+            schema = json.loads(Path(value).expanduser().read_text(encoding="utf-8"))
         except OSError as error:
             raise InvalidArgumentsError(f"--json: {value} can't be read ({error.strerror}).") from None
         except ValueError as error:
             raise InvalidArgumentsError(f"--json: {value} is not JSON ({error}).") from None
     else:
-        found = _looked_up("--json", value, variables)
-    if not isinstance(found, dict):
-        raise InvalidArgumentsError(f"--json needs a JSON schema (a dict), and {value} is {type(found).__name__}.")
-    return found
+        schema = lookup("--json", value, variables)
+    if not isinstance(schema, dict):
+        raise InvalidArgumentsError(f"--json needs a JSON schema (a dict), and {value} is {type(schema).__name__}.")
+    return schema
 
 
 def lookup_type(value: str, variables: Mapping[str, Any]) -> Any:
@@ -162,14 +99,7 @@ def lookup_type(value: str, variables: Mapping[str, Any]) -> Any:
     plain = {"int": int, "float": float, "str": str, "bool": bool, "dict": dict, "list": list}
     if value in plain and value not in variables:
         return plain[value]
-    found = _looked_up("--type", value, variables)
-    if isinstance(found, (str, int, float, bytes)) or found is None:
-        raise InvalidArgumentsError(f"--type needs a type, and {value} is {type(found).__name__}.")
-    return found
-
-
-def _looked_up(option: str, value: str, variables: Mapping[str, Any]) -> Any:
-    try:
-        return lookup(value, variables)
-    except InvalidArgumentsError as error:
-        raise InvalidArgumentsError(str(error).replace("--from", option)) from None
+    type_ = lookup("--type", value, variables)
+    if isinstance(type_, (str, int, float, bytes)) or type_ is None:
+        raise InvalidArgumentsError(f"--type needs a type, and {value} is {type(type_).__name__}.")
+    return type_

@@ -1,31 +1,25 @@
-"""How a cell runs a prompt: awaited, blocking, or in the background; the same three ways as a call (`notebook`)."""
+"""A model's run that a cell starts with ``%%agent``, and its answer as the cell's value."""
 
 from __future__ import annotations
 
-import concurrent.futures
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...agent.answer import Answer
-from ...core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
+from ...core.errors import ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
 from ..cards.run_printer import Printer
-from ..error_display import for_cell
-from ..kernel import ipykernel_compat
-from ..kernel.background import Handle
-from ..kernel.ipykernel_interrupts import ended_by_cancel
-from ..kernel.waiting import Waiter, in_cell_task, interrupts_held
-from ..tools.capture_context import outside
+from ..kernel.cell_runner import Job
 from .agent_models import choose
-from .agent_request import AgentRequest
 
 if TYPE_CHECKING:
     from ...agent.run import Run
     from ...agent.sessions import AgentSession
-    from ...workspace import Workspace
+    from ..kernel.waiting import Waiter
     from ..notebook import Notebook
+    from .agent_request import AgentRequest
 
 
 @dataclass(repr=False)
@@ -36,130 +30,83 @@ class CellAnswer(CellValue, Answer):
     bundle: Bundle = field(default_factory=lambda: ({}, {}))
 
 
-def _cell_answer(answer: Answer, card: RunCard, notebook: Notebook) -> CellAnswer:
-    """The answer of a run as the value of the cell that runs now."""
-    values = {f.name: getattr(answer, f.name) for f in fields(Answer)}
-    return CellAnswer(**values, cell=notebook.shell.execution_count, bundle=card.bundle())
+class RunJob(Job[Answer]):
+    """A model's run that a cell starts."""
 
-
-def run_sync(notebook: Notebook, request: AgentRequest) -> CellAnswer:
-    """Run a prompt and block until it ends: for plain functions and terminals.
-
-    Raises:
-        ToolError: the run's error; see `Run.run`.
-    """
-    with interrupts_held():
-        waiter, card, future = _begin(notebook, request)
-        with outside():
-            try:
-                answer = waiter.wait(future)
-            except BaseException as error:
-                whole = notebook.needs_whole_error(card)
-                notebook.end(card)
-                raise for_cell(error, whole=whole) from None
-            notebook.end(card)
-        return _cell_answer(answer, card, notebook)
-
-
-@ended_by_cancel
-async def run_async(notebook: Notebook, request: AgentRequest) -> CellAnswer:
-    """Run a prompt and await its end.
-
-    Raises:
-        ToolError: the run's error; see `Run.run`.
-    """
-    waiter, card, future = _begin(notebook, request)
-    try:
-        answer = await waiter.wait_async(future)
-    except BaseException as error:
-        whole = notebook.needs_whole_error(card)
-        notebook.end(card)
-        if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
-            error = KeyboardInterrupt()  # the run was over before the cell had heard of it
-        raise for_cell(error, whole=whole) from None
-    notebook.end(card)
-    return _cell_answer(answer, card, notebook)
-
-
-class RunHandle(Handle["Answer"]):
-    """A run in the background: ``handle.result()``, ``handle.cancel()``, ``await handle``."""
-
-    def __init__(self, notebook: Notebook, future: concurrent.futures.Future[Answer], card: RunCard) -> None:
-        super().__init__(notebook, future, card, card.run.abort)
-        self._run = card.run
+    def __init__(self, notebook: Notebook, request: AgentRequest, waiter: Waiter | None) -> None:
+        notebook.prepare_start()
+        self._notebook = notebook
+        self._run: Run = notebook.on_engine(_start, notebook, request)[0]  # in a tuple: a run is awaitable itself
+        self.card: RunCard = _card(notebook, self._run, waiter, request)
 
     @property
-    def _name(self) -> str:
-        return "run"
+    def name(self) -> str:
+        """A run."""
+        return "agent run"
 
-    def __repr__(self) -> str:
-        return f"<agent run, {self._run.status}: .result(), .cancel(), or await it>"
+    @property
+    def status(self) -> str:
+        """The run's status."""
+        return self._run.status
+
+    def abort(self, reason: str) -> None:
+        """End the run."""
+        self._run.abort(reason)
+
+    async def run(self) -> Answer:
+        """Run it, and remember who answered."""
+        notebook, run = self._notebook, self._run
+        self.card.begin()
+        try:
+            self.card.answer = answer = await run.run()
+            return answer
+        finally:
+            self.card.end()
+            if run.session.id:
+                notebook.agent.used(run)
+                notebook.agent_session = run.session
+
+    def value(self, outcome: Answer, *, is_shown: bool = True) -> CellAnswer:
+        """The answer, which displays nothing where the cell shows the card."""
+        values = {f.name: getattr(outcome, f.name) for f in fields(Answer)}
+        cell = self._notebook.shell.execution_count if is_shown else -1
+        return CellAnswer(**values, cell=cell, bundle=self.card.bundle())
 
 
-def start_background(notebook: Notebook, request: AgentRequest) -> RunHandle:
-    """Run a prompt that goes on when the cell is over; its card lives on."""
-    run = _make(notebook, request)
-    card = _card(notebook, run, None, request)
-    if card.can_live and not request.quiet:
-        with outside():
-            card.show()
-    future = notebook.engine.submit(_work(notebook, run, card))
-
-    def ended(_: Any) -> None:
-        notebook.detach(card)
-        if not ipykernel_compat.call_later_on_main(notebook.kernel, lambda: notebook.settle(card)):
-            notebook.settle(card)
-
-    future.add_done_callback(ended)
-    return RunHandle(notebook, future, card)
-
-
-def _begin(notebook: Notebook, request: AgentRequest) -> tuple[Waiter, RunCard, concurrent.futures.Future[Answer]]:
-    run = _make(notebook, request)
-    waiter = Waiter(run.abort, lambda: notebook.beat(waiter))
-    card = _card(notebook, run, waiter, request)
-    return waiter, card, notebook.engine.submit(_work(notebook, run, card))
-
-
-def _make(notebook: Notebook, request: AgentRequest) -> Run:
-    if not notebook.alive:
-        raise ToolError("The tool system was closed. Load it again with %reload_ext opencode_jupyter.")
-    notebook.follow_folder()
-
-    async def make() -> tuple[Run]:  # in a tuple: a run is awaitable itself
-        session = await _session(notebook, request)
-        agent = request.agent or notebook.agent.name or None
-        if agent is None and (session is None or not session.agent):
-            agent = notebook.settings.agent or None
-        if session is not None and session.run is not None:
-            raise ToolError(
-                f"the session {session.title!r} is running another request. Wait for it, stop it on its card, or "
-                "start a new session with --new."
-            )
-        if agent is not None and agent not in notebook.workspace.agents and not notebook.workspace.registry.is_fresh():
-            await notebook.workspace.registry.prepare()  # a plugin may bring it
-        model = choose(notebook.workspace, notebook.agent, request, session, agent)
-        if request.mode is not None:
-            session = session or notebook.workspace.sessions.create()
-            set_mode(notebook.workspace, session, request.mode)
-        run = notebook.workspace.sessions.prompt(
-            request.text,
-            model=model,
-            agent=agent,
-            session=session,
-            format=request.format,
-            max_steps=request.max_steps,
-            record=request.record,
+async def _start(notebook: Notebook, request: AgentRequest) -> tuple[Run]:
+    workspace = notebook.workspace
+    session = await _session(notebook, request)
+    agent = request.agent or notebook.agent.name or None
+    if agent is None and (session is None or not session.agent):
+        agent = notebook.settings.agent or None
+    if session is not None and session.run is not None:
+        raise ToolError(
+            f"the session {session.title!r} is running another request. Wait for it, stop it on its card, or "
+            "start a new session with --new."
         )
-        return (run,)
-
-    run: Run = notebook.on_engine(make)[0]
-    return run
+    if agent is not None and agent not in workspace.agents and not workspace.registry.is_fresh():
+        await workspace.registry.prepare()  # a plugin may bring it
+    model = choose(workspace, notebook.agent, request, session, agent)
+    if request.mode is not None:
+        session = session or workspace.sessions.create()
+        set_mode(workspace, session, request.mode)
+    run = workspace.sessions.prompt(
+        request.text,
+        model=model,
+        agent=agent,
+        session=session,
+        format=request.format,
+        max_steps=request.max_steps,
+        record=request.record,
+    )
+    return (run,)
 
 
 async def _session(notebook: Notebook, request: AgentRequest) -> AgentSession | None:
     """The session to go on in; None for a new one."""
     if request.session is not None:
+        from .sessions import find_session
+
         return await find_session(notebook.workspace, request.session)
     here = notebook.agent_session
     if request.new or here is None:
@@ -168,26 +115,6 @@ async def _session(notebook: Notebook, request: AgentRequest) -> AgentSession | 
         return await notebook.workspace.sessions.open(here)
     except KeyError:
         return None  # it was deleted
-
-
-async def find_session(workspace: Workspace, name: str) -> AgentSession:
-    """The session with this id or title.
-
-    Raises:
-        InvalidArgumentsError: there is none, or there are several.
-    """
-    loaded = [s for s in workspace.sessions.list() if name in (s.id, s.title)]
-    found = {s.id: s.title for s in loaded}
-    if workspace.store is not None and not any(s.id == name for s in loaded):
-        for info in await workspace.store.found(name):
-            found.setdefault(str(info["id"]), str(info.get("title") or ""))
-    exact = [id for id, title in found.items() if name in (id, title)] or list(found)
-    if len(exact) == 1:
-        return await workspace.sessions.open(exact[0])
-    if not exact:
-        raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists the sessions.")
-    several = ", ".join(f"{id} ({found[id]})" for id in exact[:5])
-    raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Give the id of one.")
 
 
 def _card(notebook: Notebook, run: Run, waiter: Waiter | None, request: AgentRequest) -> RunCard:
@@ -204,20 +131,7 @@ def _card(notebook: Notebook, run: Run, waiter: Waiter | None, request: AgentReq
         mode=mode,
         printer=Printer(waiter.submit) if terminal and waiter is not None else None,
         quiet=request.quiet or notebook.settings.quiet,
-        **notebook.card_options(),
+        **notebook.cards.options(),
     )
-    notebook.attach(card)
+    notebook.cards.attach(card)
     return card
-
-
-async def _work(notebook: Notebook, run: Run, card: RunCard) -> Answer:
-    card.begin()
-    try:
-        answer = await run.run()
-        card.answer = answer
-        return answer
-    finally:
-        card.end()
-        if run.session.id:
-            notebook.agent.used(run)
-            notebook.agent_session = run.session

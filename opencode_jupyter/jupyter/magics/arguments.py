@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ...core.descriptions import command_description
 from ...core.errors import InvalidArgumentsError, UnknownToolError
 from ...core.repair import correct_name
-from ...core.suggestions import did_you_mean, suggestion
+from ...core.suggestions import suggestion
 from ..cards.labels import PATH_ARGUMENTS
+from .commands import TOOL_OPTIONS
+from .option_reader import read_option
 from .parameters import Field, Spec, checked, from_text, kinds, spec_of
 from .words import (
     Word,
@@ -35,21 +37,7 @@ if TYPE_CHECKING:
     from ...core.registry import Registry
     from ...workspace import Workspace
 
-OPTIONS = {
-    "-o": "VAR  bind the result to a variable",
-    "-q": "show no card",
-    "--dry-run": "show which approvals it needs and which rule decides; run nothing",
-    "--timeout": "SECONDS  stop the call after this time (waiting for approval does not count)",
-    "--agent": "NAME  whose rules apply",
-    "--bg": "run in the background and return a handle",
-    "--from": "VAR  take arguments from a dict or a model, or the body from a string",
-    "--help": "show the tool's arguments",
-}
-"""The magic's own options, for help and completion."""
-_LONG = {"--output": "-o", "--quiet": "-q", "-h": "--help", "--background": "--bg"}
-_VALUED = frozenset(name for name, text in OPTIONS.items() if "  " in text)
-VALUED = _VALUED | {long for long, name in _LONG.items() if name in _VALUED}
-"""Options that take a value."""
+QUOTE = "Quote a value that starts with -, or put it after --."
 _NO_TEXT = frozenset({"integer", "number", "boolean", "null"})
 """JSON types of which none can hold braces."""
 _META = re.compile(r"[;|&<>()$`]")
@@ -177,56 +165,26 @@ class _Parser:
                 return
             self._option(begin, match.group())
 
-    def _option(self, begin: int, text: str) -> None:
-        name, has_value, inline = text.partition("=")
-        self.at = begin + len(text)
-        if name == "--" and not has_value:
+    def _option(self, start: int, text: str) -> None:
+        if text == "--":
+            self.at = start + len(text)
             self.options_over = True
             return
-        name = _LONG.get(name, name)
-        if name not in OPTIONS or (has_value and name not in _VALUED):
-            self._not_a_field(name, inline, begin)
-            hint = did_you_mean(name, OPTIONS) if len(name) > 2 else ""
-            said = f"{name} takes no value." if name in OPTIONS else f"There is no option {name}.{hint}"
-            more = " Quote a value that starts with -, or put it after --." if name not in OPTIONS else ""
-            raise line_error(said + more, self.line, begin)
-        if name not in _VALUED:
-            self._flag(name)
-            return
-        if has_value:
-            self.at = begin + text.index("=") + 1
-        word = None if has_value and not inline else next_word(self.line, self.at)
-        if word is None:
-            raise line_error(f"{name} needs a value: {name} {OPTIONS[name].split('  ')[0]}.", self.line, begin)
-        self.at = word.end
-        self._set(name, self.line[word.start : word.end] if word.key else word.text, word.start)
-
-    def _not_a_field(self, name: str, value: str, begin: int) -> None:
-        """Say how a parameter is written that somebody wrote like an option."""
-        known = bool(self.request.tool) and not self.request.help
-        field = self.spec.find(name.lstrip("-")) if known and name not in OPTIONS else None
-        if field is None:
-            return
-        example = value or ("true" if field.schema.get("type") == "boolean" else "VALUE")
-        raise line_error(f"{field.name} is a parameter, not an option: {field.name}={example}", self.line, begin)
-
-    def _flag(self, name: str) -> None:
-        attribute = {"-q": "quiet", "--dry-run": "dry_run", "--bg": "background", "--help": "help"}[name]
-        setattr(self.request, attribute, True)
-
-    def _set(self, name: str, value: str, place: int) -> None:
-        if name == "--timeout":
-            self.request.timeout = _seconds(value)
-            if self.request.timeout is None:
-                raise line_error(f"--timeout needs a number of seconds above 0, not {value!r}.", self.line, place)
-        elif name == "-o":
-            if not value.isidentifier():
-                raise line_error(f"-o needs the name of a variable, not {value!r}.", self.line, place)
-            self.request.output = value
-        elif name == "--agent":
-            self.request.agent = value
-        else:
+        self._refuse_parameter(text, start)
+        option, value, _, self.at = read_option(TOOL_OPTIONS, self.line, start, QUOTE)
+        if option.field == "sources":
             self.sources.append(value)
+        else:
+            setattr(self.request, option.field, value)
+
+    def _refuse_parameter(self, text: str, start: int) -> None:
+        """Say how a parameter is written that somebody wrote like an option."""
+        name, _, value = text.partition("=")
+        is_known = bool(self.request.tool) and not self.request.help and name not in TOOL_OPTIONS.by_name
+        field = self.spec.find(name.lstrip("-")) if is_known else None
+        if field is not None:
+            example = value or ("true" if field.schema.get("type") == "boolean" else "VALUE")
+            raise line_error(f"{field.name} is a parameter, not an option: {field.name}={example}", self.line, start)
 
     # ------------------------------------------------------------------ arguments
 
@@ -256,7 +214,7 @@ class _Parser:
                 rest = fill_command(rest, self.user_ns)
             self._put(body, rest, "the rest of the line")
             last = rest.split()[-1]
-            if _LONG.get(last, last) == "--bg":
+            if last in ("--bg", "--background"):
                 self.request.hint = f"{last} is a part of the command here: options go before it (%tool --bg ...)."
 
     def _whole_json(self, rest: str, body: Field) -> bool:
@@ -456,7 +414,7 @@ class _Parser:
         self._put(target, text, "the cell's body")
 
     def _take_variable(self, source: str) -> None:
-        value = lookup(source, self.user_ns)
+        value = lookup("--from", source, self.user_ns)
         if isinstance(value, str):
             target = self._body_field()
             if target is None:
@@ -486,11 +444,3 @@ def _calculated(found: Field, word: Word) -> bool:
     """Whether a word is an expression in braces for a field that holds no text."""
     wanted = kinds(found.schema)
     return word.kind == "plain" and word.raw.startswith("{") and bool(wanted) and wanted <= _NO_TEXT
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 < value < float("inf") else None

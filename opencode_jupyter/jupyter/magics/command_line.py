@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ...core.errors import InvalidArgumentsError
 from ..error_display import for_cell
-from ..kernel.waiting import Waiter
 from .commands import LIST, MagicCommands
+from .option_reader import whole_number
 from .words import Word, words
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class CommandLine:
             InvalidArgumentsError: it is no whole number above 0.
         """
         text = self.option("-n")
-        return default if text is None else _whole_number("-n", text)
+        return default if text is None else whole_number("-n", text)
 
     def last_count(self, default: int) -> int:
         """The number that is all that is left of the line, with or without ``-n``.
@@ -111,7 +111,7 @@ class CommandLine:
         """
         default = self.count(default)
         if self.rest:
-            default = _whole_number(self.usage.partition(" [")[0], " ".join(map(as_typed, self.rest)))
+            default = whole_number(self.usage.partition(" [")[0], " ".join(map(as_typed, self.rest)))
         return default
 
     def end(self) -> None:
@@ -126,9 +126,8 @@ class CommandLine:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the engine and wait for it; an interrupt ends both."""
-        future = self.notebook.engine.submit(work)
         try:
-            return Waiter(lambda reason: _cancel(future), self.notebook.beat).wait(future)
+            return self.notebook.runner.wait(work)
         except KeyboardInterrupt as error:
             raise for_cell(error) from None
 
@@ -136,13 +135,3 @@ class CommandLine:
 def as_typed(word: Word) -> str:
     """A word as it was meant; ``key=value`` whole."""
     return word.text if word.key is None else f"{word.key}={word.text}"
-
-
-def _whole_number(what: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
-        raise InvalidArgumentsError(f"{what} takes a whole number above 0, not {text}.")
-    return int(text)
-
-
-def _cancel(future: Any) -> None:
-    future.cancel()

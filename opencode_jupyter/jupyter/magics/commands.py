@@ -1,6 +1,6 @@
-"""The subcommands of ``%tools``, ``%permissions``, ``%sessions`` and ``%mcp``: for help, errors and completion.
+"""The subcommands and options of the magics: for reading their lines, for help, errors and completion.
 
-A command's options are written in its arguments only, as in ``[NAME] [-n 20] [--all]``.
+A subcommand's options are written in its arguments only, as in ``[NAME] [-n 20] [--all]``.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
+from inspect import cleandoc
 from textwrap import indent
 from typing import NamedTuple, TypeVar
 
@@ -20,6 +21,14 @@ LIST = "list"
 """The command of a line that names none."""
 _OPTION = re.compile(r"(?<![\w-])(?P<name>--?[a-z][\w-]*)(?: (?P<value>[A-Z\d]\S*))?(?=[\]\s|]|$)")
 _HELP_COLUMN = 44
+
+
+_OPTION_COLUMN = 19
+
+
+def _documented(function: Magic, help: str) -> Magic:
+    function.__doc__ = f"{cleandoc(function.__doc__ or '')}\n\n{help}"
+    return function
 
 
 class Command(NamedTuple):
@@ -39,6 +48,92 @@ class Command(NamedTuple):
     def options(self) -> dict[str, bool]:
         """Its options in order, and whether each takes a value."""
         return {match["name"]: match["value"] is not None for match in _OPTION.finditer(self.arguments)}
+
+
+class Option(NamedTuple):
+    """An option of ``%tool`` or ``%%agent``.
+
+    Attributes:
+        name: as it is typed.
+        value: the name of its value; "" if it takes none.
+        help: what it does.
+        field: the attribute of the request that it sets.
+        other_name: another way to type it.
+    """
+
+    name: str
+    value: str
+    help: str
+    field: str
+    other_name: str = ""
+
+    @property
+    def usage(self) -> str:
+        """The option with its value."""
+        return f"{self.name} {self.value}".rstrip()
+
+
+class Options:
+    """The options of one magic, in the order in which help shows them."""
+
+    def __init__(self, *options: Option) -> None:
+        self.all = options
+        self.by_name = {name: option for option in options for name in (option.name, option.other_name) if name}
+
+    def takes_value(self, name: str) -> bool:
+        """Whether this is an option with a value after it."""
+        return name in self.by_name and bool(self.by_name[name].value)
+
+    def help(self) -> str:
+        """All options, one below the other."""
+        return "\n".join(f"{option.usage:<{_OPTION_COLUMN}}{option.help}" for option in self.all)
+
+    def documented(self, function: Magic) -> Magic:
+        """Add the options to a magic's docstring, which IPython shows for a ``?`` after its name."""
+        return _documented(function, self.help())
+
+
+_OUTPUT = Option("-o", "VAR", "bind the result to a variable", "output", "--output")
+_QUIET = Option("-q", "", "show no card (a request for approval is still shown)", "quiet", "--quiet")
+_BACKGROUND = Option("--bg", "", "run in the background and return a handle", "background", "--background")
+TOOL_OPTIONS = Options(
+    _OUTPUT,
+    _QUIET,
+    Option("--dry-run", "", "show which approvals it needs and which rule decides; run nothing", "dry_run"),
+    Option("--timeout", "SECONDS", "stop the call after this time (waiting for approval does not count)", "timeout"),
+    Option("--agent", "NAME", "whose rules apply", "agent"),
+    _BACKGROUND,
+    Option("--from", "VAR", "take arguments from a dict or a model, or the body from a string", "sources"),
+    Option("--help", "", "show the tool's arguments", "help", "-h"),
+)
+AGENT_OPTIONS = Options(
+    Option(
+        "-m",
+        "MODEL",
+        "the model: provider:model (openai:gpt-5), provider/model or scripted:FILE; by default the last one used, then "
+        '"model" in opencode.json',
+        "model",
+        "--model",
+    ),
+    Option("-a", "AGENT", "the agent: build, plan, or one of yours", "agent", "--agent"),
+    Option("--session", "ID", "continue this session (its id or title)", "session"),
+    Option("--new", "", "start a new session", "new"),
+    Option("--max-steps", "N", "the most steps of the model", "max_steps"),
+    Option(
+        "--json",
+        "SCHEMA",
+        "the answer must fit this JSON schema: {...}, a variable, or a .json file; it becomes r.value",
+        "format",
+    ),
+    Option("--type", "NAME", "the same with a type: a pydantic model, a dataclass, list[int] in a variable", "format"),
+    Option("--mode", "MODE", "the session's permission mode: default, ask, accept-edits, plan, bypass", "mode"),
+    Option("--record", "FILE", "keep the conversation as a script that scripted:FILE replays", "record"),
+    _OUTPUT,
+    _QUIET,
+    Option(
+        "--bg", "", "run in the background and return a handle with .result(), .cancel()", "background", "--background"
+    ),
+)
 
 
 class MagicCommands:
@@ -84,8 +179,7 @@ class MagicCommands:
 
     def documented(self, function: Magic) -> Magic:
         """Add the commands to a magic's docstring, which IPython shows for a ``?`` after its name."""
-        function.__doc__ = f"{function.__doc__ or ''}\n\n{self.help()}"
-        return function
+        return _documented(function, self.help())
 
     @property
     def pointer(self) -> str:

@@ -18,8 +18,7 @@ from IPython.core.completer import SimpleCompletion
 
 from ...core.permission import ACTIONS
 from ...core.repair import correct_name
-from .arguments import OPTIONS
-from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS, MagicCommands
+from .commands import MCP, PERMISSIONS, SESSIONS, TOOL_OPTIONS, TOOLS, MagicCommands
 from .parameters import Field, Spec, spec_of
 from .tool_preparation import prepare_in_background
 from .word_help import KEY, open_fields, tool_at, typed_words
@@ -264,7 +263,11 @@ class _Completer:
             return []
 
     def _options(self, given: list[str]) -> list[Choice]:
-        return [(name, "option") for name in OPTIONS if name not in given and name.startswith(self.word)]
+        return [
+            (option.name, "option")
+            for option in TOOL_OPTIONS.all
+            if option.name not in given and option.name.startswith(self.word)
+        ]
 
     # ------------------------------------------------------------------ names, variables, paths
 

@@ -62,9 +62,9 @@ def _versions(notebook: Notebook) -> Check:
 
 
 def _routes(notebook: Notebook) -> Check:
-    routes = notebook.routes
+    routes = notebook.link.routes
     if notebook.kernel is None:
-        attended = notebook._stdin_now()
+        attended = notebook.link.accepts_input
         yield "approvals", "the prompt" if attended else "the policy: standard input is not a terminal", ""
         return
     style = "awaits" if ipykernel_compat.can_await(notebook.kernel) else "blocks and reads its own socket"
@@ -93,7 +93,7 @@ def _cards(notebook: Notebook) -> Check:
         missing = "pip install anywidget" if ESM.is_file() else "the card's module is not built: pip install . again"
         yield "live cards", "no", missing
         return
-    seconds = notebook.last_hello
+    seconds = notebook.broker.last_hello
     if seconds is not None:
         yield "live cards", f"seen by a front end {seconds * 1000:.0f} ms after display", ""
     elif notebook.broker.unheard:

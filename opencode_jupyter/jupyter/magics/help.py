@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable
 from html import escape
 from itertools import groupby
-from textwrap import wrap
+from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, get_args
 
 from ...core.call_approval import rules_for
 from ...core.permission import EDIT_TOOLS
 from ...core.tool import ToolGroup
 from ..tables import Table, cell, td, text_width, without_math, wrap_line
-from .arguments import OPTIONS
+from .commands import TOOL_OPTIONS
 from .parameters import Field, Spec
 
 if TYPE_CHECKING:
@@ -86,16 +86,21 @@ class ToolHelp:
 
     def __repr__(self) -> str:
         tool = self.spec.tool
-        options = [f"  {left:<18} {right}" for left, right in map(_option, OPTIONS.items())]
         lines = [f"{tool.id} ({source_of(tool)}): {summary(tool)}".rstrip(" :"), ""]
         lines += [f"Usage:   {self.usage}", f"Example: {self.example}", f"Body:    {self.body}", "", repr(self.table())]
-        lines += ["", "Options:", *options, "", "Description for a model:", self.spec.bound.description]
+        lines += [
+            "",
+            "Options:",
+            indent(TOOL_OPTIONS.help(), "  "),
+            "",
+            "Description for a model:",
+            self.spec.bound.description,
+        ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         tool = self.spec.tool
-        pairs = map(_option, OPTIONS.items())
-        options = "".join(f"<li><code>{escape(left)}</code> {escape(right)}</li>" for left, right in pairs)
+        options = "".join(f"<li><code>{o.usage}</code> {escape(o.help)}</li>" for o in TOOL_OPTIONS.all)
         description = escape(self.spec.bound.description)
         return without_math(
             f"<div><b>{escape(tool.id)}</b> <span>({escape(source_of(tool))})</span></div>"
@@ -237,13 +242,6 @@ def summary(tool: Tool) -> str:
             sentence, dot, _ = line.strip(" #-*").partition(". ")
             return cell(sentence + ("." if dot else ""))
     return ""
-
-
-def _option(item: tuple[str, str]) -> tuple[str, str]:
-    """An option with the name of its value, and what it does."""
-    name, what = item
-    value, two_blanks, text = what.partition("  ")
-    return (f"{name} {value}", text) if two_blanks else (name, what)
 
 
 def _hint(field: Field) -> str:

@@ -22,15 +22,17 @@ from IPython.core.magic import (
 from ...core.errors import ToolError
 from ..error_display import for_cell, plain_errors
 from ..settings import NotebookSettings
-from .agent_magics import AgentMagics
-from .commands import MCP, PERMISSIONS, SESSIONS, TOOLS
+from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOLS
 from .question_mark import ToolQuestion
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
 
+    from ...agent.answer import Answer
     from ..extension_state import ExtensionState
+    from ..kernel.cell_runner import MakeJob
     from ..notebook import Notebook
+    from .agent_request import AgentRequest
     from .arguments import CallRequest
 
 _LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")
@@ -39,26 +41,39 @@ HIDDEN = "_awaited"
 """How the names end of those magics that nobody types: what others become where a cell can await (`awaiting`)."""
 
 
-@magics_class
-class ToolMagics(NotebookSettings, Magics):
-    """The magics of one shell. ``%config ToolMagics`` shows and sets what can be set."""
+class _ShellMagics(Magics):
+    """What the magics that call tools and those that ask models have in common."""
 
     def __init__(self, shell: Any, state: ExtensionState, **options: Any) -> None:
         super().__init__(shell, **options)
         self._shell = shell
         self._state = state
-        self._settings = state.settings
-        self.apply()
-
-    def _in_use(self) -> bool:
-        return hasattr(self, "_state") and self._state.built is not None
 
     @property
     def notebook(self) -> Notebook:
         """The notebook, built at the first use."""
         return self._state.notebook
 
-    # ------------------------------------------------------------------ magics
+    def _variables(self, local_ns: dict[str, Any] | None) -> ChainMap[str, Any]:
+        return ChainMap(local_ns or {}, self._shell.user_ns)
+
+    def _bind(self, request: CallRequest | AgentRequest, value: Any) -> Any:
+        if request.output is not None:
+            self._shell.user_ns[request.output] = value
+        return value
+
+
+@magics_class
+class ToolMagics(NotebookSettings, _ShellMagics):
+    """The magics of tools. ``%config ToolMagics`` shows and sets what can be set."""
+
+    def __init__(self, shell: Any, state: ExtensionState, **options: Any) -> None:
+        super().__init__(shell, state, **options)
+        self._settings = state.settings
+        self.apply()
+
+    def _in_use(self) -> bool:
+        return hasattr(self, "_state") and self._state.built is not None
 
     @no_var_expand
     @needs_local_scope
@@ -70,11 +85,10 @@ class ToolMagics(NotebookSettings, Magics):
         __tracebackhide__ = True
         with plain_errors():
             tool_preparation.prepare(self.notebook, line)
-        request, answer = self._read(line, cell, local_ns)
-        if request is None:
-            return answer
-        with plain_errors():
-            return self._bind(request, self.notebook.run_sync(request))
+            request, answer = self._read(line, cell, local_ns)
+            if request is None:
+                return answer
+            return self._bind(request, self.notebook.runner.run_sync(self.notebook.call(request)))
 
     @no_var_expand
     @needs_local_scope
@@ -86,11 +100,10 @@ class ToolMagics(NotebookSettings, Magics):
         __tracebackhide__ = True
         with plain_errors():
             await tool_preparation.prepare_async(self.notebook, line)
-        request, answer = self._read(line, cell, local_ns)
-        if request is None:
-            return answer
-        with plain_errors():
-            return self._bind(request, await self.notebook.run_async(request))
+            request, answer = self._read(line, cell, local_ns)
+            if request is None:
+                return answer
+            return self._bind(request, await self.notebook.runner.run_async(self.notebook.call(request)))
 
     @no_var_expand
     @line_magic
@@ -132,52 +145,99 @@ class ToolMagics(NotebookSettings, Magics):
         with plain_errors():
             return sessions.run(self.notebook, line)
 
-    # ------------------------------------------------------------------ what both forms of %tool share
-
     def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[CallRequest | None, Any]:
         """The call that is asked for; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
         from .arguments import parse
 
-        with plain_errors():
-            workspace = self.notebook.workspace
-            self._state.report_config_problems()
-            if not line.strip() and not (cell or "").strip():
-                from .help import tool_list
+        workspace = self.notebook.workspace
+        self._state.report_config_problems()
+        if not line.strip() and not (cell or "").strip():
+            from .help import tool_list
 
-                return None, tool_list(workspace, self.agent or None)
-            variables = ChainMap(local_ns or {}, self._shell.user_ns)
-            try:
-                request = parse(line, cell, workspace.registry, variables)
-            except ToolError as error:
-                from .refused_line import show_refusal
+            return None, tool_list(workspace, self.agent or None)
+        try:
+            request = parse(line, cell, workspace.registry, self._variables(local_ns))
+        except ToolError as error:
+            from .refused_line import show_refusal
 
-                shown = show_refusal(workspace, line, error)
-                raise for_cell(error, whole=not shown or not self.notebook.is_attended()) from None
-            request.agent = request.agent or self.agent or None
-            request.timeout = request.timeout if request.timeout is not None else self.timeout or None
-            request.quiet = request.quiet or self.quiet
-            if request.hint:
-                print(request.hint)  # noqa: T201 - it stands above the card
-            if request.help:
-                from .help import ToolHelp, tool_list
-                from .parameters import spec_of
+            is_shown = show_refusal(workspace, line, error)
+            raise for_cell(error, whole=not is_shown or not self.notebook.is_attended()) from None
+        request.agent = request.agent or self.agent or None
+        request.timeout = request.timeout if request.timeout is not None else self.timeout or None
+        request.quiet = request.quiet or self.quiet
+        if request.hint:
+            print(request.hint)  # noqa: T201 - it stands above the card
+        if request.help:
+            from .help import ToolHelp, tool_list
+            from .parameters import spec_of
 
-                found = workspace.registry.get(request.tool)
-                if found is None:
-                    return None, tool_list(workspace, request.agent)
-                return None, ToolHelp(spec_of(found, workspace.registry, request.agent))
-            if request.dry_run:
-                from . import tools
+            tool = workspace.registry.get(request.tool)
+            if tool is None:
+                return None, tool_list(workspace, request.agent)
+            return None, ToolHelp(spec_of(tool, workspace.registry, request.agent))
+        if request.dry_run:
+            from . import tools
 
-                return None, self._bind(request, tools.dry_run(self.notebook, request))
-            if request.background:
-                return None, self._bind(request, self.notebook.start_background(request))
+            return None, self._bind(request, tools.dry_run(self.notebook, request))
+        if request.background:
+            return None, self._bind(request, self.notebook.runner.start_background(self.notebook.call(request)))
         return request, None
 
-    def _bind(self, request: CallRequest, value: Any) -> Any:
-        if request.output is not None:
-            self._shell.user_ns[request.output] = value
-        return value
+
+@magics_class
+class AgentMagics(_ShellMagics):
+    """The magics of models."""
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    @AGENT_OPTIONS.documented
+    def agent(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """Have a model work with the notebook's tools; the request goes below the line.
+
+        %%agent [-m MODEL] [-a AGENT] [--session ID | --new] ...
+        Say in {df} which columns are empty, and drop them.
+
+        {name} puts a variable's value into the request: a data frame as its head and schema. Plain braces are doubled:
+        {{ }}. The answer is the cell's value (_ , or VAR): .text, .parts, .calls.df, .usage, .cost, .value, .session.
+        The next %%agent continues the same session.
+
+        %agent alone shows the agent, model and session of the next request; %agent NAME switches the agent,
+        %agent -m MODEL sets the model for the notebook, %agent models lists models.
+        """
+        with plain_errors():
+            request, answer = self._read(line, cell, local_ns)
+            if request is None:
+                return answer
+            return self._bind(request, self.notebook.runner.run_sync(self._run(request)))
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    async def agent_awaited(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """What %%agent becomes where a cell can await; the same but for the waiting."""
+        with plain_errors():
+            request, answer = self._read(line, cell, local_ns)
+            if request is None:
+                return answer
+            return self._bind(request, await self.notebook.runner.run_async(self._run(request)))
+
+    def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[AgentRequest | None, Any]:
+        """The request that is to be run; or the answer, where it needs no waiting."""
+        from . import agent
+
+        self._state.report_config_problems()
+        if cell is None:
+            return None, agent.run(self.notebook, line)
+        request = agent.read(line, cell, self._variables(local_ns))
+        if request.background:
+            return None, self._bind(request, self.notebook.runner.start_background(self._run(request)))
+        return request, None
+
+    def _run(self, request: AgentRequest) -> MakeJob[Answer]:
+        from .agent_run import RunJob
+
+        return partial(RunJob, self.notebook, request)
 
 
 def register(shell: Any, state: ExtensionState) -> None:

@@ -16,6 +16,7 @@ from .commands import SESSIONS
 
 if TYPE_CHECKING:
     from ...core.sessions import Session
+    from ...workspace import Workspace
     from ..notebook import Notebook
 
 LISTED = 20
@@ -106,7 +107,12 @@ class SessionLine(CommandLine):
         Raises:
             InvalidArgumentsError: there is none, or the name means several.
         """
-        return self._open(self._id(name))
+        number = name.removeprefix("#")
+        if number.isascii() and number.isdigit() and len(number) < 6:
+            listed = self._listed()
+            if 0 < int(number) <= len(listed):
+                return self._open(listed[int(number) - 1])
+        return self.wait(find_session(self.workspace, name))
 
     def _open(self, id: str) -> AgentSession:
         try:
@@ -114,28 +120,33 @@ class SessionLine(CommandLine):
         except KeyError:
             raise InvalidArgumentsError(f"The session {id} was deleted; %sessions lists the sessions.") from None
 
-    def _id(self, name: str) -> str:
-        number = name.removeprefix("#")
-        if number.isascii() and number.isdigit() and len(number) < 6:
-            listed = self._listed()
-            if 0 < int(number) <= len(listed):
-                return listed[int(number) - 1]
-        matches = self.wait(self.store.found(name))
-        if len(matches) > 1:  # of several with this title, those of this folder are meant
-            matches = [info for info in matches if info.get("directory") == str(self.workspace.directory)] or matches
-        if len(matches) == 1:
-            return str(matches[0]["id"])
-        if not matches:
-            raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists them. {self.usage}")
-        several = ", ".join(f"{info['id']} ({info.get('title')})" for info in matches[:5])
-        raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Use more of the id.")
-
     def _listed(self) -> list[str]:
         """The ids of the list that was shown last; of the one that would be shown now if there was none."""
         seen = getattr(self.notebook, _NUMBERED, None)
         if seen is None:
             seen = [one["info"]["id"] for one in self.rows(everywhere=False, limit=100)]
         return list(seen)
+
+
+async def find_session(workspace: Workspace, name: str) -> AgentSession:
+    """The session with this title or id, or whose id begins so.
+
+    Raises:
+        InvalidArgumentsError: there is none, or there are several.
+    """
+    titles = {session.id: session.title for session in workspace.sessions.list() if name in (session.id, session.title)}
+    if workspace.store is not None and name not in titles:
+        stored = await workspace.store.found(name)
+        of_folder = [info for info in stored if info.get("directory") == str(workspace.directory)]
+        for info in of_folder or stored:
+            titles.setdefault(str(info["id"]), str(info.get("title") or ""))
+    matches = [id for id, title in titles.items() if name in (id, title)] or list(titles)
+    if len(matches) == 1:
+        return await workspace.sessions.open(matches[0])
+    if not matches:
+        raise InvalidArgumentsError(f"There is no session {name!r}; %sessions lists the sessions.")
+    several = ", ".join(f"{id} ({titles[id]})" for id in matches[:5])
+    raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Use more of the id.")
 
 
 class SessionTable(Table):

@@ -19,7 +19,6 @@ from ...core.context import ToolContext
 from ...core.result import ToolResult
 from ...core.tool import Definition, Tool
 from ...workspace import Workspace
-from ..kernel.waiting import Waiter
 from .arguments import CallRequest, tool_of
 
 if TYPE_CHECKING:
@@ -45,9 +44,9 @@ def prepare(notebook: Notebook, line: str) -> None:
     if not needs_preparation(notebook, name):
         return
     future = _submit(notebook, name)
-    Waiter(lambda reason: _cancel(future), notebook.beat).wait(_bounded(future, name))
+    notebook.runner.waiter(lambda reason: _cancel(future)).wait(_bounded(future, name))
     if may_ask and name is not None and needs_preparation(notebook, name):
-        notebook.run_sync(_trust_request(name, line))
+        notebook.runner.run_sync(notebook.call(_trust_request(name, line)))
 
 
 async def prepare_async(notebook: Notebook, line: str) -> None:
@@ -60,9 +59,9 @@ async def prepare_async(notebook: Notebook, line: str) -> None:
     if not needs_preparation(notebook, name):
         return
     future = _submit(notebook, name)
-    await Waiter(lambda reason: _cancel(future), notebook.beat).wait_async(_bounded(future, name))
+    await notebook.runner.waiter(lambda reason: _cancel(future)).wait_async(_bounded(future, name))
     if may_ask and name is not None and needs_preparation(notebook, name):
-        await notebook.run_async(_trust_request(name, line))
+        await notebook.runner.run_async(notebook.call(_trust_request(name, line)))
 
 
 def prepare_all(notebook: Notebook) -> None:

@@ -78,8 +78,10 @@ def _history(line: CommandLine) -> Table:
 
 def _doctor(line: CommandLine) -> Table:
     line.end()
+    from .doctor import examine
+
     prepare_all(line.notebook)
-    return Table(line.notebook.doctor(), ("check", "result", "advice"), whole=True)
+    return Table(examine(line.notebook), ("check", "result", "advice"), whole=True)
 
 
 def _reload(line: CommandLine) -> Table:

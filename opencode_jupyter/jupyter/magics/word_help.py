@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.repair import correct_name
-from .arguments import OPTIONS, VALUED
+from .commands import AGENT_OPTIONS, TOOL_OPTIONS, Options
 from .parameters import Field, Spec, spec_of
 from .words import BLANK
 
@@ -82,7 +82,7 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
     place = {"found": True, "start": begin + start, "end": begin + end}
     named = tool_at([text for text, _, _ in words])
     if word.startswith("-") and (named is None or at < named):
-        return {**place, **_option(OPTIONS, word)} if word in OPTIONS else _NOTHING
+        return {**place, **_option(TOOL_OPTIONS, word)} if word in TOOL_OPTIONS.by_name else _NOTHING
     if named is None or at < named:
         return _NOTHING
     name = correct_name(registry, words[named][0].rstrip("?"))
@@ -97,8 +97,8 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
 
         about = {"kind": "tool", "name": tool.id, "description": _tool_described(spec)}
         return {**place, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
-    if word in OPTIONS:
-        return {**place, **_option(OPTIONS, word)}
+    if word in TOOL_OPTIONS.by_name:
+        return {**place, **_option(TOOL_OPTIONS, word)}
     field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
     return {**place, "kind": "parameter", **_described(field)} if field is not None else _NOTHING
 
@@ -113,9 +113,7 @@ def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict
         kind: its type.
     """
     if kind == "option" and before.startswith("%%agent"):
-        from .agent_request import OPTIONS as AGENT_OPTIONS
-
-        return {"help": _option(AGENT_OPTIONS, text)} if text in AGENT_OPTIONS else {}
+        return {"help": _option(AGENT_OPTIONS, text)} if text in AGENT_OPTIONS.by_name else {}
     if kind not in ("tool", "option", "param", "value"):
         return {}
     try:
@@ -130,7 +128,7 @@ def tool_at(words: list[str]) -> int | None:
     """Which word names the tool: the first that is no option and no option's value."""
     skip = False
     for at, word in enumerate(words):
-        if skip or word in VALUED:
+        if skip or TOOL_OPTIONS.takes_value(word):
             skip = not skip
         elif not word.startswith("-"):
             return at
@@ -142,7 +140,7 @@ def open_fields(spec: Spec, words: list[str]) -> list[Field] | None:
     count, used, skip = 0, set(), False
     for word in words:
         match = KEY.match(word)
-        if skip or word in VALUED:
+        if skip or TOOL_OPTIONS.takes_value(word):
             skip = not skip
         elif match is not None:
             used.add(match.group(1))
@@ -172,10 +170,9 @@ def _tool_described(spec: Spec) -> str:
     return (summary(spec.tool) or next(filter(None, lines), ""))[:DESCRIPTION]
 
 
-def _option(options: Mapping[str, str], word: str) -> dict[str, Any]:
-    value, two_blanks, text = options[word].partition("  ")
-    name = f"{word} {value}" if two_blanks else word
-    return {"kind": "option", "name": name, "description": (text or value)[:DESCRIPTION]}
+def _option(options: Options, word: str) -> dict[str, Any]:
+    option = options.by_name[word]
+    return {"kind": "option", "name": option.usage, "description": option.help}
 
 
 def _field_at(spec: Spec, words: list[str]) -> Field | None:

@@ -385,8 +385,8 @@ def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
         raise line_error(f"{word.text} cannot be read ({type(error).__name__}: {error}).", line, word.start) from error
 
 
-def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:
-    """The value that ``--from`` names: a variable, or attributes of one.
+def lookup(option: str, source: str, user_ns: Mapping[str, Any]) -> Any:
+    """The value that an option names: a variable, or attributes of one.
 
     Raises:
         InvalidArgumentsError: there is no such variable or attribute.
@@ -394,11 +394,11 @@ def lookup(source: str, user_ns: Mapping[str, Any]) -> Any:
     name, *attributes = source.split(".")
     if name not in user_ns:
         hint = did_you_mean(name, [known for known in user_ns if not known.startswith("_")])
-        raise InvalidArgumentsError(f"--from {source}: there is no variable {name}.{hint}")
+        raise InvalidArgumentsError(f"{option} {source}: there is no variable {name}.{hint}")
     value = user_ns[name]
     for attribute in attributes:
         if not hasattr(value, attribute):
-            raise InvalidArgumentsError(f"--from {source}: {type(value).__name__} has no attribute {attribute}")
+            raise InvalidArgumentsError(f"{option} {source}: {type(value).__name__} has no attribute {attribute}")
         value = getattr(value, attribute)
     return value
 

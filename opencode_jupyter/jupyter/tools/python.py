@@ -100,7 +100,7 @@ def python_tool(notebook: Notebook) -> Tool:
 async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolResult:
     capture = Capture(notebook.shell, descriptors=notebook.kernel is not None)
     live = LiveOutput(ctx, capture, args.description)
-    pulse = notebook.pulse
+    pulse = notebook.link.pump
     run = CodeRun(notebook.shell, args.code, capture, pulse)
 
     def taken(job: asyncio.Future[None]) -> None:
@@ -132,7 +132,7 @@ async def _show_soon(notebook: Notebook, ctx: ToolContext, run: CodeRun, finishe
     """Show the card of code that takes its time: the main thread, which would, is busy with the code."""
     await asyncio.wait([finished], timeout=LIVE_AFTER)
     if run.began is not None and not finished.done():
-        notebook.show_card(ctx.call_id)
+        notebook.cards.show_call(ctx.call_id)
 
 
 async def _wait(
