@@ -14,7 +14,7 @@ from . import terminal
 from .extension_state import ExtensionState, ensure_state, find_state, forget_state
 from .kernel import ipykernel_compat
 from .magics import registration
-from .magics.await_transformer import await_magics
+from .magics.input_transformers import await_magics
 
 KEEP_SECONDS = 5.0
 """How long an unloaded notebook waits for a reload."""

@@ -40,6 +40,14 @@ WARM_UP = (
     "tree_sitter_bash",
 )
 """What takes long to import, in pieces between which a cell may begin."""
+WARM_UP_AGENT = (
+    "opencode_jupyter.agent.loop",
+    "opencode_jupyter.agent.models.resolving",
+    "opencode_jupyter.jupyter.magics.agent",
+    "opencode_jupyter.jupyter.magics.agent_run",
+    "httpx2",
+)
+"""The same for the first ``%%agent``."""
 
 
 class ExtensionState:
@@ -135,9 +143,7 @@ class ExtensionState:
         for id in workspace.registry.names():
             yield partial(workspace.registry.get, id)
         if workspace.config.get("model"):  # whoever names a model is going to ask it
-            from .magics.agent_imports import warm
-
-            yield warm
+            yield from (partial(import_module, name) for name in WARM_UP_AGENT)
 
     def disconnect(self) -> None:
         """Remove the routes and stop warming up."""

@@ -29,12 +29,11 @@ from .kernel.channels import PolicyChannel, PromptChannel, policy_from
 from .kernel.engine import Engine
 from .kernel.link import KernelLink
 from .kernel.open_notebooks import NotebookPages
-from .magics.agent_state import AgentState
 from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
 from .panel import Panel
 from .server_files import served_path
-from .settings import Settings
+from .settings import AgentState, Settings
 from .tools import kernel_tools
 
 if TYPE_CHECKING:

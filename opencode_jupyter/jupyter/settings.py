@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traitlets import Bool, Enum, Float, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
+
+if TYPE_CHECKING:
+    from ..agent.run import Run
 
 
 @dataclass(slots=True)
@@ -25,6 +28,30 @@ class Settings:
     timeout: float = 0.0
     quiet: bool = False
     data_dir: str = ""
+
+
+@dataclass(slots=True)
+class AgentState:
+    """What ``%agent`` has set for a notebook: who answers the next request, and which model is asked.
+
+    Attributes:
+        name: the agent's key; "" for the session's own, or the default one.
+        model: set by ``%agent -m``; "" for the session's, the agent's or the configuration's.
+        last_model: the one that was asked last.
+    """
+
+    name: str = ""
+    model: str = ""
+    last_model: str = ""
+
+    def used(self, run: Run) -> None:
+        """A run is over: the next one goes to the agent that it ended with (a plan may have been approved)."""
+        if run.session.agent:
+            self.name = run.session.agent
+        model = getattr(run, "model", None)
+        if model is not None:
+            requested = run.options.model
+            self.last_model = requested if isinstance(requested, str) else model.info.full
 
 
 class NotebookSettings(Configurable):

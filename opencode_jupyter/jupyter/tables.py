@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from itertools import groupby, zip_longest
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.secrets import known
 from ..text.visible import visible
@@ -14,6 +15,8 @@ from .kernel.ipykernel_compat import kernel_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+T = TypeVar("T")
 
 CELL_CHARS = 160
 """A longer value is cut in the text and HTML forms; `Table.records` keeps the whole."""
@@ -23,6 +26,8 @@ TEXT_WIDTH = 80
 """Characters of a line of the text form where no terminal says how many it has."""
 UNWRAPPED_CHARS = 32
 """A value of at most this length is not wrapped in the HTML form."""
+NARROW_COLUMN = 24
+"""Characters of a column that the text form keeps before it leaves out others."""
 MIN_COLUMN = 3
 """No column of the text form is made narrower to fit the line."""
 
@@ -46,6 +51,8 @@ class Table:
         empty: what to say when there is no row.
         whole: cut no value; for tables whose values are advice, read once. The text form wraps them.
         display: the rows as people read them (units, local times), where they differ from `records`.
+        group_by: a column whose values are headings above their rows.
+        optional: columns that the text form leaves out where it is too narrow, the first of these first.
 
     Attributes:
         records: the rows, as given.
@@ -61,6 +68,8 @@ class Table:
         empty: str = "nothing yet",
         whole: bool = False,
         display: Sequence[dict[str, Any]] | None = None,
+        group_by: str = "",
+        optional: Sequence[str] = (),
     ) -> None:
         masker = known.masker()
         if masker is not None:
@@ -72,6 +81,8 @@ class Table:
         self.notes = list(notes)
         self.empty = empty
         self.whole = whole
+        self._group_by = group_by
+        self._optional = optional
 
     @property
     def df(self) -> DataFrame:
@@ -99,14 +110,32 @@ class Table:
         width = text_width()
         lines = wrap_line(self.title, width) if self.title else []
         if self.records:
-            limit = None if self.whole else TEXT_CHARS
-            rows = [self.columns, *([cell(row.get(c), limit) for c in self.columns] for row in self._rows)]
-            lines += _text_rows(rows, width, wrap=self.whole)
+            lines += self._text_lines(width)
         else:
             lines += wrap_line(self.empty, width)
         for note in self.notes:
             lines += wrap_line(note, width)
         return visible("\n".join(lines))
+
+    def _text_lines(self, width: int) -> list[str]:
+        limit = None if self.whole else TEXT_CHARS
+        columns = list(self.columns)
+        for name in (*self._optional, ""):
+            rows = [columns, *([cell(row.get(c), limit) for c in columns] for row in self._rows)]
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            if not name or sum(min(size, NARROW_COLUMN) + 2 for size in widths) <= width:
+                break
+            columns = [c for c in columns if c != name]
+        if not self._group_by:
+            return [line for lines in _text_rows(rows, width, wrap=self.whole) for line in lines]
+        head, *texts = _text_rows(rows, width - 2, wrap=self.whole)
+        lines = [f"  {line}" for line in head]
+        for group, members in self._groups(zip(self._rows, texts, strict=True)):
+            lines += ["", group, *(f"  {line}" for _, text in members for line in text)]
+        return [*lines, ""]
+
+    def _groups(self, pairs: Iterable[tuple[dict[str, Any], T]]) -> Iterator[tuple[str, Iterator[tuple[Any, T]]]]:
+        return groupby(pairs, lambda pair: str(pair[0].get(self._group_by, "")))
 
     def _repr_html_(self) -> str:
         parts = [f"<div><b>{escape(self.title)}</b></div>"] if self.title else []
@@ -115,8 +144,12 @@ class Table:
         else:
             head = "".join(f'<th style="text-align:left">{escape(c)}</th>' for c in self.columns)
             limit = None if self.whole else CELL_CHARS
-            lines = ("".join(td(c, cell(row.get(c), limit)) for c in self.columns) for row in self._rows)
-            body = "".join(f"<tr>{line}</tr>" for line in lines)
+            rows = ((row, "".join(_td(c, cell(row.get(c), limit)) for c in self.columns)) for row in self._rows)
+            body = ""
+            for group, members in self._groups(rows):
+                if self._group_by:
+                    body += f'<tr><th colspan="{len(self.columns)}" style="text-align:left">{escape(group)}</th></tr>'
+                body += "".join(f"<tr>{line}</tr>" for _, line in members)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
         return without_math("".join(parts))
@@ -207,26 +240,27 @@ def wrap_line(text: str, width: int) -> list[str]:
     return lines
 
 
-def _text_rows(rows: list[list[str]], width: int, *, wrap: bool) -> list[str]:
-    """Aligned lines; what does not fit its column is cut, or wrapped."""
+def _text_rows(rows: list[list[str]], width: int, *, wrap: bool) -> list[list[str]]:
+    """Aligned lines of each row; what does not fit its column is cut, or wrapped."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     available = width - 2 * (len(widths) - 1)
     while sum(widths) > available and max(widths) > MIN_COLUMN:
         widths[widths.index(max(widths))] -= 1
-    lines = []
+    texts = []
     for row in rows:
         pairs = list(zip(row, widths, strict=True))
         if wrap:
             columns = [textwrap.wrap(text, size, break_on_hyphens=False) or [""] for text, size in pairs]
         else:
             columns = [[cell(text, size)] for text, size in pairs]
-        for number in range(max(map(len, columns))):
-            parts = [column[number] if number < len(column) else "" for column in columns]
-            lines.append("  ".join(part.ljust(size) for part, size in zip(parts, widths, strict=True)).rstrip())
-    return lines
+        lines = zip_longest(*columns, fillvalue="")
+        texts.append(
+            ["  ".join(part.ljust(n) for part, n in zip(line, widths, strict=True)).rstrip() for line in lines]
+        )
+    return texts
 
 
-def td(column: str, text: str) -> str:
+def _td(column: str, text: str) -> str:
     """A cell of the HTML form."""
     style = _ACTION_STYLES.get(text) if column in ("action", "now") else None
     shown = f'<span style="{style}">{escape(text)}</span>' if style else escape(text)

@@ -156,7 +156,7 @@ def test_the_quickstart_shows_what_it_promises(executed: Any, notebook: Path) ->
     said = "".join(output.get("text", "") for output in outputs(executed))
     assert "refused: bash rm * deny" in said
     assert "not allowed: " in said
-    assert "top needs a whole number, not 'two'" in said
+    assert "top must be a number, not text. (top is 'two')" in said
     assert "Did you mean read" in said
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.jupyter.magics import await_transformer
+from opencode_jupyter.jupyter.magics import input_transformers
 
 
 async def do_execute(source: str) -> str:
     """Stands for ipykernel's function of this name, which the transformer looks for on the stack."""
-    return "".join(await_transformer.await_magics(source.splitlines(keepends=True)))
+    return "".join(input_transformers.await_magics(source.splitlines(keepends=True)))
 
 
 def transform(source: str) -> str:
@@ -75,7 +75,7 @@ def test_code_with_an_error_stays() -> None:
 
 def test_inside_another_magic_nothing_is_awaited() -> None:
     def run_cell_magic() -> str:
-        return "".join(await_transformer.await_magics([CALL + "\n"]))
+        return "".join(input_transformers.await_magics([CALL + "\n"]))
 
     async def do_execute() -> str:
         return run_cell_magic()
@@ -86,7 +86,7 @@ def test_inside_another_magic_nothing_is_awaited() -> None:
 
 
 def test_without_a_kernel_nothing_is_awaited() -> None:
-    assert await_transformer.await_magics([CALL + "\n"]) == [CALL + "\n"]
+    assert input_transformers.await_magics([CALL + "\n"]) == [CALL + "\n"]
 
 
 @given(st.text(max_size=60), st.integers(0, 3))
@@ -109,7 +109,7 @@ def test_lines_are_counted_as_python_counts_them(odd: str) -> None:
 
 
 def test_a_call_that_is_awaited_already_gets_no_second_await() -> None:
-    from opencode_jupyter.jupyter.magics.await_transformer import _Finder, _rewrite
+    from opencode_jupyter.jupyter.magics.input_transformers import _Finder, _rewrite
 
     source = "r = await get_ipython().run_line_magic('tool', 'read a')\n"
     finder = _Finder()

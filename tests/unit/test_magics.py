@@ -108,7 +108,7 @@ def test_question_and_help(ip: Shell) -> None:
         ("%tool invalidd", UnknownToolError, "Unknown tool: invalidd. %tool lists the tools."),
         ("%tool read", InvalidArgumentsError, "filePath (string) is missing"),
         ("%tool read 'a", InvalidArgumentsError, "Unclosed quote"),
-        ("%tool read limit=x a.txt", InvalidArgumentsError, "limit needs a number"),
+        ("%tool read limit=x a.txt", InvalidArgumentsError, "limit must be a number"),
         ("%tool read --agent nobody a.txt", ToolError, "no agent 'nobody'"),
         ("%tools histroy", InvalidArgumentsError, "Did you mean %tools history?"),
         ("%tools history many", InvalidArgumentsError, "whole number"),
@@ -147,7 +147,7 @@ def test_a_line_that_is_no_call_leaves_a_card_too(ip: Shell) -> None:
         ip.run("%tool read limit=x a.txt")
     (card,) = cards(ip)
     assert card["state"]["status"] == "error"
-    assert "limit needs a number" in card["state"]["error"]
+    assert "limit must be a number" in card["state"]["error"]
     assert ip.run("r = %tool -q read a.txt\nr.title")
 
 

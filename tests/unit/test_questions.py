@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from opencode_jupyter.jupyter.magics.question_mark import ToolQuestion
+from opencode_jupyter.jupyter.magics.input_transformers import ToolQuestion
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,11 @@ class CellRunner:
         future = self.engine.submit(work)
         return self.waiter(lambda reason: _cancel(future)).wait(future)
 
+    async def wait_async(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work on the engine and await it; see `wait`."""
+        future = self.engine.submit(work)
+        return await self.waiter(lambda reason: _cancel(future)).wait_async(future)
+
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Run a function, plain or async, on the workspace's loop and return its result; see `wait`."""
         return self.wait(awaited(fn, *args))

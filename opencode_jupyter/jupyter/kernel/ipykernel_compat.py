@@ -1,7 +1,7 @@
 """Touches of ipykernel's internals, for releases 6.29 to 7.x; those of its interrupts are in `ipykernel_interrupts`.
 
-Each function looks whether the release has what it needs, does nothing and says so when it has not, and gives back
-the function that undoes it. What was measured about each is in docs/opencode/jupyter.md 4; in short: a kernel
+Each function checks whether the release has what it needs, does nothing if it does not, and returns the function
+that undoes it. What was measured about each is in docs/opencode/jupyter.md 4; in short: a kernel
 runs one shell message at a time, so a click on a button shown by a running cell arrives late, unless it is seen in
 the shell-channel thread (7.x), read off the socket by the waiting cell (6.x), or sent on the control channel.
 """
@@ -34,19 +34,8 @@ def kernel_of(shell: Any) -> Any:
     return getattr(shell, "kernel", None)
 
 
-def version() -> tuple[int, ...]:
-    """Version of ipykernel; empty when it is not installed."""
-    from importlib import metadata
-
-    try:
-        found = metadata.version("ipykernel")
-    except metadata.PackageNotFoundError:
-        return ()
-    return tuple(int(n) for n in found.split(".")[:3] if n.isdigit())
-
-
 def can_await(kernel: Any) -> bool:
-    """Whether an awaiting cell hears clicks: where the tap can be laid."""
+    """Whether an awaiting cell receives clicks: where the tap can be installed."""
     return _channel_thread(kernel) is not None or _reads_shell_on_main(kernel)
 
 
@@ -57,11 +46,7 @@ def _channel_thread(kernel: Any) -> Any:
 
 def _reads_shell_on_main(kernel: Any) -> bool:
     """Whether the main thread's event loop reads the shell socket: 6.x."""
-    return (
-        _channel_thread(kernel) is None
-        and getattr(kernel, "shell_stream", None) is not None
-        and all(hasattr(kernel, name) for name in ("schedule_dispatch", "dispatch_shell", "session", "io_loop"))
-    )
+    return _channel_thread(kernel) is None and getattr(kernel, "shell_stream", None) is not None
 
 
 def allows_stdin(kernel: Any) -> bool:
@@ -76,16 +61,10 @@ def allows_stdin(kernel: Any) -> bool:
 _closed_comms: deque[str] = deque(maxlen=1000)
 
 
-class _LateMessages(logging.Filter):
-    """Drops the warning about a message for a comm that we closed: front ends answer after a card has settled."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged."""
-        is_late = record.msg == "No such comm: %s" and isinstance(record.args, tuple) and bool(record.args)
-        return not (is_late and record.args and next(iter(record.args)) in _closed_comms)
-
-
-_LATE_MESSAGES = _LateMessages()
+def _is_no_late_message(record: logging.LogRecord) -> bool:
+    """Whether a log record is anything but the warning about a message for a comm that we closed."""
+    args = record.args if isinstance(record.args, tuple) else ()
+    return not (record.msg == "No such comm: %s" and args and args[0] in _closed_comms)
 
 
 def expect_late_messages(*comm_ids: str) -> None:
@@ -95,7 +74,7 @@ def expect_late_messages(*comm_ids: str) -> None:
     cell is over.
     """
     _closed_comms.extend(comm_ids)
-    logging.getLogger("Comm").addFilter(_LATE_MESSAGES)  # a second time does nothing
+    logging.getLogger("Comm").addFilter(_is_no_late_message)  # a second time does nothing
 
 
 def has_no_cell(kernel: Any) -> bool:
@@ -103,7 +82,7 @@ def has_no_cell(kernel: Any) -> bool:
 
     JupyterLab, Notebook and VS Code send the cell's id in the request's metadata.
     """
-    parent: dict[str, Any] = (kernel.get_parent("shell") if hasattr(kernel, "get_parent") else None) or {}
+    parent: dict[str, Any] = (kernel.get_parent("shell") if kernel is not None else None) or {}
     return bool(parent) and "cellId" not in (parent.get("metadata") or {})
 
 
@@ -113,9 +92,9 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
     In 7.x a thread of its own reads them, so a blocked cell is reached too. In 6.x the main thread's loop does, which
     runs while a cell awaits; a blocked cell needs `make_pump`.
     """
-    stream, session = getattr(kernel, "shell_stream", None), getattr(kernel, "session", None)
-    if stream is None or session is None:
+    if not can_await(kernel):
         return None
+    stream, session = kernel.shell_stream, kernel.session
 
     def look(message: Any) -> None:
         try:
@@ -123,14 +102,11 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
             if head["header"]["msg_type"] == "comm_msg":
                 _hand_on(session.unpack(head["content"]), on_comm, "tap")
         except Exception:
-            log.debug("a message could not be looked at", exc_info=True)
+            log.debug("a message could not be read", exc_info=True)
 
     if _reads_shell_on_main(kernel):
         return _tap_main_loop(kernel, look)
-    handler = getattr(kernel, "shell_channel_thread_main", None)
-    loop = getattr(_channel_thread(kernel), "io_loop", None)
-    if handler is None or loop is None:
-        return None
+    handler, loop = kernel.shell_channel_thread_main, _channel_thread(kernel).io_loop
 
     async def look_first(message: Any) -> Any:
         look(message)
@@ -278,12 +254,12 @@ def make_pump(kernel: Any) -> Callable[[], None] | None:
 
     Widget messages are handled at once; all others are put in the kernel's queue, so that their order stays.
     """
-    stream = getattr(kernel, "shell_stream", None)
-    if stream is None or not _reads_shell_on_main(kernel):
+    if not _reads_shell_on_main(kernel):
         return None
     import zmq
 
-    socket, session = stream.socket, kernel.session
+    stream, session = kernel.shell_stream, kernel.session
+    socket = stream.socket
     woken = False
 
     def pump() -> None:
@@ -322,8 +298,7 @@ def _head(session: Any, message: Any) -> dict[str, Any]:
 def _message_type(session: Any, message: Any) -> str:
     try:
         return str(_head(session, message)["header"]["msg_type"])
-    except Exception:  # not signed, or not a message: the kernel says so when its turn comes
-        log.debug("a message could not be looked at", exc_info=True)
+    except Exception:  # not signed, or not a message: the kernel reports that when its turn comes
         return ""
 
 
@@ -342,22 +317,22 @@ def _dispatch_comm(kernel: Any, stream: Any, message: Any) -> None:
 
 
 class StdinPrompt:
-    """A question on the front end's input box that can be looked at without blocking, and dropped.
+    """A question in the front end's input box whose answer can be polled, and that can be dropped.
 
-    The box of a dropped question stays on the page. What is typed there later is an answer to that one, not to the
-    question whose box stands below: JupyterLab says which it answers.
+    The box of a dropped question stays on the page. What is typed there later answers that one, not the question
+    whose box is below it: JupyterLab reports which it answers.
     """
 
-    _asked: ClassVar[set[str]] = set()
+    _sent: ClassVar[set[str]] = set()
 
     def __init__(self, kernel: Any, text: str) -> None:
         import zmq
 
         self._kernel = kernel
         self._socket = kernel.stdin_socket
-        self._again = zmq.Again
         self._noblock = zmq.NOBLOCK
-        self._purge()
+        while self._socket.poll(0):  # replies to earlier questions
+            self._socket.recv_multipart(zmq.NOBLOCK)
         sent = kernel.session.send(
             self._socket,
             "input_request",
@@ -366,15 +341,7 @@ class StdinPrompt:
             ident=_shell_ident(kernel),
         )
         self._id = str(sent["header"]["msg_id"])
-        self._asked.add(self._id)
-
-    def _purge(self) -> None:
-        """Throw away replies to earlier questions."""
-        while True:
-            try:
-                self._socket.recv_multipart(self._noblock)
-            except self._again:
-                return
+        self._sent.add(self._id)
 
     def poll(self) -> str | None:
         """The answer, or None while there is none. Only the main thread may call it."""
@@ -386,16 +353,15 @@ class StdinPrompt:
         if reply is None:
             return None
         answered = (reply.get("parent_header") or {}).get("msg_id")
-        if answered != self._id and answered in self._asked:
+        if answered != self._id and answered in self._sent:
             return None
         value = reply.get("content", {}).get("value")
         return value if isinstance(value, str) else ""
 
 
 def _shell_ident(kernel: Any) -> Any:
-    getter = getattr(kernel, "_get_shell_context_var", None)
-    if getter is not None:
-        return getter(kernel._shell_parent_ident)
+    if hasattr(kernel, "_get_shell_context_var"):  # 7.x
+        return kernel._get_shell_context_var(kernel._shell_parent_ident)
     return kernel._parent_ident["shell"]
 
 

@@ -9,18 +9,19 @@ from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
 from ..tables import Message, Table
-from .agent_models import key_of, missing_keys
+from .agent_models import models
 from .agent_request import AgentRequest, parse
+from .commands import AGENT_OPTIONS, Options
 from .interpolation import fill
-from .words import line_error, words
+from .option_reader import read_option
+from .words import line_error, next_word
 
 if TYPE_CHECKING:
-    from ...agent.model import ModelInfo
     from ...core.sessions import Session
     from ..notebook import Notebook
 
 USAGE = "%%agent [-m MODEL] [-a AGENT] ..., and the request on the lines below"
-KEYS = ("agent", "model", "session", "mode", "tokens", "cost")
+MODEL_OPTION = Options(AGENT_OPTIONS.by_name["-m"])
 
 
 def read(line: str, cell: str, variables: Mapping[str, Any]) -> AgentRequest:
@@ -42,31 +43,22 @@ def run(notebook: Notebook, line: str) -> Any:
     Raises:
         InvalidArgumentsError: there is no such agent or option.
     """
-    given = words(line)
-    if not given:
+    if not line.strip():
         return state(notebook)
-    if len(given) == 1 and given[0].text == "models":
+    if line.strip() == "models":
         return models(notebook)
-    said: list[str] = []
-    at = 0
-    while at < len(given):
-        word = given[at]
-        if word.text in ("-m", "--model"):
-            if at + 1 == len(given):
-                raise line_error(
-                    "-m needs a model: provider:model, or default for the configured one.", line, word.start
-                )
-            chosen = given[at + 1].text
-            notebook.agent.model = "" if chosen == "default" else chosen
-            said.append(f"model {chosen}")
-            at += 2
-            continue
-        if word.text.startswith("-"):
-            raise line_error(f"%agent has no option {word.text}; it takes -m MODEL.", line, word.start)
-        _switch(notebook, word.text, line, word.start, last=at + 1 == len(given))
-        said.append(f"agent {word.text}")
-        at += 1
-    return Message(f"The next %%agent goes to {', '.join(said)}.")
+    changes: list[str] = []
+    position = 0
+    while (word := next_word(line, position)) is not None:
+        if word.raw.startswith("-"):
+            _, model, _, position = read_option(MODEL_OPTION, line, word.start, "%agent takes -m MODEL.")
+            notebook.agent.model = "" if model == "default" else model
+            changes.append(f"model {model}")
+        else:
+            position = word.end
+            _switch(notebook, word.text, line, word.start, last=next_word(line, position) is None)
+            changes.append(f"agent {word.text}")
+    return Message(f"The next %%agent goes to {', '.join(changes)}.")
 
 
 def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bool) -> None:
@@ -129,13 +121,10 @@ def _model(notebook: Notebook, session: Session | None, agent: str) -> str:
     """The model that the next request asks, and who says so."""
     if notebook.agent.model:
         return f"{notebook.agent.model} (set by %agent)"
-    found = notebook.workspace.agents.get(agent)
-    for known, by in (
-        (found.model if found else None, f"agent {agent}"),
-        (session.model if session else None, "session"),
-    ):
-        if known:
-            return f"{known.get('providerID')}:{known.get('modelID')} (from the {by})"
+    info = notebook.workspace.agents.get(agent)
+    for model, origin in ((info and info.model, f"agent {agent}"), (session and session.model, "session")):
+        if model:
+            return f"{model.get('providerID')}:{model.get('modelID')} (from the {origin})"
     configured = notebook.workspace.config.get("model")
     if configured:
         return f"{configured} (from the configuration)"
@@ -147,43 +136,8 @@ def _spent(session: Session) -> tuple[int, float]:
     for message in session.messages:
         if message.role == "assistant":
             used = message.info.get("tokens") or {}
-            cache = used.get("cache") or {}
-            parts = (
-                used.get("input"),
-                used.get("output"),
-                used.get("reasoning"),
-                cache.get("read"),
-                cache.get("write"),
-            )
-            tokens += int(used.get("total") or sum(n or 0 for n in parts))
+            parts = {**used, **(used.get("cache") or {})}
+            counted = ("input", "output", "reasoning", "read", "write")
+            tokens += int(used.get("total") or sum(parts.get(name) or 0 for name in counted))
             cost += float(message.info.get("cost") or 0)
     return tokens, cost
-
-
-def known_models(notebook: Notebook) -> list[ModelInfo]:
-    """The models that are known without asking anybody."""
-    from ...agent.models import known
-
-    found: list[ModelInfo] = notebook.on_engine(lambda: list(known(notebook.workspace)))
-    return found
-
-
-def models(notebook: Notebook) -> Table:
-    """Known models, with what is known of each."""
-    rows = [
-        {
-            "model": info.full,
-            "name": info.name,
-            "key": key_of(info, notebook.workspace),
-            "context": f"{info.context:,}" if info.context else "",
-            "pictures": info.images,
-            "per 1M tokens in/out": f"${info.cost.input:g} / ${info.cost.output:g}" if info.cost else "",
-        }
-        for info in known_models(notebook)
-    ]
-    return Table(
-        rows,
-        ("model", "name", "key", "context", "pictures", "per 1M tokens in/out"),
-        notes=[*missing_keys(), "Any other name of a provider's model works too; scripted:FILE needs no key."],
-        empty="No models are known; name one as provider:model.",
-    )

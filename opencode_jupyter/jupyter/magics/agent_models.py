@@ -1,17 +1,19 @@
-"""Which model a request goes to, and the words where there is none: what could be asked, and which keys were found."""
+"""Which model a request goes to, which models and keys there are, and the error where none is named."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...agent.errors import ModelError
+from ..tables import Table
 
 if TYPE_CHECKING:
     from ...agent.model import ModelInfo
     from ...core.sessions import Session
     from ...workspace import Workspace
+    from ..notebook import Notebook
+    from ..settings import AgentState
     from .agent_request import AgentRequest
-    from .agent_state import AgentState
 
 SHOWN = 6
 """Models that an error names."""
@@ -46,24 +48,23 @@ def nothing_named(workspace: Workspace) -> str:
     from ...agent.models import known
     from ...agent.models.providers import BUILT_IN
 
-    found = keys_found()
-    own = list(workspace.config.get("provider", default={}) or {})
-    listed = [info.full for info in known(workspace)]
-    usable = [name for name in listed if name.partition(":")[0] in {*found, *own}]
-    words = (
+    keys = keys_found()
+    configured = list(workspace.config.get("provider", default={}) or {})
+    usable = [info.full for info in known(workspace) if info.full.partition(":")[0] in {*keys, *configured}]
+    text = (
         'No model is named. Give one with -m (openai:gpt-5), with %agent -m MODEL for all cells, or as "model" in '
         "opencode.json."
     )
-    if found:
-        said = ", ".join(f"{id} ({variable})" for id, variable in found.items())
-        words += f" Keys were found for {said}."
+    if keys:
+        found_for = ", ".join(f"{id} ({variable})" for id, variable in keys.items())
+        text += f" Keys were found for {found_for}."
     else:
         variables = ", ".join(BUILT_IN[id].keys[0] for id in WELL_KNOWN)
-        words += f" No provider's key is in the environment ({variables}, ...)."
+        text += f" No provider's key is in the environment ({variables}, ...)."
     if usable:
         more = f", ... (%agent models lists {len(usable)})" if len(usable) > SHOWN else ""
-        words += f" To choose from: {', '.join(usable[:SHOWN])}{more}."
-    return words + " ollama:NAME uses a model on this machine, and scripted:FILE needs no model at all."
+        text += f" To choose from: {', '.join(usable[:SHOWN])}{more}."
+    return text + " ollama:NAME uses a model on this machine, and scripted:FILE needs no model at all."
 
 
 def keys_found() -> dict[str, str]:
@@ -71,28 +72,57 @@ def keys_found() -> dict[str, str]:
     from ...agent.models.keys import from_environment
     from ...agent.models.providers import BUILT_IN
 
-    found = {id: from_environment(provider.keys) for id, provider in BUILT_IN.items()}
-    return {id: key.source for id, key in found.items() if key is not None}
+    keys = {id: from_environment(provider.keys) for id, provider in BUILT_IN.items()}
+    return {id: key.source for id, key in keys.items() if key is not None}
 
 
 def missing_keys() -> list[str]:
     """A line that names well-known providers without a key, and the variable that would hold it."""
     from ...agent.models.providers import BUILT_IN
 
-    found = keys_found()
-    missing = [f"{id} ({BUILT_IN[id].keys[0]})" for id in WELL_KNOWN if id not in found]
+    keys = keys_found()
+    missing = [f"{id} ({BUILT_IN[id].keys[0]})" for id in WELL_KNOWN if id not in keys]
     return [f"No key in the environment for {', '.join(missing)}."] if missing else []
+
+
+def known_models(notebook: Notebook) -> list[ModelInfo]:
+    """The models that are known without asking anybody."""
+    from ...agent.models import known
+
+    models: list[ModelInfo] = notebook.on_engine(lambda: list(known(notebook.workspace)))
+    return models
+
+
+def models(notebook: Notebook) -> Table:
+    """Known models, with what is known of each."""
+    rows = [
+        {
+            "model": info.full,
+            "name": info.name,
+            "key": key_of(info, notebook.workspace),
+            "context": f"{info.context:,}" if info.context else "",
+            "pictures": info.images,
+            "per 1M tokens in/out": f"${info.cost.input:g} / ${info.cost.output:g}" if info.cost else "",
+        }
+        for info in known_models(notebook)
+    ]
+    return Table(
+        rows,
+        ("model", "name", "key", "context", "pictures", "per 1M tokens in/out"),
+        notes=[*missing_keys(), "Any other name of a provider's model works too; scripted:FILE needs no key."],
+        empty="No models are known; name one as provider:model.",
+    )
 
 
 def key_of(info: ModelInfo, workspace: Workspace) -> str:
     """Where the key for a model is, in a word or two; empty if it was not found (the keyring is not asked)."""
     from ...agent.models.providers import BUILT_IN
 
-    found = keys_found().get(info.provider)
+    variable = keys_found().get(info.provider)
     entry = (workspace.config.get("provider", default={}) or {}).get(info.provider)
     if isinstance(entry, dict) and (entry.get("options") or {}).get("apiKey"):
         return "configuration"
-    if found:
-        return found
+    if variable:
+        return variable
     built_in = BUILT_IN.get(info.provider)
     return "none needed" if built_in is not None and built_in.keyless else ""

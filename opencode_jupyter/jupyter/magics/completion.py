@@ -10,15 +10,16 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion
 
 from ...core.permission import ACTIONS
+from ...core.permission.modes import MODES
 from ...core.repair import correct_name
-from .commands import MCP, PERMISSIONS, SESSIONS, TOOL_OPTIONS, TOOLS, MagicCommands
+from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOL_OPTIONS, TOOLS, MagicCommands, Options
 from .parameters import Field, Spec, spec_of
 from .tool_preparation import prepare_in_background
 from .word_help import KEY, open_fields, tool_at, typed_words
@@ -39,9 +40,13 @@ _LINE = re.compile(
 )
 _CELL = re.compile(r"%%(tool|agent)(?=\s)")
 _NAME = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*)?$")
+_BRACE = re.compile(r"(?<![{$])\{([A-Za-z_]\w*)?$")
+_SCRIPTED = "scripted:"
 
 Choice = tuple[str, str]
 """A completion and its type, as a front end shows it."""
+Choices = tuple[list[Choice], str]
+"""What is offered, and the part of the line that it replaces."""
 
 
 def complete(
@@ -60,36 +65,25 @@ def complete(
     match = _LINE.match(until)
     if match is None and cursor_line == 0 and full_text.startswith("%%"):
         match = _CELL.match(until)
-    if match is None and cursor_line and full_text.startswith("%%agent"):
-        return _request(user_ns, until)
+    if match is None and cursor_line and full_text.startswith("%%agent"):  # prose, but for what stands in braces
+        return _matcher_result(*(_in_braces(user_ns, until) or ([], "")), until)
     if match is None:
         return {"completions": []}
     if follow or notebook.workspace.directory == _folder(notebook):
         prepare_in_background(notebook)
     *before, word = typed_words(until[match.end() :])
     completer = _Completer(notebook, user_ns, before, word)
-    command = match.group(1)
-    if command in _MAGICS:
-        choices, fragment = completer.subcommand(_MAGICS[command]), word
-    elif command == "agent":
-        from .agent_completion import choices_of as agents_of
-
-        cell = until.startswith("%%")
-        choices, fragment = agents_of(notebook, user_ns, before, word, completer.paths, cell=cell)
+    magic = match.group(1)
+    if magic in _MAGICS:
+        choices, fragment = completer.subcommand(_MAGICS[magic]), word
+    elif magic == "agent":
+        choices, fragment = completer.agent(is_cell=until.startswith("%%"))
     else:
         choices, fragment = completer.tool()
-    return _matched(choices, fragment, until)
+    return _matcher_result(choices, fragment, until)
 
 
-def _request(user_ns: Mapping[str, Any], until: str) -> dict[str, Any]:
-    """A place in what ``%%agent`` is asked: prose, but for what stands in braces."""
-    from .agent_completion import in_body
-
-    found = in_body(user_ns, until)
-    return _matched(*(found or ([], "")), until)
-
-
-def _matched(choices: list[Choice], fragment: str, until: str) -> dict[str, Any]:
+def _matcher_result(choices: list[Choice], fragment: str, until: str) -> dict[str, Any]:
     if not choices:  # IPython lets Python names in then: what is there stands for itself
         fragment = fragment or until[-1:]
         choices = [(fragment, "text")] if fragment else []
@@ -103,41 +97,92 @@ class _Completer:
     def __init__(self, notebook: Notebook, user_ns: Mapping[str, Any], before: list[str], word: str) -> None:
         self.notebook = notebook
         self.workspace = notebook.workspace
-        self.folder = _folder(notebook)
         self.user_ns = user_ns
         self.before = before
         self.word = word
+        self.last = before[-1] if before else ""
 
-    def tool(self) -> tuple[list[Choice], str]:
-        last = self.before[-1] if self.before else ""
-        if last == "--from":
-            return self._variables(usable=True), self.word
-        if last in ("-o", "--output"):
-            return self._variables(usable=False), self.word
-        if last == "--agent":
-            agents = [name for name, agent in self.workspace.agents.items() if not agent.hidden]
-            return self._starting(agents, "agent"), self.word
-        if last == "--timeout":
-            return self._starting(("10", "60", "600"), "value"), self.word
+    # ------------------------------------------------------------------ options
+
+    def _option_value(self, options: Options) -> Choices | None:
+        """What the option before the cursor takes; None where there is none that takes a value."""
+        if not options.takes_value(self.last):
+            return None
+        option = options.by_name[self.last]
+        if option.value == "MODEL" and self.word.startswith(_SCRIPTED):
+            path = self.word.removeprefix(_SCRIPTED)
+            return self.paths(path), path
+        by_value: dict[str, Callable[[], list[Choice]]] = {
+            "SECONDS": lambda: self._starting(("10", "60", "600"), "value"),
+            "N": lambda: self._starting(("5", "10", "50"), "value"),
+            "MODEL": lambda: self._starting((*self._models(), _SCRIPTED), "module"),
+            "AGENT": lambda: self._starting(self._agents(), "module"),
+            "ID": lambda: self._starting((s.id for s in reversed(self.workspace.sessions.list())), "value"),
+            "MODE": lambda: self._starting(MODES, "keyword"),
+            "FILE": lambda: self.paths(self.word),
+            "SCHEMA": lambda: self._variables(lambda value: isinstance(value, dict)),
+            "NAME": lambda: self._variables(lambda value: isinstance(value, type)),
+        }
+        if option.name == "--agent":
+            visible = [name for name, agent in self.workspace.agents.items() if not agent.hidden]
+            return self._starting(visible, "agent"), self.word
+        if option.value == "VAR":
+            return self._variables(_holds_arguments if option.name == "--from" else _is_no_function), self.word
+        return by_value[option.value](), self.word
+
+    def _options(self, options: Options, present: list[str]) -> list[Choice]:
+        names = (option.name for option in options.all if option.name not in present)
+        return [(name, "option") for name in names if name.startswith(self.word)]
+
+    def _models(self) -> list[str]:
+        from .agent_models import known_models
+
+        last = self.notebook.agent.last_model
+        try:
+            return list(dict.fromkeys([*filter(None, [last]), *(info.full for info in known_models(self.notebook))]))
+        except Exception:
+            log.debug("no models can be listed", exc_info=True)
+            return [last] if last else []
+
+    def _agents(self) -> list[str]:
+        from .agent import talkable
+
+        return talkable(self.notebook)
+
+    # ------------------------------------------------------------------ %agent and %tool
+
+    def agent(self, *, is_cell: bool) -> Choices:
+        value = self._option_value(AGENT_OPTIONS) if is_cell or self.last in ("-m", "--model") else None
+        if value is not None:
+            return value
+        if is_cell:
+            return self._options(AGENT_OPTIONS, self.before), self.word
+        if self.word.startswith("-"):
+            return self._starting(("-m",), "option"), self.word
+        return ([] if self.before else self._starting((*self._agents(), "models"), "keyword")), self.word
+
+    def tool(self) -> Choices:
+        value = self._option_value(TOOL_OPTIONS)
+        if value is not None:
+            return value
+        registry = self.workspace.registry
         at = tool_at(self.before)
         if at is None:
-            names = self._starting(self._names(), "tool")
-            return [*names, *self._options(self.before)], self.word
-        name, given = self.before[at], self.before[at + 1 :]
-        tool = self.workspace.registry.get(correct_name(self.workspace.registry, name))
+            names = [*registry.names(), *self._untrusted_tools()]
+            options = self._options(TOOL_OPTIONS, self.before)
+            return [*self._starting(dict.fromkeys(names), "tool"), *options], self.word
+        tool = registry.get(correct_name(registry, self.before[at]))
         if tool is None:
             return [], self.word
         try:
-            spec = spec_of(tool, self.workspace.registry)
+            spec = spec_of(tool, registry)
         except Exception:  # it can't describe itself; its call says why
             return [], self.word
-        return self._arguments(spec, given)
+        return self._arguments(spec, self.before[at + 1 :])
 
-    def _names(self) -> list[str]:
-        """The tools that can be called, and those that could be if a person trusted them."""
-        registry = self.workspace.registry
-        others = [one.id for one in registry.unavailable() if not one.id.endswith("*")]
-        return list(dict.fromkeys([*registry.names(), *others]))
+    def _untrusted_tools(self) -> list[str]:
+        """The tools that could be called if a person trusted them."""
+        return [tool.id for tool in self.workspace.registry.unavailable() if not tool.id.endswith("*")]
 
     # ------------------------------------------------------------------ subcommands
 
@@ -150,44 +195,37 @@ class _Completer:
             return []
         options = command.options
         if rest and options.get(rest[-1]):
-            return self._option_values(rest[-1])
+            return self._sessions() if rest[-1] == "--session" else []
         if self.word.startswith("-"):
             return self._starting(options, "option")
-        given = [
+        arguments = [
             word for i, word in enumerate(rest) if not word.startswith("-") and not (i and options.get(rest[i - 1]))
         ]
         values = {TOOLS: self._tools_values, PERMISSIONS: self._permission_values, MCP: self._servers}
-        return values.get(magic, self._session_values)(name, given)
+        return values.get(magic, self._session_values)(name, arguments)
 
-    def _option_values(self, option: str) -> list[Choice]:
-        return _sessions(self.notebook, self.word) if option == "--session" else []
+    def _tools_values(self, command: str, arguments: list[str]) -> list[Choice]:
+        return self._starting(dict.fromkeys(self._untrusted_tools()), "tool") if command == "trust" else []
 
-    def _tools_values(self, command: str, given: list[str]) -> list[Choice]:
-        if command != "trust":
-            return []
-        waiting = [tool.id for tool in self.workspace.registry.unavailable() if not tool.id.endswith("*")]
-        return self._starting(dict.fromkeys(waiting), "tool")
-
-    def _permission_values(self, command: str, given: list[str]) -> list[Choice]:
-        if command == "mode" and not given:
-            from ...core.permission.modes import MODES
-
+    def _permission_values(self, command: str, arguments: list[str]) -> list[Choice]:
+        if arguments:
+            is_path = command in (*ACTIONS, "test", "revoke") and arguments[0] in ("edit", "read", "external_directory")
+            return self.paths(self.word) if is_path else []
+        if command == "mode":
             return self._starting(MODES, "keyword")
-        if command == "sandbox" and not given:
+        if command == "sandbox":
             from .permissions import SANDBOX_PROFILES
 
             return self._starting(SANDBOX_PROFILES, "keyword")
         if command not in (*ACTIONS, "test", "revoke"):
             return []
-        if not given:
-            from .rule_changes import permission_names
+        from .rule_changes import permission_names
 
-            return self._starting(dict.fromkeys(permission_names(self.workspace)), "keyword")
-        return self.paths(self.word) if given[0] in ("edit", "read", "external_directory") else []
+        return self._starting(dict.fromkeys(permission_names(self.workspace)), "keyword")
 
-    def _servers(self, command: str, given: list[str]) -> list[Choice]:
+    def _servers(self, command: str, arguments: list[str]) -> list[Choice]:
         """Names of MCP servers; asks no server anything."""
-        if command in ("list", "add") or given:
+        if command in ("list", "add") or arguments:
             return []
         from ...mcp import McpServers
 
@@ -195,64 +233,59 @@ class _Completer:
         names = self.workspace.service(McpServers).specs()
         return [(name + mark, "module") for name in names if name.startswith(self.word)]
 
-    def _session_values(self, command: str, given: list[str]) -> list[Choice]:
+    def _session_values(self, command: str, arguments: list[str]) -> list[Choice]:
         if command == "import":
-            return [] if given else self.paths(self.word)
-        if command == "list" or (given and command not in ("delete", "export")):
+            return [] if arguments else self.paths(self.word)
+        if command == "list" or (arguments and command not in ("delete", "export")):
             return []
         files = self.paths(self.word) if command == "export" else []
-        return [*files, *(_sessions(self.notebook, self.word) if command == "delete" or not given else [])]
+        return [*files, *(self._sessions() if command == "delete" or not arguments else [])]
 
     # ------------------------------------------------------------------ a tool's arguments
 
-    def _arguments(self, spec: Spec, given: list[str]) -> tuple[list[Choice], str]:
+    def _arguments(self, spec: Spec, words: list[str]) -> Choices:
         if self.word.startswith("-"):
-            return self._options(given), self.word
+            return self._options(TOOL_OPTIONS, words), self.word
         key = KEY.match(self.word)
-        if not spec.raw and "{" in self.word:
-            from .agent_completion import in_body
-
-            variables = in_body(self.user_ns, self.word)
-            if variables is not None:
-                return variables
+        variables = _in_braces(self.user_ns, self.word) if not spec.raw else None
+        if variables is not None:
+            return variables
         if key is not None:
             field, value = spec.find(key.group(1)), self.word[key.end() :]
             return (self._values(spec, field, value, key.group(2)) if field else []), value
-        places = open_fields(spec, given) or []
+        fields = open_fields(spec, words) or []
         if spec.raw:  # in front of the command its other parameters may stand
-            front = all(KEY.match(word) or word.startswith("-") for word in given)
-            places = [f for f in places if f != spec.body] if front else []
-        named = [f for f in spec.fields if f in places and f.name.lower().startswith(self.word.lower())]
+            in_front = all(KEY.match(word) or word.startswith("-") for word in words)
+            fields = [f for f in fields if f != spec.body] if in_front else []
+        named = [f for f in spec.fields if f in fields and f.name.lower().startswith(self.word.lower())]
         names = [(f"{f.name}=", "param") for f in named]
-        values = self._values(spec, places[0], self.word, "=") if places else []
-        if spec.raw and spec.body is not None and spec.body.name == "code":
+        if spec.code:
             return self._code(names)
         if spec.raw:
             return [*names, *self.paths(self.word)], self.word
-        found = [*values, *names] if self.word or not values else [*names, *values]
-        return found or ([] if self.word else self._options(given)), self.word
+        values = self._values(spec, fields[0], self.word, "=") if fields else []
+        choices = [*values, *names] if self.word or not values else [*names, *values]
+        return choices or ([] if self.word else self._options(TOOL_OPTIONS, words)), self.word
 
-    def _code(self, names: list[Choice]) -> tuple[list[Choice], str]:
+    def _code(self, names: list[Choice]) -> Choices:
         """A place in a line of Python: variables, and in front of it the other parameters."""
         match = _NAME.search(self.word)
         if match is None:
             return [], ""
-        word = match.group()
-        found = sorted(n for n in self.user_ns if n.startswith(word) and (word.startswith("_") or n[0] != "_"))
-        return [*names, *((name, "variable") for name in found)], word
+        return [*names, *_variables(self.user_ns, match.group())], match.group()
 
     def _values(self, spec: Spec, field: Field, value: str, operator: str) -> list[Choice]:
         texts = [c if isinstance(c, str) and operator == "=" else _json(c) for c in field.choices]
         if texts:
             return [(t, "value") for t in texts if t.lower().startswith(value.lower())]
-        known = self._known(spec, field)
+        known = self._known_values(spec, field)
         if known:
             plain = value.lstrip("'\"").lower()
-            shown = quote if operator == "=" else _json
-            return [(shown(name), "value") for name in known if name.lower().startswith(plain)]
+            encode = quote if operator == "=" else _json
+            return [(encode(name), "value") for name in known if name.lower().startswith(plain)]
         return self.paths(value) if field.is_path and operator == "=" else []
 
-    def _known(self, spec: Spec, field: Field) -> list[str]:
+    def _known_values(self, spec: Spec, field: Field) -> list[str]:
         """The values that the tool itself names for a parameter, as they are now."""
         if spec.tool.completions is None:
             return []
@@ -262,25 +295,35 @@ class _Completer:
             log.debug("the completions of %s failed", spec.tool.id, exc_info=True)
             return []
 
-    def _options(self, given: list[str]) -> list[Choice]:
-        return [
-            (option.name, "option")
-            for option in TOOL_OPTIONS.all
-            if option.name not in given and option.name.startswith(self.word)
-        ]
-
-    # ------------------------------------------------------------------ names, variables, paths
+    # ------------------------------------------------------------------ names, variables, sessions, paths
 
     def _starting(self, names: Iterable[str], kind: str) -> list[Choice]:
         return [(name, kind) for name in names if name.lower().startswith(self.word.lower())]
 
-    def _variables(self, *, usable: bool) -> list[Choice]:
-        found = [n for n in self.user_ns if n.startswith(self.word) and (self.word.startswith("_") or n[0] != "_")]
-        if usable:
-            found = [n for n in found if _holds_arguments(self.user_ns[n])]
-        else:
-            found = [n for n in found if not callable(self.user_ns[n])]
-        return [(name, "variable") for name in sorted(found)]
+    def _variables(self, is_usable: Callable[[Any], bool]) -> list[Choice]:
+        return _variables(self.user_ns, self.word, is_usable)
+
+    def _sessions(self) -> list[Choice]:
+        """Titles, and ids where some of one is typed or a title is there twice."""
+        store = self.workspace.store
+        if store is None:
+            return []
+        try:
+            sessions = self.notebook.on_engine(store.listed, str(self.workspace.directory), MAX_SESSIONS)
+        except Exception:
+            log.debug("sessions could not be listed for completion", exc_info=True)
+            return []
+        infos = [session["info"] for session in sessions]
+        titles = [str(info.get("title") or "") for info in infos]
+        typed = self.word.lstrip("'\"").lower()
+        choices: list[Choice] = []
+        for info, title in zip(infos, titles, strict=True):
+            is_usable = title.isprintable() and title and titles.count(title) == 1 and not title.isdigit()
+            if is_usable and title.lower().startswith(typed):
+                choices.append((quote(title), "session"))
+            elif info["id"].startswith(self.word) and (self.word or not is_usable):
+                choices.append((info["id"], "session"))
+        return choices
 
     def paths(self, typed: str) -> list[Choice]:
         """Entries of a folder of the workspace, in the way the word was begun (with its quote)."""
@@ -288,19 +331,17 @@ class _Completer:
         plain = typed[1:] if mark else re.sub(r"\\(.)", r"\1", typed)
         folder, _, prefix = plain.rpartition("/")
         head = f"{folder}/" if folder or plain.startswith("/") else ""
-        where = Path(os.path.join(self.folder, os.path.expanduser(head)))
-        out: list[Choice] = []
-        for name, is_folder in _entries(where, prefix):
+        choices: list[Choice] = []
+        for name, is_folder in _entries(Path(os.path.join(_folder(self.notebook), os.path.expanduser(head))), prefix):
             path = head + name + ("/" if is_folder else "")
             if mark and mark not in path:
-                shown = mark + path + ("" if is_folder else mark)
-            elif mark:
-                shown = quote(path)
+                text = mark + path + ("" if is_folder else mark)
             else:
-                shown = quote(path)
-                shown = shown[:-1] if is_folder and shown != path else shown  # an open quote, to go on in the folder
-            out.append((shown, "path"))
-        return out
+                text = quote(path)
+                # an open quote, to go on in the folder
+                text = text[:-1] if not mark and is_folder and text != path else text
+            choices.append((text, "path"))
+        return choices
 
 
 def _folder(notebook: Notebook) -> Path:
@@ -318,11 +359,10 @@ def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = entry.name
-                if not name.startswith(prefix) or (name.startswith(".") and not prefix.startswith(".")):
-                    continue
-                if not name.isprintable():
-                    continue  # a newline can't stand on a line
-                found.append((name, entry.is_dir()))
+                is_hidden = name.startswith(".") and not prefix.startswith(".")
+                # a newline can't stand on a line
+                if name.startswith(prefix) and not is_hidden and name.isprintable():
+                    found.append((name, entry.is_dir()))
                 if len(found) >= MAX_PATHS:
                     break
     except (OSError, ValueError):
@@ -330,31 +370,25 @@ def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
     return sorted(found, key=lambda e: (not e[1], e[0]))
 
 
-def _sessions(notebook: Notebook, word: str) -> list[Choice]:
-    """Titles, and ids where some of one is typed or a title is there twice."""
-    workspace = notebook.workspace
-    if workspace.store is None:
-        return []
-    try:
-        sessions = notebook.on_engine(workspace.store.listed, str(workspace.directory), MAX_SESSIONS)
-    except Exception:
-        log.debug("sessions could not be listed for completion", exc_info=True)
-        return []
-    infos = [session["info"] for session in sessions]
-    titles = [str(info.get("title") or "") for info in infos]
-    typed = word.lstrip("'\"").lower()
-    choices: list[Choice] = []
-    for info, title in zip(infos, titles, strict=True):
-        usable = title.isprintable() and title and titles.count(title) == 1 and not title.isdigit()
-        if usable and title.lower().startswith(typed):
-            choices.append((quote(title), "session"))
-        elif info["id"].startswith(word) and (word or not usable):
-            choices.append((info["id"], "session"))
-    return choices
+def _in_braces(user_ns: Mapping[str, Any], until: str) -> Choices | None:
+    """Variables, where a brace was opened; None elsewhere."""
+    match = _BRACE.search(until)
+    return None if match is None else (_variables(user_ns, match[1] or "", _is_no_function), match[1] or "")
+
+
+def _variables(
+    user_ns: Mapping[str, Any], word: str, is_usable: Callable[[Any], bool] = lambda value: True
+) -> list[Choice]:
+    names = sorted(n for n in user_ns if n.startswith(word) and (word.startswith("_") or n[0] != "_"))
+    return [(name, "variable") for name in names if is_usable(user_ns[name])]
+
+
+def _is_no_function(value: Any) -> bool:
+    return not callable(value)
 
 
 def _holds_arguments(value: Any) -> bool:
-    if isinstance(value, type) or callable(value):
+    if callable(value):
         return False
     return isinstance(value, (str, Mapping)) or hasattr(value, "model_dump") or hasattr(value, "__dataclass_fields__")
 

@@ -52,13 +52,14 @@ def _versions(notebook: Notebook) -> Check:
     if notebook.kernel is None:
         yield "ipykernel", "none: a terminal", ""
         return
-    have = ipykernel_compat.version()
+    release = _installed("ipykernel")
+    have = tuple(int(number) for number in release.split(".")[:2] if number.isdigit())
     advice = ""
     if have < OLDEST_KERNEL:
         advice = "older than what is tested: pip install -U ipykernel"
     elif have < BEST_KERNEL:
         advice = "works; 7.4 and later receive clicks more directly: pip install -U ipykernel"
-    yield "ipykernel", ".".join(map(str, have)), advice
+    yield "ipykernel", release, advice
 
 
 def _routes(notebook: Notebook) -> Check:

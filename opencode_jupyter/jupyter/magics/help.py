@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from html import escape
-from itertools import groupby
-from textwrap import indent, wrap
-from typing import TYPE_CHECKING, Any, get_args
+from textwrap import indent
+from typing import TYPE_CHECKING, get_args
 
 from ...core.call_approval import rules_for
 from ...core.permission import EDIT_TOOLS
 from ...core.tool import ToolGroup
-from ..tables import Table, cell, td, text_width, without_math, wrap_line
+from ..tables import Table, cell, without_math
 from .commands import TOOL_OPTIONS
-from .parameters import Field, Spec
+from .parameters import Field, Spec, usage
 
 if TYPE_CHECKING:
     from ...core.call import By
@@ -26,8 +24,6 @@ EFFECTS = {"allow": "runs", "ask": "asks", "deny": "denied"}
 """What a rule does with a call."""
 UNAVAILABLE = "unavailable"
 OWN, MCP = "your own", "MCP servers"
-NAME_CHARS = 24
-"""A longer name of a tool is cut in the text form."""
 HINT = "%tool NAME ... calls a tool, %tool NAME? shows its arguments. See also %tools and %permissions."
 _WORDS = {"integer": "3", "number": "0.5", "boolean": "true", "array": ":=[]", "object": ":={}"}
 
@@ -37,14 +33,6 @@ class ToolHelp:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-
-    @property
-    def usage(self) -> str:
-        """The line that shows how to call it."""
-        if self.spec.raw:
-            return f"%tool {self.spec.tool.id} [options] {self._body_name} ({self.spec.rest_of_line})"
-        pieces = [f.name if f.required else f"[{f.name}={_hint(f)}]" for f in self.spec.positional]
-        return " ".join(["%tool", self.spec.tool.id, "[options]", *pieces])
 
     @property
     def example(self) -> str:
@@ -64,11 +52,7 @@ class ToolHelp:
         """What the body of a ``%%tool`` cell fills."""
         if self.spec.body is None:
             return "%%tool: the body fills the one required text field that the first line leaves open"
-        return f"%%tool: the body fills {self._body_name}"
-
-    @property
-    def _body_name(self) -> str:
-        return self.spec.body.name if self.spec.body is not None else "command"
+        return f"%%tool: the body fills {self.spec.body_name}"
 
     def table(self) -> Table:
         """The parameters."""
@@ -87,7 +71,13 @@ class ToolHelp:
     def __repr__(self) -> str:
         tool = self.spec.tool
         lines = [f"{tool.id} ({source_of(tool)}): {summary(tool)}".rstrip(" :"), ""]
-        lines += [f"Usage:   {self.usage}", f"Example: {self.example}", f"Body:    {self.body}", "", repr(self.table())]
+        lines += [
+            f"Usage:   {usage(self.spec)}",
+            f"Example: {self.example}",
+            f"Body:    {self.body}",
+            "",
+            repr(self.table()),
+        ]
         lines += [
             "",
             "Options:",
@@ -104,7 +94,7 @@ class ToolHelp:
         description = escape(self.spec.bound.description)
         return without_math(
             f"<div><b>{escape(tool.id)}</b> <span>({escape(source_of(tool))})</span></div>"
-            f"<pre>{escape(self.usage)}\n{escape(self.example)}</pre>"
+            f"<pre>{escape(usage(self.spec))}\n{escape(self.example)}</pre>"
             f"<div>{escape(self.body)}</div>{self.table()._repr_html_()}"
             f"<details><summary>Options of the magic</summary><ul>{options}</ul></details>"
             "<details><summary>Description for a model</summary>"
@@ -112,47 +102,7 @@ class ToolHelp:
         )
 
 
-class ToolTable(Table):
-    """The tools under the headings of their groups; the text form fits the terminal."""
-
-    def __repr__(self) -> str:
-        names = max((len(row["tool"]) for row in self.records), default=0)
-        calls = max((len(row["calls"]) for row in self.records), default=0)
-        names = min(names, NAME_CHARS)
-        width = text_width()
-        room = max(width - names - calls - 6, 1)
-        lines = [] if self.records else [self.empty]
-        for group, rows in self._groups():
-            lines += ["", group] if lines else [group]
-            for row in rows:
-                start = f"  {cell(row['tool'], names):<{names}}  "
-                if row["now"] == UNAVAILABLE:
-                    reason = f"{UNAVAILABLE}: {row['by']}"
-                    lines += wrap(reason, width, initial_indent=start, subsequent_indent=" " * len(start))
-                else:
-                    lines.append(f"{start}{cell(row['description'], room):<{room}}  {row['calls']}".rstrip())
-        notes = [line for note in self.notes for line in wrap_line(note, width)]
-        return "\n".join([*lines, "", *notes])
-
-    def _repr_html_(self) -> str:
-        if not self.records:
-            return super()._repr_html_()
-        left = 'style="text-align:left"'
-        body = ""
-        for group, rows in self._groups():
-            body += f'<tr><th colspan="4" {left}>{escape(group)}</th></tr>'
-            for row in rows:
-                shown = (row["tool"], row["description"] or row["by"], row["source"], row["calls"])
-                body += "<tr>" + "".join(td("", cell(value)) for value in shown) + "</tr>"
-        head = "".join(f"<th {left}>{name}</th>" for name in self.columns)
-        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
-        return without_math(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}")
-
-    def _groups(self) -> Iterable[tuple[str, Iterable[dict[str, Any]]]]:
-        return groupby(self.records, lambda row: str(row["group"]))
-
-
-def tool_list(workspace: Workspace, agent: str | None = None) -> ToolTable:
+def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
     """Every tool but internal ones, by group, with what the rules do with a person's call and with a model's.
 
     Args:
@@ -197,8 +147,16 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> ToolTable:
     ]
     headings = (*get_args(ToolGroup), OWN, MCP)
     rows.sort(key=lambda row: headings.index(row["group"]))
-    columns = ("tool", "description", "source", "calls")
-    return ToolTable(rows, columns, notes=[HINT], empty="There are no tools.")
+    display = [{**row, "description": row["description"] or row["by"]} for row in rows]
+    return Table(
+        rows,
+        ("tool", "description", "source", "calls"),
+        notes=[HINT],
+        empty="There are no tools.",
+        display=display,
+        group_by="group",
+        optional=("source",),
+    )
 
 
 def group_of(group: str, source: str) -> str:
@@ -242,13 +200,6 @@ def summary(tool: Tool) -> str:
             sentence, dot, _ = line.strip(" #-*").partition(". ")
             return cell(sentence + ("." if dot else ""))
     return ""
-
-
-def _hint(field: Field) -> str:
-    choices = field.choices
-    if choices and len(choices) <= 4:
-        return "|".join(c if isinstance(c, str) else json.dumps(c) for c in choices)
-    return field.type.replace(" ", "_")
 
 
 def _example(field: Field) -> str:

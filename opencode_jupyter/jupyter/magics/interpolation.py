@@ -10,7 +10,8 @@ import ast
 import builtins
 import re
 from collections.abc import Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
@@ -25,13 +26,14 @@ REPR_CHARS = 4_000
 """Most characters of another value's ``repr``."""
 ITEMS = 200
 """A container with more items is described, not spelled out."""
+MOST_BRACES = 20
+"""Closing braces of a line that are tried for an opening one."""
 ROWS = 5
 """Rows of a table that a model is shown."""
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _CONVERTED = re.compile(r"^(?P<expr>.+?)(?P<how>!r|!s|!a)?(?P<spec>:(?![\s=])[^:{}]*)?$", re.DOTALL)
 _SPEC = re.compile(r"(?:.?[<>=^])?[ +-]?z?#?0?\d*[,_]?(?:\.\d+)?[a-zA-Z%]?|(?:[%\w][-%\w.,/: ]*)")
-_OPEN, _CLOSE = "([{", ")]}"
 
 
 def fill(body: str, variables: Mapping[str, Any]) -> str:
@@ -77,15 +79,14 @@ def _fill(text: str, variables: Mapping[str, Any]) -> str:
             opened.append(True)
             at += 2
         elif char == "{":
-            end = _end_of(text, at)
-            found = _expression(text[at + 1 : end]) if end and text[at - 1 : at] != "$" else None
-            if found is None or end is None:
+            expression = _expression_at(text, at) if text[at - 1 : at] != "$" else None
+            if expression is None:
                 out.append(char)
                 opened.append(False)
                 at += 1
             else:
-                out.append(_value(found, text, at, end + 1, variables))
-                at = end + 1
+                out.append(_value(expression, variables))
+                at += len(expression.shown)
         elif char == "}":
             doubled = pair == "}}" and (not opened or opened[-1])
             if opened:
@@ -98,32 +99,35 @@ def _fill(text: str, variables: Mapping[str, Any]) -> str:
     return "".join(out)
 
 
-def _end_of(text: str, at: int) -> int | None:
-    """Where the brace that opens at `at` closes, on the same line; None if it does not."""
-    depth, quote, place = 0, "", at
-    while place < len(text):
-        char = text[place]
-        if char == "\n":
-            return None
-        if quote:
-            if char == "\\":
-                place += 1
-            elif char == quote:
-                quote = ""
-        elif char in "'\"":
-            quote = char
-        elif char in _OPEN:
-            depth += 1
-        elif char in _CLOSE:
-            depth -= 1
-            if depth == 0:
-                return place if char == "}" else None
-        place += 1
+class _Expression(NamedTuple):
+    """What stands in braces.
+
+    Attributes:
+        shown: as typed, with the braces.
+        tree: the expression.
+        conversion: ``!r``, ``!s``, ``!a`` or nothing.
+        spec: how it is formatted.
+    """
+
+    shown: str
+    tree: ast.Expression
+    conversion: str
+    spec: str
+
+
+def _expression_at(text: str, start: int) -> _Expression | None:
+    """The expression in the braces that open at `start`; None if there is none on this line."""
+    line_end = text.find("\n", start)
+    line = text[start : line_end if line_end >= 0 else len(text)]
+    for end in (match.start() for match in islice(re.finditer("}", line), MOST_BRACES)):
+        expression = _expression(line[: end + 1])
+        if expression is not None:
+            return expression
     return None
 
 
-def _expression(inside: str) -> tuple[ast.Expression, str, str] | None:
-    """What stands in braces as an expression with its conversion and format; None if it is no expression."""
+def _expression(shown: str) -> _Expression | None:
+    inside = shown[1:-1]
     match = _CONVERTED.match(inside.strip())
     forms = [(inside, "", "")]
     if match is not None:
@@ -138,15 +142,12 @@ def _expression(inside: str) -> tuple[ast.Expression, str, str] | None:
         plain = isinstance(tree.body, (ast.Tuple, ast.Constant, ast.Starred, ast.NamedExpr))
         if plain or not any(isinstance(node, ast.Name) for node in ast.walk(tree)):
             return None
-        return tree, how, spec
+        return _Expression(shown, tree, how, spec)
     return None
 
 
-def _value(
-    found: tuple[ast.Expression, str, str], whole: str, start: int, end: int, variables: Mapping[str, Any]
-) -> str:
-    tree, how, spec = found
-    shown = whole[start:end]
+def _value(expression: _Expression, variables: Mapping[str, Any]) -> str:
+    shown, tree, conversion, spec = expression
     source = ast.unparse(tree)
     bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
@@ -166,7 +167,7 @@ def _value(
     try:
         # The user's own expression in the user's own cell: the same as in an f-string.
         value = eval(compile(tree, "<%%agent>", "eval"), dict(variables))  # noqa: S307
-        text = _formatted(value, how, spec) if how or spec else said(source, value)
+        text = _formatted(value, conversion, spec) if conversion or spec else readable(source, value)
     except Exception as error:
         raise InvalidArgumentsError(
             f"{shown} in the request can't be evaluated: {type(error).__name__}: {error}. "
@@ -180,38 +181,32 @@ def _value(
     return text
 
 
-def _formatted(value: Any, how: str, spec: str) -> str:
-    if how:
-        value = repr(value) if how == "!r" else ascii(value) if how == "!a" else str(value)
+def _formatted(value: Any, conversion: str, spec: str) -> str:
+    if conversion:
+        value = repr(value) if conversion == "!r" else ascii(value) if conversion == "!a" else str(value)
     return format(value, spec)
 
 
-def said(name: str, value: Any) -> str:
+def readable(name: str, value: Any) -> str:
     """A value as a model can read it, bounded: a text as it is, a table as its head and schema, others by their repr.
 
     Args:
         name: what it is called, where that helps.
         value: what.
     """
-    kind = type(value)
     if isinstance(value, str):
         return cut_middle(str(value), TEXT_CHARS)
-    if libraries.known(kind):
-        return _described(name, value)
-    if kind in (dict, list, tuple, set, frozenset) and len(value) > ITEMS:
+    is_container = type(value) in (dict, list, tuple, set, frozenset)
+    if libraries.known(type(value)) or (is_container and len(value) > ITEMS):
         return _described(name, value)
     text = repr(value)
-    if len(text) <= REPR_CHARS:
-        return text
-    if kind in (dict, list, tuple, set, frozenset):
-        return _described(name, value)
-    return cut_middle(text, REPR_CHARS)
+    return _described(name, value) if is_container and len(text) > REPR_CHARS else cut_middle(text, REPR_CHARS)
 
 
 def _described(name: str, value: Any) -> str:
-    found = describe(value, name=name, rows=ROWS)
-    size = f" ({found.size})" if found.size else ""
-    body = cut_middle("\n".join(found.lines), REPR_CHARS * 2)
+    description = describe(value, name=name, rows=ROWS)
+    size = f" ({description.size})" if description.size else ""
+    body = cut_middle("\n".join(description.lines), REPR_CHARS * 2)
     return f"{name}: {type_name(type(value))}{size}\n{body}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import reprlib
 import threading
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
 from ...core.context import InitContext
-from ...core.errors import InvalidArgumentsError, ToolError
+from ...core.errors import InvalidArgumentsError, ToolError, full_text
+from ...core.issues import PLAIN
 from ...core.suggestions import near_names
 from ...core.tool import Bound, Tool
 from .words import VARIABLE
@@ -93,8 +95,7 @@ class Spec:
     @property
     def body(self) -> Field | None:
         """The field that a ``%%tool`` cell's body fills, if the tool says so."""
-        wanted = self.tool.body or "body"
-        field = self.find(wanted)
+        field = self.find(self.tool.body or "body")
         return field if field is not None and (self.tool.body or field.takes("string")) else None
 
     @property
@@ -106,6 +107,11 @@ class Spec:
     def code(self) -> bool:
         """Whether the rest of the line is Python code, where it is `raw`; else it is a shell command."""
         return self.tool.body == "code"
+
+    @property
+    def body_name(self) -> str:
+        """The name of the field that a body or the rest of the line fills."""
+        return self.body.name if self.body is not None else "command"
 
     @property
     def rest_of_line(self) -> str:
@@ -197,11 +203,9 @@ def kinds(schema: dict[str, Any]) -> set[str]:
     if "const" in schema or "enum" in schema:
         values = schema.get("enum", [schema.get("const")])
         return {_kind(value) for value in values}
-    given = schema.get("type")
-    found = set(given) if isinstance(given, list) else {given} if isinstance(given, str) else set()
-    for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        found |= kinds(option)
-    return found
+    type_ = schema.get("type")
+    types = set(type_) if isinstance(type_, list) else {type_} if isinstance(type_, str) else set()
+    return types.union(*(kinds(option) for option in _alternatives(schema)))
 
 
 def choices(schema: dict[str, Any]) -> list[Any]:
@@ -214,7 +218,7 @@ def choices(schema: dict[str, Any]) -> list[Any]:
         return [True, False]
     if schema.get("type") == "array":
         return choices(schema.get("items") or {})
-    return [value for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())) for value in choices(option)]
+    return [value for option in _alternatives(schema) for value in choices(option)]
 
 
 def type_words(schema: dict[str, Any]) -> str:
@@ -222,18 +226,22 @@ def type_words(schema: dict[str, Any]) -> str:
     if "enum" in schema or "const" in schema:
         values = [json.dumps(v, ensure_ascii=False, default=str) for v in choices(schema)]
         return " or ".join(values)
-    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    options = _alternatives(schema)
     if options:
         return " or ".join(dict.fromkeys(type_words(option) for option in options))
-    given = schema.get("type")
-    if isinstance(given, list):
-        return " or ".join(given)
-    if given == "array":
+    type_ = schema.get("type")
+    if isinstance(type_, list):
+        return " or ".join(type_)
+    if type_ == "array":
         items = schema.get("items")
         return f"list of {type_words(items)}" if items else "list"
-    if given == "string" and "format" in schema:
+    if type_ == "string" and "format" in schema:
         return f"string ({schema['format']})"
-    return str(given or "any")
+    return str(type_ or "any")
+
+
+def _alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
 
 
 def _kind(value: Any) -> str:
@@ -247,8 +255,6 @@ def _kind(value: Any) -> str:
 
 
 _SCALARS: dict[str, type[Any]] = {"integer": int, "number": float, "boolean": bool}
-_WRONG_TYPE = ("_type", "_parsing", "enum", "literal_error")
-"""How pydantic's names end for errors that say no more than the wanted type does."""
 
 
 def from_text(field: Field, text: str, raw: str) -> Any:
@@ -259,13 +265,13 @@ def from_text(field: Field, text: str, raw: str) -> Any:
         text: its value with the quotes undone.
         raw: as typed: JSON keeps its own quotes there.
     """
-    wanted = kinds(field.schema)
-    if "array" in wanted or "object" in wanted:
+    types = kinds(field.schema)
+    if "array" in types or "object" in types:
         for candidate in (raw, text):
             value = _container(candidate)
-            if (isinstance(value, list) and "array" in wanted) or (isinstance(value, dict) and "object" in wanted):
+            if (isinstance(value, list) and "array" in types) or (isinstance(value, dict) and "object" in types):
                 return value
-        if "array" in wanted and "string" not in wanted:
+        if "array" in types and "string" not in types:
             items = Field(field.name, field.schema.get("items") or {}, False)
             return [from_text(items, text, raw)]
     return text
@@ -284,22 +290,19 @@ def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str,
     """
     missing = [f for f in spec.fields if f.required and f.name not in arguments]
     if missing:
-        raise InvalidArgumentsError(_missing(spec, missing), tool=spec.tool.id)
+        raise _invalid(spec, _missing(spec, missing))
     hint = _json_hint(spec, arguments, texts)
     if not spec.attributes:
         if hint:
-            raise InvalidArgumentsError(f"{spec.tool.id}: {hint}\n{usage(spec)}", tool=spec.tool.id)
+            raise _invalid(spec, f"{spec.tool.id}: {hint}")
         return {name: _scalar(spec, name, value) if name in texts else value for name, value in arguments.items()}
     try:
         validated = spec.bound.validate(arguments)
     except InvalidArgumentsError as error:
-        said = str(error)
-        if isinstance(error.cause, ValidationError) and spec.bound.definition.format_validation_error is None:
-            said = _problems(spec, error.cause)
-        elif not hint:
-            raise
-        more = f"\n{hint}" if hint else ""
-        raise InvalidArgumentsError(said + more, tool=spec.tool.id, cause=error.cause) from error
+        if spec.bound.definition.format_validation_error is not None:
+            raise InvalidArgumentsError(f"{error}\n{hint}".rstrip(), tool=spec.tool.id, cause=error.cause) from error
+        text = full_text(error, for_person=True) + _wrong_values(error.cause, arguments)
+        raise _invalid(spec, f"{text}\n{hint}".rstrip(), error.cause) from error
     out = dict(arguments)
     for name in texts & out.keys():
         value = getattr(validated, spec.attributes.get(name, name), None)
@@ -307,6 +310,34 @@ def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str,
         if items and all(isinstance(item, bool | int | float) for item in items):
             out[name] = value
     return out
+
+
+def usage(spec: Spec) -> str:
+    """How the tool is called, in one line."""
+    if spec.raw:
+        return f"%tool {spec.tool.id} [options] {spec.body_name} ({spec.rest_of_line})"
+    pieces = [f.name if f.required else f"[{f.name}={_value_hint(f)}]" for f in spec.positional]
+    return " ".join(["%tool", spec.tool.id, "[options]", *pieces])
+
+
+def _value_hint(field: Field) -> str:
+    choices = field.choices
+    if choices and len(choices) <= 4:
+        return "|".join(c if isinstance(c, str) else json.dumps(c) for c in choices)
+    return field.type.replace(" ", "_")
+
+
+def _invalid(spec: Spec, text: str, cause: BaseException | None = None) -> InvalidArgumentsError:
+    more = f"Usage: {usage(spec)}   (%tool {spec.tool.id} --help shows more)"
+    return InvalidArgumentsError(f"{text}\n{more}", tool=spec.tool.id, cause=cause)
+
+
+def _wrong_values(error: Any, arguments: dict[str, Any]) -> str:
+    """The values that an error is about, as they were typed."""
+    items = error.errors(include_url=False, include_context=False) if isinstance(error, ValidationError) else []
+    names = dict.fromkeys(item["loc"][0] for item in items if item["loc"])
+    values = [f"{name} is {reprlib.repr(arguments[name])}" for name in names if name in arguments]
+    return f" ({', '.join(values)})" if values else ""
 
 
 def _container(text: str) -> Any:
@@ -325,8 +356,8 @@ def _json_hint(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> str:
         value = arguments[field.name]
         in_list = isinstance(value, list)
         text = next((item for item in (value if in_list else [value]) if isinstance(item, str)), None)
-        wanted = kinds(field.schema.get("items") or {}) if in_list else kinds(field.schema)
-        if text is not None and wanted and wanted <= {"array", "object", "null"}:
+        types = kinds(field.schema.get("items") or {}) if in_list else kinds(field.schema)
+        if text is not None and types and types <= {"array", "object", "null"}:
             sample = "[...]" if field.takes("array") else "{...}"
             example = f"{field.name}:={text if VARIABLE.fullmatch(text) else sample}"
             return f"{field.name}= takes text; := takes JSON or a variable unchanged: {example}"
@@ -335,74 +366,30 @@ def _json_hint(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> str:
 
 def _scalar(spec: Spec, name: str, value: Any) -> Any:
     """Coercion for a tool whose parameters are a bare JSON schema, which has no model to do it."""
-    found = spec.find(name)
-    wanted = kinds(found.schema) if found is not None else set()
-    if not isinstance(value, str) or found is None or not wanted or "string" in wanted:
+    field = spec.find(name)
+    types = kinds(field.schema) if field is not None else set()
+    if not isinstance(value, str) or field is None or not types or "string" in types:
         return value
-    for kind, plain in _SCALARS.items():
-        if kind in wanted:
+    for type_, python_type in _SCALARS.items():
+        if type_ in types:
             from pydantic import TypeAdapter  # here: few values need it
 
             try:
-                return TypeAdapter(plain).validate_python(value)
+                return TypeAdapter(python_type).validate_python(value)
             except ValidationError:
                 continue
-    said = f"{spec.tool.id}: {name} needs {a_type(found)}, not {_shown(value)}\n{usage(spec)}"
-    raise InvalidArgumentsError(said, tool=spec.tool.id)
+    expected = " or ".join(PLAIN[{"integer": "int"}.get(type_, type_)] for type_ in sorted(types))
+    raise _invalid(spec, f"{spec.tool.id}: {name} must be {expected}, not {value!r}.")
 
 
 def _missing(spec: Spec, missing: list[Field]) -> str:
-    lines = []
-    for field in missing:
-        about = f": {_first_line(field.description)}" if field.description else ""
-        lines.append((f"{field.name} ({field.type})", about))
-    if len(lines) == 1:
-        return f"{spec.tool.id}: {lines[0][0]} is missing{lines[0][1]}\n{usage(spec)}"
+    if len(missing) == 1:
+        return f"{spec.tool.id}: {_about(missing[0], 'is missing')}"
     names = " and ".join(f.name for f in missing)
-    listed = "".join(f"\n  {name}{about}" for name, about in lines)
-    return f"{spec.tool.id}: {names} are missing:{listed}\n{usage(spec)}"
+    return f"{spec.tool.id}: {names} are missing:" + "".join(f"\n  {_about(field)}" for field in missing)
 
 
-def _problems(spec: Spec, error: ValidationError) -> str:
-    lines = []
-    names = {attribute: wire for wire, attribute in spec.attributes.items()}
-    for item in error.errors(include_url=False, include_context=False)[:10]:
-        place = [names.get(str(item["loc"][0]), str(item["loc"][0])), *map(str, item["loc"][1:])] if item["loc"] else []
-        field = spec.find(place[0]) if place else None
-        where = ".".join(place)
-        if item["type"] == "missing":
-            lines.append(f"{where} is missing")
-        elif field is not None and len(place) == 1 and item["type"].endswith(_WRONG_TYPE):
-            lines.append(f"{where} needs {a_type(field)}, not {_shown(item['input'])}")
-        else:
-            lines.append(f"{where + ': ' if where else ''}{item['msg']} (it is {_shown(item['input'])})")
-    unique = list(dict.fromkeys(lines))
-    body = f" {unique[0]}" if len(unique) == 1 else "".join(f"\n  {line}" for line in unique)
-    return f"{spec.tool.id}:{body}\n{usage(spec)}"
-
-
-def usage(spec: Spec) -> str:
-    """The line that shows how the tool is called."""
-    if spec.raw:
-        body = spec.body.name if spec.body else "command"
-        words = f"{spec.tool.id} [options] {body}: {spec.rest_of_line}"
-        return f"Usage: %tool {words}   (%tool {spec.tool.id} --help shows more)"
-    pieces = [f.name if f.required else f"[{f.name}=...]" for f in spec.positional]
-    return f"Usage: %tool {' '.join([spec.tool.id, *pieces])}   (%tool {spec.tool.id} --help shows more)"
-
-
-def a_type(field: Field) -> str:
-    """A field's type as the object of "wants"."""
-    words = {"boolean": "true or false", "integer": "a whole number", "number": "a number", "string": "text"}
-    words |= {"object": "an object (name:={...})", "list": "a list"}
-    return words.get(field.type, "a " + field.type if field.type.startswith("list of") else field.type)
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().splitlines()[0] if text.strip() else ""
-    return line if len(line) <= 160 else line[:157] + "..."
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _about(field: Field, state: str = "") -> str:
+    line = next(iter(field.description.splitlines()), "")
+    line = line if len(line) <= 160 else line[:157] + "..."
+    return f"{field.name} ({field.type}) {state}".rstrip() + (f": {line}" if line else "")

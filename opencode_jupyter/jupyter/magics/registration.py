@@ -23,7 +23,7 @@ from ...core.errors import ToolError
 from ..error_display import for_cell, plain_errors
 from ..settings import NotebookSettings
 from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOLS
-from .question_mark import ToolQuestion
+from .input_transformers import ToolQuestion
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext

@@ -10,7 +10,7 @@ from ...agent.sessions import AgentSession
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.store import Store
 from ...core.store.queries import DIRECT
-from ..tables import Message, Table, cell
+from ..tables import Message, Table
 from .command_line import CommandLine, as_typed
 from .commands import SESSIONS
 
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 LISTED = 20
 """Sessions that ``%sessions`` lists by default."""
 COLUMNS = ("#", "title", "changed", "messages", "calls", "model", "cost", "child of", "note")
-DROPPED_FIRST = ("folder", "cost", "model", "calls")
+OPTIONAL = ("folder", "cost", "model", "calls")
 """Columns that the text form leaves out where they do not fit."""
-TEXT_COLUMNS = 80
-TITLE_CHARS = 24
-"""What the text form keeps of a title at least."""
 _NUMBERED = "_sessions_listed"
 """Attribute of a notebook: the ids of the list that was shown last."""
 _HEAD = 4096
@@ -149,35 +146,18 @@ async def find_session(workspace: Workspace, name: str) -> AgentSession:
     raise InvalidArgumentsError(f"{name!r} matches several sessions: {several}. Use more of the id.")
 
 
-class SessionTable(Table):
-    """Sessions with short times and numbers; full ids and times are in `records`. The text form fits 80 columns."""
-
-    def __repr__(self) -> str:
-        rows, columns = self._shown()
-        if not rows:
-            return super().__repr__()
-        for name in (*DROPPED_FIRST, ""):
-            width = sum(2 + max(len(cell(row[c])) for row in [*rows, {c: c}]) for c in columns if c != "title")
-            if width + TITLE_CHARS <= TEXT_COLUMNS or not name:
-                break
-            columns = [c for c in columns if c != name]
-        room = max(TITLE_CHARS, TEXT_COLUMNS - width)
-        rows = [{**row, "title": cell(row["title"], room)} for row in rows]
-        return repr(Table(rows, columns, notes=self.notes))
-
-    def _repr_html_(self) -> str:
-        rows, columns = self._shown()
-        return Table(rows, columns, notes=self.notes, empty=self.empty)._repr_html_()
-
-    def _shown(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """The rows as text for a person, and the columns that are not empty."""
-        numbers = {row["id"]: f"#{row['#']}" for row in self.records}
-        rows = []
-        for row in self.records:
-            parent = row["child of"] and numbers.get(row["child of"], "another session")
-            rows.append({**row, "#": f"#{row['#']}", "changed": short_time(row["changed"]), "child of": parent})
-        columns = [c for c in self.columns if any(row[c] not in ("", None) for row in rows)]
-        return rows, columns
+def _display_rows(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with short times and numbers."""
+    numbers = {row["id"]: f"#{row['#']}" for row in records}
+    return [
+        {
+            **row,
+            "#": numbers[row["id"]],
+            "changed": short_time(row["changed"]),
+            "child of": row["child of"] and numbers.get(row["child of"], "another session"),
+        }
+        for row in records
+    ]
 
 
 def short_time(moment: datetime | None, now: datetime | None = None) -> str:
@@ -197,12 +177,16 @@ def _list(line: SessionLine) -> Table:
     sessions = line.rows(everywhere=everywhere, limit=limit + 1)
     rows = [_row(line, number, session) for number, session in enumerate(sessions[:limit], 1)]
     setattr(line.notebook, _NUMBERED, [row["id"] for row in rows])
-    columns = (*COLUMNS, "folder") if everywhere else COLUMNS
+    display = _display_rows(rows)
+    columns = [c for c in (*COLUMNS, *(["folder"] if everywhere else [])) if any(row[c] for row in display)]
     more = [f"There are more: %sessions list -n {limit * 5}"] if len(sessions) > limit else []
     problem = line.store.problem
     kept = [f"The history is kept in memory only: {problem}"] if problem else []
     empty = "No session in this folder yet. %%agent starts one; %sessions list --all shows those of other folders."
-    return SessionTable(rows, columns, notes=[*more, *kept, SESSIONS.pointer], empty=empty)
+    notes = [*more, *kept, SESSIONS.pointer]
+    return Table(
+        rows, columns, notes=notes, empty=empty, display=display, optional=("folder", "cost", "model", "calls")
+    )
 
 
 def _row(line: SessionLine, number: int, session: dict[str, Any]) -> dict[str, Any]:

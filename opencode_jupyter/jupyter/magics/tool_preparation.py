@@ -1,15 +1,14 @@
-"""Before a line is read by a tool's schema the tool must be there: files loaded, programs started, trust asked for.
+"""Prepares a tool before its line is read by its schema: loads files, starts programs, requests trust.
 
-What needs nobody's word is done without a card. What does need it is a call of its own, whose card asks; it is kept in
-the history like any other. Then the line is read and its call made.
+What needs no trust is done without a card. What does is a call of its own, whose card requests it; it is kept in the
+history like any other. Then the line is read and its call made.
 """
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
-import contextlib
 import logging
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -43,8 +42,7 @@ def prepare(notebook: Notebook, line: str) -> None:
     name, may_ask = _requested_tool(line)
     if not needs_preparation(notebook, name):
         return
-    future = _submit(notebook, name)
-    notebook.runner.waiter(lambda reason: _cancel(future)).wait(_bounded(future, name))
+    notebook.runner.wait(_prepare(notebook, name))
     if may_ask and name is not None and needs_preparation(notebook, name):
         notebook.runner.run_sync(notebook.call(_trust_request(name, line)))
 
@@ -58,8 +56,7 @@ async def prepare_async(notebook: Notebook, line: str) -> None:
     name, may_ask = _requested_tool(line)
     if not needs_preparation(notebook, name):
         return
-    future = _submit(notebook, name)
-    await notebook.runner.waiter(lambda reason: _cancel(future)).wait_async(_bounded(future, name))
+    await notebook.runner.wait_async(_prepare(notebook, name))
     if may_ask and name is not None and needs_preparation(notebook, name):
         await notebook.runner.run_async(notebook.call(_trust_request(name, line)))
 
@@ -74,9 +71,10 @@ def prepare_in_background(notebook: Notebook, then: Callable[[], None] | None = 
     running = _background.get(notebook)
     try:
         if (running is None or running.done()) and needs_preparation(notebook, None):
-            begun = _background[notebook] = _submit(notebook, None)
+            future = notebook.engine.submit(notebook.workspace.registry.prepare(None))
+            _background[notebook] = future
             if then is not None:
-                begun.add_done_callback(lambda _: then())
+                future.add_done_callback(lambda _: then())
     except Exception:  # a config file that can't be read; the next call says so
         log.debug("tools can't be prepared", exc_info=True)
 
@@ -100,34 +98,16 @@ def _requested_tool(line: str) -> tuple[str | None, bool]:
     return name.rstrip("?"), not only_told
 
 
-def _submit(notebook: Notebook, name: str | None) -> concurrent.futures.Future[None]:
-    return notebook.engine.submit(notebook.workspace.registry.prepare(name))
-
-
-def _bounded(future: concurrent.futures.Future[None], name: str | None) -> concurrent.futures.Future[None]:
-    """The same, or for a list at most `LISTING` of it: what takes longer goes on, and the list says what is missing."""
-    if name is not None:
-        return future
-    ended: concurrent.futures.Future[None] = concurrent.futures.Future()
-
-    def finish(done: concurrent.futures.Future[None] | None = None) -> None:
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
-            error = None if done is None or done.cancelled() else done.exception()
-            if error is not None:
-                ended.set_exception(error)
-            else:
-                ended.set_result(None)
-
-    clock = threading.Timer(LISTING, finish)
-    clock.daemon = True
-    clock.start()
-    ended.add_done_callback(lambda _: clock.cancel())
-    future.add_done_callback(finish)
-    return ended
-
-
-def _cancel(future: concurrent.futures.Future[None]) -> None:
-    future.cancel()
+async def _prepare(notebook: Notebook, name: str | None) -> None:
+    """Prepare a tool, or all for at most `LISTING`: what takes longer goes on, and the list says what is missing."""
+    preparing = asyncio.ensure_future(notebook.workspace.registry.prepare(name))
+    try:
+        ended, _ = await asyncio.wait({preparing}, timeout=LISTING if name is None else None)
+    except asyncio.CancelledError:
+        preparing.cancel()
+        raise
+    for task in ended:
+        task.result()
 
 
 def _trust_request(name: str, line: str) -> CallRequest:
