@@ -38,7 +38,7 @@ class Conversation:
         self.session.messages.append(message)
         self.changed(message)
         for part in message.parts:
-            self._written(part)
+            self._store_part(part)
         return message
 
     def changed(self, message: Message) -> None:
@@ -62,9 +62,9 @@ class Conversation:
                 break
         else:
             message.parts.append(part)
-        self._written(part)
+        self._store_part(part)
 
-    def grown(self, part: dict[str, Any], field: str, delta: str) -> None:
+    def publish_delta(self, part: dict[str, Any], field: str, delta: str) -> None:
         """A part has grown by `delta`; the part itself is written when it is whole."""
         bus = self.workspace.bus
         if bus.has_subscribers(DELTA):
@@ -80,7 +80,7 @@ class Conversation:
         if self.workspace.store is not None:
             self.workspace.store.delete_parts(list(ids))
         for id in ids:
-            self._removed("message.part.removed", {"messageID": message.id, "partID": id})
+            self._publish_removal("message.part.removed", {"messageID": message.id, "partID": id})
 
     def remove(self, ids: Collection[str]) -> None:
         """Take whole messages out."""
@@ -88,7 +88,7 @@ class Conversation:
         if self.workspace.store is not None:
             self.workspace.store.delete_messages(list(ids))
         for id in ids:
-            self._removed("message.removed", {"messageID": id})
+            self._publish_removal("message.removed", {"messageID": id})
 
     def _masked(self, part: Part) -> Part:
         """The same part, its secrets masked; a tool's part takes none in."""
@@ -96,10 +96,10 @@ class Conversation:
             part.update(self.workspace.masked(part))
         return part
 
-    def _removed(self, event: str, ids: dict[str, str]) -> None:
+    def _publish_removal(self, event: str, ids: dict[str, str]) -> None:
         self.workspace.publish(event, lambda: {"sessionID": self.session.id, **ids})
 
-    def _written(self, part: Part) -> None:
+    def _store_part(self, part: Part) -> None:
         workspace = self.workspace
         if workspace.store is not None:
             workspace.store.put_part(part if isinstance(part, ToolPart) else dict(part))
@@ -120,12 +120,3 @@ class Conversation:
                 message.turns = turns_of(message, first=i == 0)
             turns += message.turns
         return turns
-
-    def forget(self) -> None:
-        """Make all turns anew: parts were changed elsewhere."""
-        for message in self.session.messages:
-            message.turns = None
-
-    def touched(self, message: Message) -> None:
-        """A call of this message has changed its part."""
-        message.turns = None

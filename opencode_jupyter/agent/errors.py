@@ -68,7 +68,7 @@ class ModelError(ToolError):
         self.retryable = kind in RETRYABLE if retryable is None else retryable
         self.body = body
 
-    def tried(self, times: int) -> None:
+    def add_attempts(self, times: int) -> None:
         """Say how often it was tried, where that was more than once."""
         if times > 1:
             words = self._message

@@ -45,7 +45,7 @@ class Execution:
         """See `Run.run`."""
         if self._loop is not None:
             raise ToolError("this run has already started; await it, or create a new one with sessions.prompt(...)")
-        from .loop import work  # here: what it needs is only loaded when there is something to do
+        from .loop import run_loop  # here: what it needs is only loaded when there is something to do
 
         run = self._run
         self._loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ class Execution:
             with anyio.CancelScope() as self._scope:
                 if run.reason is not None:
                     self._scope.cancel()
-                run.answer = await work(run)
+                run.answer = await run_loop(run)
             if run.answer is None:
                 text = f"the run was {STOPPED.get(run.reason or '', 'stopped')}"
                 raise ToolAbortedError(text, reason=run.reason or "stopped")  # noqa: TRY301
@@ -92,7 +92,7 @@ class Execution:
             run.workspace.publish("session.idle", lambda: {"sessionID": run.session.id})
         run.set_status(status)
         run.over.set()
-        run.tell("end", None)
+        run.report("end", None)
 
     async def wait(self) -> Answer:
         """Start it if that was not done, and wait for its answer, on any event loop."""

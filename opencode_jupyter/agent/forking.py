@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
 from ..core.state import now_ms
-from .exchange.importing import Renaming, aborted, keep
+from .exchange.importing import Renaming, aborted, store_session
 from .exchange.reading import read
 from .sessions import AgentSession, sessions_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
 
 _FORKED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
-_KEPT = ("directory", "path", "projectID", "agent", "model", "permission", "metadata")
+_INHERITED = ("directory", "path", "projectID", "agent", "model", "permission", "metadata")
 """What a fork takes over of its session's info; summary, share, revert and costs are the old one's."""
 
 
@@ -36,9 +36,9 @@ async def fork(workspace: ToolHost, session: str | AgentSession, at: str | int |
     """
     source = await sessions_of(workspace).open(session)
     info, messages = await read(workspace, source)
-    messages = messages[: _place(messages, at, source)]
-    made_info, made_messages = await asyncio.to_thread(_copied, info, messages)
-    return await keep(workspace, made_info, made_messages)
+    messages = messages[: _index_of(messages, at, source)]
+    made_info, made_messages = await asyncio.to_thread(_copy, info, messages)
+    return await store_session(workspace, made_info, made_messages)
 
 
 def forked_title(title: str) -> str:
@@ -47,7 +47,7 @@ def forked_title(title: str) -> str:
     return f"{match[1]} (fork #{int(match[2]) + 1})" if match else f"{title} (fork #1)"
 
 
-def _place(messages: list[dict[str, Any]], at: str | int | Message | None, session: AgentSession) -> int:
+def _index_of(messages: list[dict[str, Any]], at: str | int | Message | None, session: AgentSession) -> int:
     count = len(messages)
     if at is None:
         return count
@@ -62,13 +62,13 @@ def _place(messages: list[dict[str, Any]], at: str | int | Message | None, sessi
     raise InvalidArgumentsError(f"{session.title!r} has no message {message_id}; it has {count} messages.")
 
 
-def _copied(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _copy(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     renaming = Renaming(info["id"])
     copies = renaming.messages(
-        [{**message, "parts": [_ended(part) for part in message["parts"]]} for message in messages]
+        [{**message, "parts": [_abort_if_running(part) for part in message["parts"]]} for message in messages]
     )
     now = now_ms()
-    copied_info = renaming.session({"id": info["id"], **{key: info[key] for key in _KEPT if key in info}})
+    copied_info = renaming.session({"id": info["id"], **{key: info[key] for key in _INHERITED if key in info}})
     return {
         **copied_info,
         "title": forked_title(info.get("title") or ""),
@@ -77,7 +77,7 @@ def _copied(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[
     }, copies
 
 
-def _ended(part: dict[str, Any]) -> dict[str, Any]:
+def _abort_if_running(part: dict[str, Any]) -> dict[str, Any]:
     """A part for the new session: a call that still runs belongs to the old one, so it is aborted here."""
     state = part.get("state")
     if part.get("type") != "tool" or not isinstance(state, dict) or state.get("status") not in ("pending", "running"):

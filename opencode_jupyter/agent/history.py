@@ -27,7 +27,7 @@ def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
         first: it is where `after_summary` begins: if it asks for a summary, that is there. A question for one that was
             never finished (the kernel ended) is passed over.
     """
-    return _of_user(message, first) if message.role == "user" else _of_assistant(message)
+    return _user_turns(message, first) if message.role == "user" else _assistant_turns(message)
 
 
 def after_summary(messages: Sequence[Message]) -> int:
@@ -44,7 +44,7 @@ def after_summary(messages: Sequence[Message]) -> int:
     return 0
 
 
-def _of_user(message: Message, summarised: bool) -> tuple[Turn, ...]:
+def _user_turns(message: Message, summarised: bool) -> tuple[Turn, ...]:
     pieces: list[Piece] = []
     for part in message.parts:
         if isinstance(part, ToolPart):
@@ -63,8 +63,8 @@ def _of_user(message: Message, summarised: bool) -> tuple[Turn, ...]:
     return (Turn("user", tuple(pieces)),) if pieces else ()
 
 
-def _of_assistant(message: Message) -> tuple[Turn, ...]:
-    if message.info.get("error") and not _worth_keeping(message):
+def _assistant_turns(message: Message) -> tuple[Turn, ...]:
+    if message.info.get("error") and not _is_worth_keeping(message):
         return ()
     origin = (str(message.info.get("providerID", "")), str(message.info.get("modelID", "")))
     pieces: list[Piece] = []
@@ -84,7 +84,7 @@ def _of_assistant(message: Message) -> tuple[Turn, ...]:
     return (turn, Turn("tool", tuple(results))) if results else (turn,)
 
 
-def _worth_keeping(message: Message) -> bool:
+def _is_worth_keeping(message: Message) -> bool:
     """Whether an answer that ended in an error is told: one that was stopped after it had said or done something."""
     if (message.info.get("error") or {}).get("name") != ABORTED:
         return False
@@ -96,14 +96,14 @@ def _result(part: ToolPart) -> ResultPiece:
     if isinstance(state, Completed):
         if state.compacted is not None:
             return ResultPiece(part.call_id, part.tool, CLEARED)
-        media = tuple(m for m in map(_attached, state.attachments) if m is not None)
+        media = tuple(m for m in map(_media_of_attachment, state.attachments) if m is not None)
         return ResultPiece(part.call_id, part.tool, state.output, media)
     if isinstance(state, Failed):
         return ResultPiece(part.call_id, part.tool, state.error, failed=True)
     return ResultPiece(part.call_id, part.tool, INTERRUPTED, failed=True)
 
 
-def _attached(attachment: Attachment) -> MediaPiece | None:
+def _media_of_attachment(attachment: Attachment) -> MediaPiece | None:
     return media_of(attachment.mime, attachment.url, attachment.filename)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-async def work(run: Run) -> Answer:
+async def run_loop(run: Run) -> Answer:
     """Take a run from its prompt to its answer.
 
     Raises:
@@ -38,7 +38,7 @@ async def work(run: Run) -> Answer:
     await prepare_run(run)
     loop = _Loop(run)
     try:
-        return await loop.go()
+        return await loop.run_steps()
     finally:
         await asyncio.shield(loop.files.close())
         run.workspace.sessions.save(run.session)
@@ -49,14 +49,14 @@ class _Loop:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.offers = ToolSelector(run.workspace)
+        self.selector = ToolSelector(run.workspace)
         self.files = StepFiles(run.workspace)
         self.limit = run.options.max_steps or run.agent.steps
         self.nudged = 0
 
-    async def go(self) -> Answer:
+    async def run_steps(self) -> Answer:
         run = self.run
-        await self._make_room()
+        await self._compact_if_full()
         while True:
             self._follow_agent()
             message = await self._step()
@@ -64,17 +64,17 @@ class _Loop:
             finish = step.finish
             replay = ((finish.metadata if finish is not None else None) or {}).get("replay") or {}
             run.notes += [str(difference) for difference in replay.get("differences", ())]
-            if run.options.structured is not None and run.options.structured.given:
-                return await self._done(message, "done")
+            if run.options.structured is not None and run.options.structured.has_value:
+                return await self._answer(message, "done")
             if step.blocked:
-                return await self._done(message, "rejected")
+                return await self._answer(message, "rejected")
             goes_on = bool(step.calls) or finish is None
             if not goes_on and run.options.structured is not None:
                 goes_on = self._nudge(message)
             if not goes_on:
-                return await self._done(message, _ended(finish))
+                return await self._answer(message, _answer_end(finish))
             if self.limit is not None and run.step >= self.limit:
-                return await self._done(message, "max-steps")
+                return await self._answer(message, "max-steps")
             if finish is not None and overflows(finish.usage, run.model.info, run.workspace.config.data):
                 await self._compact()
 
@@ -86,7 +86,7 @@ class _Loop:
         agent = run.workspace.agents.get(str(key))
         if agent is not None and agent is not run.agent:
             run.agent, run.session.agent = agent, str(key)
-            run.tell("status", None)
+            run.report("status", None)
 
     # ------------------------------------------------------------------ one step
 
@@ -95,27 +95,27 @@ class _Loop:
         last_step = self.limit is not None and run.step + 1 >= self.limit
         for attempt in range(1, 1000):
             request = await self._request(last_step)
-            message = self._open()
+            message = self._open_message()
             step = self.last = Step(run, message, self.offered, self.files.before_call)
             try:
                 self.files.begin()
                 await step.take(request)
-                await self._close(message, step)
+                await self._close_step(message, step)
             except ModelError as error:
-                if error.kind == "overflow" and attempt == 1 and self._may_compact():
-                    self._withdraw(message)
+                if error.kind == "overflow" and attempt == 1 and self._can_compact():
+                    self._remove_message(message)
                     await self._compact()
                     continue
                 wait = wait_before(error, attempt)
                 if wait is None:
-                    error.tried(attempt)
-                    self._break(message, step, error.to_wire())
+                    error.add_attempts(attempt)
+                    self._fail_step(message, step, error.to_wire())
                     raise
-                self._withdraw(message)
+                self._remove_message(message)
                 await pause(self.run, error, attempt, wait)
             except BaseException:
                 text = "The run was stopped."
-                self._break(message, step, {"name": "MessageAbortedError", "data": {"message": text}})
+                self._fail_step(message, step, {"name": "MessageAbortedError", "data": {"message": text}})
                 raise
             else:
                 run.step += 1
@@ -126,7 +126,7 @@ class _Loop:
         run = self.run
         info, agent, structured = run.model.info, run.agent, run.options.structured
         extra = () if structured is None else ((structured.tool, structured.bound),)
-        self.offered = await self.offers.at_step(info, agent, run.rules, run.switches, extra)
+        self.offered = await self.selector.select(info, agent, run.rules, run.switches, extra)
         specs = self.offered.specs
         system = await system_prompt(run.workspace, agent, info, run.session, specs, run.options.system)
         turns: Sequence[Turn] = run.conversation.turns()
@@ -134,7 +134,7 @@ class _Loop:
         if last_step and structured is None and self.limit != 1:
             turns = [*turns, Turn("user", (TextPiece(LAST_STEP),))]
             choice = "none"
-            self.offered = self.offered.silent()  # some servers do not heed the choice
+            self.offered = self.offered.without_tools()  # some servers do not heed the choice
         return Request(
             system=system,
             turns=turns,
@@ -147,7 +147,7 @@ class _Loop:
             agent=agent.name,
         )
 
-    def _open(self) -> Message:
+    def _open_message(self) -> Message:
         run = self.run
         parent = next(m for m in reversed(run.session.messages) if m.role == "user")
         message = assistant_message(
@@ -161,7 +161,7 @@ class _Loop:
         message.parts.append(new_part(message, "step-start"))
         return run.add(message)
 
-    async def _close(self, message: Message, step: Step) -> None:
+    async def _close_step(self, message: Message, step: Step) -> None:
         """The step is over: what it took, and which files it changed."""
         run, finish = self.run, step.finish or Finish("unknown")
         before = await self.files.start()
@@ -172,7 +172,7 @@ class _Loop:
             run.conversation.put(message, start)
         cost = count(run, message, run.model.info, finish.usage)
         if step.broken:
-            self._break(message, step, {"name": "UnknownError", "data": {"message": step.broken}})
+            self._fail_step(message, step, {"name": "UnknownError", "data": {"message": step.broken}})
             return
         reason = "tool-calls" if step.calls and finish.reason in ("stop", "unknown", "other") else finish.reason
         end = new_part(message, "step-finish", reason=reason, tokens=finish.usage.to_wire(), cost=cost)
@@ -182,13 +182,13 @@ class _Loop:
         if changed:
             patch = new_part(message, "patch", hash=before, files=changed)
             run.conversation.put(message, patch)
-            run.tell("part", patch)
+            run.report("part", patch)
         message.info["finish"] = reason
         message.info["time"] = {**message.info["time"], "completed": now_ms()}
         run.conversation.changed(message)
-        run.tell("part", end)
+        run.report("part", end)
 
-    def _break(self, message: Message, step: Step, error: dict[str, Any]) -> None:
+    def _fail_step(self, message: Message, step: Step, error: dict[str, Any]) -> None:
         """The step ended in an error: what there is of it is kept, and the history stays one that can go on."""
         run = self.run
         step.close()
@@ -197,16 +197,16 @@ class _Loop:
         run.conversation.changed(message)
         run.workspace.publish("session.error", lambda: {"sessionID": run.session.id, "error": error})
 
-    def _withdraw(self, message: Message) -> None:
+    def _remove_message(self, message: Message) -> None:
         """Take back the message of a request that failed before anything came of it."""
         run = self.run
         run.messages.remove(message)
         run.conversation.remove({message.id})
-        run.tell("dropped", {message.id})
+        run.report("dropped", {message.id})
 
     # ------------------------------------------------------------------ between steps
 
-    def _may_compact(self) -> bool:
+    def _can_compact(self) -> bool:
         """Return whether a conversation that was too long may be summarised: the user can have switched it off."""
         run = self.run
         automatic = run.workspace.config.get("compaction", "auto") is not False
@@ -214,7 +214,7 @@ class _Loop:
             run.notes.append("the conversation is too long for the model, and compaction.auto is false")
         return automatic and len(run.session.messages) > 2
 
-    async def _make_room(self) -> None:
+    async def _compact_if_full(self) -> None:
         """Summarise before the first request if the last answer says it will not fit: some providers cut silently."""
         run = self.run
         last = next((m for m in reversed(run.session.messages) if m.role == "assistant"), None)
@@ -244,7 +244,7 @@ class _Loop:
         run.add(nudge)
         return True
 
-    async def _done(self, message: Message, ended: Ended) -> Answer:
+    async def _answer(self, message: Message, ended: Ended) -> Answer:
         run = self.run
         prune(run.conversation)
         await self._summarise_changes()
@@ -260,7 +260,7 @@ class _Loop:
             run.step,
             str(message.info.get("finish") or ""),
             ended,
-            structured.value if structured is not None and structured.given else None,
+            structured.value if structured is not None and structured.has_value else None,
             list(run.notes),
         )
 
@@ -280,7 +280,7 @@ class _Loop:
         }
 
 
-def _ended(finish: Finish | None) -> Ended:
+def _answer_end(finish: Finish | None) -> Ended:
     if finish is not None and finish.reason == "length":
         return "length"
     return "refused" if finish is not None and finish.reason == "content-filter" else "done"

@@ -40,11 +40,11 @@ async def prepare_run(run: Run) -> None:
     """
     workspace = run.workspace
     run.status = "working"
-    run.tell("status", None)
+    run.report("status", None)
     if not workspace.registry.is_fresh():
         await workspace.registry.prepare()  # plugins may bring agents and tools
     run.session = await _session(run)
-    await _leave(run.session)
+    await _wait_for_stopped_run(run.session)
     if run.session.run is not None and run.session.run is not run:
         raise ToolError(
             f"the session {run.session.title!r} is running another prompt; wait for it, stop it, or use another session"
@@ -54,12 +54,12 @@ async def prepare_run(run: Run) -> None:
     run.conversation = Conversation(workspace, run.session)
     run.agent = workspace.agent(run.options.agent or run.session.agent or None)
     model = await _model(run)
-    run.model = model if run.options.record is None else _recorded(run, model)
+    run.model = model if run.options.record is None else _recording_model(run, model)
     await cleanup(workspace, run.session)
     _select_tools(run)
-    message = prompt_message(run, _key(run))
+    message = prompt_message(run, _agent_key(run))
     session = run.session
-    session.agent, session.model, session.asked = _key(run), run.model_wire, model
+    session.agent, session.model, session.asked = _agent_key(run), run.model_wire, model
     first = not session.messages
     masked_title = workspace.masked(run.options.title)
     run.add(message)
@@ -68,7 +68,7 @@ async def prepare_run(run: Run) -> None:
     workspace.sessions.save(session)
 
 
-async def _leave(session: AgentSession) -> None:
+async def _wait_for_stopped_run(session: AgentSession) -> None:
     """Let a run of this session that was told to stop end first: who leaves ``async for`` and asks again has no way
     to wait for it. Whoever left it so tells it a few turns of the loop later.
     """
@@ -112,7 +112,7 @@ async def _model(run: Run) -> Model:
     return await resolve(run.workspace, model) if isinstance(model, str) else model
 
 
-def _recorded(run: Run, model: Model) -> Model:
+def _recording_model(run: Run, model: Model) -> Model:
     from .scripted import Recorder
     from .scripted.scrub import secrets_of
 
@@ -120,7 +120,7 @@ def _recorded(run: Run, model: Model) -> Model:
     return Recorder(model, Path(run.workspace.directory, run.options.record), secrets=keys)
 
 
-def _key(run: Run) -> str:
+def _agent_key(run: Run) -> str:
     """The key that the agent is found by; its shown name may be another."""
     return next((key for key, agent in run.workspace.agents.items() if agent is run.agent), run.agent.name)
 

@@ -12,7 +12,7 @@ from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message, new_part, user_message
 from ..core.result import Attachment
 from .prompt.reminders import reminders
-from .tools.plan import plan_file, shown
+from .tools.plan import plan_file, plan_path
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
@@ -57,7 +57,7 @@ def _plan(run: Run) -> str | None:
     """Where the session's plan is, if there is one, or if it is to be made."""
     if run.agent.name != "plan" and not plan_file(run.workspace, run.session).is_file():
         return None
-    return shown(run.workspace, run.session)
+    return plan_path(run.workspace, run.session)
 
 
 def _mention_parts(workspace: ToolHost, message: Message, text: str) -> list[dict[str, Any]]:

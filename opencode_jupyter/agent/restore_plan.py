@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .snapshots import files
-from .snapshots.service import firsts
+from .snapshots.service import first_entries
 from .snapshots.shadow import Shadow, TreeEntries
 
 SINCE = "somebody else changed it since"
@@ -35,7 +35,7 @@ class RestoredFiles:
     snapshot: str
 
 
-def move(
+def restore_files(
     shadow: Shadow, hidden: Sequence[StepChange], hide: Sequence[StepChange], snapshot: str | None, force: bool
 ) -> RestoredFiles:
     """Put files back.
@@ -52,20 +52,20 @@ def move(
     """
     now = shadow.track()
     snapshot = snapshot or now
-    targets = firsts(shadow, [(change.before, change.files) for change in hide])
-    previous = firsts(shadow, [(change.before, change.files) for change in hidden])
+    targets = first_entries(shadow, [(change.before, change.files) for change in hide])
+    previous = first_entries(shadow, [(change.before, change.files) for change in hidden])
     back = [path for path in previous if path not in targets]
     if back:
-        targets |= firsts(shadow, [(snapshot, [str(shadow.worktree / path) for path in back])])
+        targets |= first_entries(shadow, [(snapshot, [str(shadow.worktree / path) for path in back])])
     current = shadow.entries(now, list(targets))
     expected, torn = _expected(shadow, hide)
     expected |= previous
     kept: dict[str, str] = {}
     for path in list(targets):
         why = None
-        if current[path] == targets[path] and _recorded(shadow, path, current):
+        if current[path] == targets[path] and _is_recorded(shadow, path, current):
             why = ""
-        elif not _recorded(shadow, path, current):
+        elif not _is_recorded(shadow, path, current):
             why = UNRECORDED
         elif path in expected and current[path] != expected[path]:
             why = SINCE
@@ -75,9 +75,9 @@ def move(
             del targets[path]
             if why:
                 kept[str(shadow.worktree / path)] = why
-    outside = [name for change in (*hide, *hidden) for name in change.files if _outside(shadow, name)]
+    outside = [name for change in (*hide, *hidden) for name in change.files if _is_outside(shadow, name)]
     kept |= dict.fromkeys(outside, OUTSIDE)
-    changed = files.put(shadow, targets)
+    changed = files.write_entries(shadow, targets)
     diff = shadow.text(snapshot, shadow.track()) if hide else ""
     return RestoredFiles([str(shadow.worktree / path) for path in changed], kept, diff, snapshot)
 
@@ -87,7 +87,7 @@ def _expected(shadow: Shadow, changes: Sequence[StepChange]) -> tuple[TreeEntrie
     expected: TreeEntries = {}
     torn: set[str] = set()
     for change in changes:
-        paths = [os.path.relpath(name, shadow.worktree) for name in change.files if not _outside(shadow, name)]
+        paths = [os.path.relpath(name, shadow.worktree) for name in change.files if not _is_outside(shadow, name)]
         if not paths:
             continue
         repeated = [path for path in paths if path in expected]
@@ -102,16 +102,16 @@ def _expected(shadow: Shadow, changes: Sequence[StepChange]) -> tuple[TreeEntrie
     return expected, torn
 
 
-def _recorded(shadow: Shadow, path: str, current: TreeEntries) -> bool:
+def _is_recorded(shadow: Shadow, path: str, current: TreeEntries) -> bool:
     """Return whether what is at a path now is what the snapshot of now says."""
-    return current[path] is not None or not os.path.lexists(shadow.worktree / path) or _only_files(shadow, path)
+    return current[path] is not None or not os.path.lexists(shadow.worktree / path) or _is_folder(shadow, path)
 
 
-def _only_files(shadow: Shadow, path: str) -> bool:
+def _is_folder(shadow: Shadow, path: str) -> bool:
     """Return whether a folder is there, with recorded files in it, where a file shall come back."""
     full = shadow.worktree / path
     return full.is_dir() and not full.is_symlink()
 
 
-def _outside(shadow: Shadow, name: str) -> bool:
+def _is_outside(shadow: Shadow, name: str) -> bool:
     return os.path.relpath(name, shadow.worktree).startswith(os.pardir)

@@ -17,7 +17,7 @@ from ..core.sessions import Session
 from ..core.state import Completed, ToolPart
 from ..text.diff import shorten
 from .conversation import Conversation
-from .restore_plan import RestoredFiles, StepChange, move
+from .restore_plan import RestoredFiles, StepChange, restore_files
 from .snapshots import Snapshots
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ KEY = "revert"
 """Of a session's info: ``{"messageID", "partID"?, "snapshot"?, "diff"?}``, as OpenCode has it."""
 WRITERS = ("edit", "write", "multiedit", "apply_patch")
 """Tools whose changes `core.changes` keeps."""
-_BY_HAND = "revert:"
+_WITHOUT_GIT = "revert:"
 """Begins the call id under which files put back without git are remembered."""
 
 
@@ -87,21 +87,21 @@ async def revert(
         ToolError: there is no such message, the session is at work, or the files can't be put back; then nothing has
             happened.
     """
-    _idle(session)
+    _require_idle(session)
     if to is None:
         to = last_change(session)
         if to is None:
             raise ToolError("No message of this session changed a file.")
     point = _point(session, to)
     before = session.extra.get(KEY)
-    old = _marked(session)
+    old = _hidden_from(session)
     mark: dict[str, Any] = {"messageID": session.messages[point.message].id}
     if point.part:
         mark["partID"] = part_id(session.messages[point.message].parts[point.part])
     result = Reverted(messages=len(session.messages) - point.message - bool(point.part))
     if files:
         snapshot = (before or {}).get("snapshot")
-        moved = await _move(workspace, session, old, point, snapshot, force, result)
+        moved = await _restore(workspace, session, old, point, snapshot, force, result)
         if moved is not None:
             mark |= {"snapshot": moved.snapshot, "diff": shorten(moved.diff)}
     elif before:
@@ -118,13 +118,13 @@ async def unrevert(workspace: ToolHost, session: Session, *, force: bool = False
         ToolError: nothing is hidden, the session is at work, or the files can't be brought back; then nothing has
             happened.
     """
-    _idle(session)
+    _require_idle(session)
     mark = session.extra.get(KEY)
-    old = _marked(session)
+    old = _hidden_from(session)
     if mark is None or old is None:
         raise ToolError("Nothing was reverted in this session, or a prompt has been sent since.")
     result = Reverted(messages=len(session.messages) - old.message - bool(old.part))
-    await _move(workspace, session, old, None, mark.get("snapshot"), force, result)
+    await _restore(workspace, session, old, None, mark.get("snapshot"), force, result)
     _unmark(workspace, session)
     return result
 
@@ -137,7 +137,7 @@ async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
     """
     if KEY not in session.extra:
         return []
-    point = _marked(session)
+    point = _hidden_from(session)
     removed: list[str] = []
     if point is not None:
         conversation = Conversation(workspace, session)
@@ -158,7 +158,7 @@ async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
 
 def visible(session: Session) -> list[Message]:
     """The messages that are not hidden; the one that is cut in the middle is given with the parts that stay."""
-    point = _marked(session)
+    point = _hidden_from(session)
     if point is None:
         return list(session.messages)
     shown = session.messages[: point.message]
@@ -190,7 +190,7 @@ def _changed_files(message: Message) -> bool:
 # ---------------------------------------------------------------------- points
 
 
-def _idle(session: Session) -> None:
+def _require_idle(session: Session) -> None:
     if session.run is not None:
         raise ToolError(f"the session {session.title!r} is running; stop it first, or wait for it")
 
@@ -200,32 +200,32 @@ def _point(session: Session, to: str | int | Message) -> _Point:
     if isinstance(to, int):
         if not -len(messages) <= to < len(messages):
             raise ToolError(f"there is no message {to}; the session has {len(messages)}")
-        return _whole(messages, to % len(messages))
+        return _whole_message(messages, to % len(messages))
     id = to.id if isinstance(to, Message) else to
     for at, message in enumerate(messages):
         if message.id == id:
-            return _whole(messages, at)
+            return _whole_message(messages, at)
         for index, part in enumerate(message.parts):
             if part_id(part) == id:
                 stays = message.parts[:index]
-                if message.role == "user" or not any(_says(part) for part in stays):
-                    return _whole(messages, at)
+                if message.role == "user" or not any(_is_text_or_call(part) for part in stays):
+                    return _whole_message(messages, at)
                 return _Point(at, index)
     raise ToolError(f"there is no message or part {id} in the session {session.title!r}")
 
 
-def _whole(messages: list[Message], at: int) -> _Point:
+def _whole_message(messages: list[Message], at: int) -> _Point:
     """A message; a question whose first answer goes is not left alone."""
     if at and messages[at].role == "assistant" and messages[at - 1].role == "user":
         at -= 1
     return _Point(at)
 
 
-def _says(part: Any) -> bool:
+def _is_text_or_call(part: Any) -> bool:
     return isinstance(part, ToolPart) or part.get("type") == "text"
 
 
-def _marked(session: Session) -> _Point | None:
+def _hidden_from(session: Session) -> _Point | None:
     """Where the hidden messages begin; None if none are, or the mark names none that is there."""
     mark = session.extra.get(KEY)
     if not isinstance(mark, dict):
@@ -245,7 +245,7 @@ def _unmark(workspace: ToolHost, session: Session) -> None:
 # ---------------------------------------------------------------------- files
 
 
-def _behind(session: Session, point: _Point | None) -> Iterator[tuple[Message, int]]:
+def _parts_from(session: Session, point: _Point | None) -> Iterator[tuple[Message, int]]:
     """The parts from a point on: message and place."""
     if point is not None:
         for at in range(point.message, len(session.messages)):
@@ -257,7 +257,7 @@ def _behind(session: Session, point: _Point | None) -> Iterator[tuple[Message, i
 def _changes(session: Session, point: _Point | None) -> list[StepChange]:
     """What the steps from a point on did to files, oldest first."""
     changes = []
-    for message, index in _behind(session, point):
+    for message, index in _parts_from(session, point):
         part = message.parts[index]
         if isinstance(part, ToolPart) or part.get("type") != "patch" or not part.get("hash"):
             continue
@@ -268,7 +268,7 @@ def _changes(session: Session, point: _Point | None) -> list[StepChange]:
     return changes
 
 
-async def _move(
+async def _restore(
     workspace: ToolHost,
     session: Session,
     old: _Point | None,
@@ -280,7 +280,7 @@ async def _move(
     """Make the files what they were at `new` (None: the end), where they are what they were at `old`."""
     hidden, hide = _changes(session, old), _changes(session, new)
     if not hidden and not hide:
-        _by_hand(workspace, session, old, new, force, result)
+        _restore_without_git(workspace, session, old, new, force, result)
         return None
     snapshots = workspace.service(Snapshots)
     problem = snapshots.why_not()
@@ -288,22 +288,22 @@ async def _move(
         result.note = f"The files were not restored: {problem}."
         return None
     try:
-        moved = await snapshots.work(lambda shadow: move(shadow, hidden, hide, snapshot, force))
+        moved = await snapshots.work(lambda shadow: restore_files(shadow, hidden, hide, snapshot, force))
     except ToolError as error:
         raise ToolError(f"{error} With files=False only the messages are reverted.") from error
     result.files, result.kept, result.diff = moved.files, moved.kept, moved.diff
     return moved
 
 
-def _by_hand(
+def _restore_without_git(
     workspace: ToolHost, session: Session, old: _Point | None, new: _Point | None, force: bool, result: Reverted
 ) -> None:
     """Without git: what tools that write files kept in this process (`core.changes`)."""
     changes = workspace.changes
     if new is None:
-        calls, name = {_BY_HAND + session.id}, None
+        calls, name = {_WITHOUT_GIT + session.id}, None
     else:
-        calls, name = set(_call_ids(workspace, session, new)), _BY_HAND + session.id
+        calls, name = set(_call_ids(workspace, session, new)), _WITHOUT_GIT + session.id
     taken, kept = changes.take_back(calls, force=force, kept_as=name, session_id=session.id)
     result.files = list(dict.fromkeys(str(change.path) for change in taken))
     result.kept = {str(path): why for path, why in kept.items()}
@@ -316,7 +316,7 @@ def _by_hand(
 def _call_ids(workspace: ToolHost, session: Session, point: _Point) -> Iterator[str]:
     """The ids of the calls from a point on, those of child sessions among them."""
     known = {other.id: other for other in workspace.sessions.list()}
-    for message, index in _behind(session, point):
+    for message, index in _parts_from(session, point):
         part = message.parts[index]
         if not isinstance(part, ToolPart):
             continue

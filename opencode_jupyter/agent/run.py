@@ -124,8 +124,8 @@ class Run:
         """True if the prompt itself names a sub-agent; then calling it needs no permission of its own."""
         return bool(self.messages) and any(self.messages[0].of_type("agent"))
 
-    def tell(self, kind: str, thing: Any) -> None:
-        """Tell whoever watches; what goes wrong there must not end the run."""
+    def report(self, kind: str, thing: Any) -> None:
+        """Report a change to whoever watches; what goes wrong there must not end the run."""
         if self.on_change is None:
             return
         try:
@@ -141,13 +141,13 @@ class Run:
             wire = {"type": "retry", **self.retry}
         if self.represents_session:
             self.workspace.publish("session.status", lambda: {"sessionID": self.session.id, "status": wire})
-        self.tell("status", None)
+        self.report("status", None)
 
     def add(self, message: Message) -> Message:
         """Put a message of this run at the end of its session."""
         self.messages.append(message)
         self.conversation.add(message)
-        self.tell("message", message)
+        self.report("message", message)
         return message
 
 

@@ -23,11 +23,11 @@ async def watch(run: Run) -> AsyncGenerator[dict[str, Any], None]:
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
     sessions: set[str] = set()
 
-    def heard(event: dict[str, Any]) -> None:
-        if _belongs(run, event, sessions):
+    def handle_event(event: dict[str, Any]) -> None:
+        if _belongs_to_run(run, event, sessions):
             call_soon(loop, queue.put_nowait, event)
 
-    unsubscribe = run.workspace.bus.subscribe("*", heard)
+    unsubscribe = run.workspace.bus.subscribe("*", handle_event)
     work = asyncio.ensure_future(run.execution.wait())
     work.add_done_callback(lambda _: queue.put_nowait(None))
     try:
@@ -41,7 +41,7 @@ async def watch(run: Run) -> AsyncGenerator[dict[str, Any], None]:
             await work
 
 
-def _belongs(run: Run, event: dict[str, Any], sessions: set[str]) -> bool:
+def _belongs_to_run(run: Run, event: dict[str, Any], sessions: set[str]) -> bool:
     properties = event["properties"]
     info = properties.get("info") or {}
     id = properties.get("sessionID") or (properties.get("part") or {}).get("sessionID") or info.get("sessionID")

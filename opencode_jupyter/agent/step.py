@@ -53,7 +53,7 @@ class Step:
         self._offered = offered
         self._before_call = before_call
         self._parts = StreamedParts(run, message)
-        self._arriving: dict[int, Call] = {}
+        self._incomplete: dict[int, Call] = {}
         self.finish: events.Finish | None = None
         self.calls: list[Call] = []
         self.blocked = False
@@ -75,7 +75,7 @@ class Step:
                 with self._reading:
                     async with aclosing(stream_masked(self._run.workspace, self._run.model, request)) as stream:
                         async for event in stream:
-                            self._on(event, group)
+                            self._handle(event, group)
             except ModelError as error:
                 failure = error
             except Exception as error:
@@ -84,7 +84,7 @@ class Step:
                     f"{type(error).__name__}: {error}", "other", provider=self._run.model.info.provider
                 )
             if failure is not None and not self.calls:
-                self._forget()
+                self._discard()
             else:
                 self.close()
         if failure is not None and not (self.calls and failure.retryable):
@@ -92,26 +92,26 @@ class Step:
 
     # ------------------------------------------------------------------ the stream
 
-    def _on(self, event: events.Event, group: anyio.abc.TaskGroup) -> None:
+    def _handle(self, event: events.Event, group: anyio.abc.TaskGroup) -> None:
         match event:
             case events.CallStart(index, id, name):
-                self._arrive(index, id, name)
+                self._start_call(index, id, name)
             case events.CallDelta(index, text):
-                call = self._arriving.get(index)
+                call = self._incomplete.get(index)
                 if call is not None:
                     call.receive(text)
             case events.CallEnd():
-                call = self._arriving.pop(event.index, None) or self._arrive(None, event.id, event.name)
-                name, arguments, tool = self._offered.meant(event.name, event.arguments)
+                call = self._incomplete.pop(event.index, None) or self._start_call(None, event.id, event.name)
+                name, arguments, tool = self._offered.resolve_call(event.name, event.arguments)
                 call.received(name, arguments, tool, event.metadata)
                 self.calls.append(call)
-                group.start_soon(self._make, call)
+                group.start_soon(self._run_call, call)
             case events.Finish():
                 self.finish = event
             case _:
                 self._parts.handle(event)
 
-    def _arrive(self, index: int | None, id: str, name: str) -> Call:
+    def _start_call(self, index: int | None, id: str, name: str) -> Call:
         run = self._run
         call = Call(
             run.workspace,
@@ -130,16 +130,16 @@ class Step:
         if run.parent is not None:
             run.parent.children.append(call)
         if index is not None:
-            self._arriving[index] = call
+            self._incomplete[index] = call
         self._parts.ids.append(call.part.id)
         run.calls.append(call)
         run.conversation.put(self._message, call.part)
-        run.tell("call", call)
+        run.report("call", call)
         return call
 
     # ------------------------------------------------------------------ calls
 
-    async def _make(self, call: Call) -> None:
+    async def _run_call(self, call: Call) -> None:
         try:
             wait = self._before_call(call.tool)
             if wait is not None:
@@ -173,13 +173,13 @@ class Step:
     def close(self) -> None:
         """End what the stream left open: texts as they are, calls that were not whole as aborted."""
         self._parts.close()
-        for call in self._arriving.values():
+        for call in self._incomplete.values():
             call.refuse(ToolAbortedError(ABORTED, reason=self._run.reason or "stopped"))
-        self._arriving.clear()
+        self._incomplete.clear()
 
-    def _forget(self) -> None:
+    def _discard(self) -> None:
         """Take out everything the broken stream had begun, so that asking again does not double it."""
-        arriving = list(self._arriving.values())
+        arriving = list(self._incomplete.values())
         self.close()
         self._run.calls[:] = [call for call in self._run.calls if call not in arriving]
         if self._run.parent is not None:

@@ -21,8 +21,8 @@ class StepFiles:
     def __init__(self, workspace: ToolHost) -> None:
         self._snapshots = workspace.service(Snapshots)
         self._last: str | None = None
-        self._known = False
-        self._taking: asyncio.Task[str | None] | None = None
+        self._is_current = False
+        self._tracking: asyncio.Task[str | None] | None = None
         self._changed = False
         self.first: str | None = None
         """The files as they were when the run began."""
@@ -30,29 +30,29 @@ class StepFiles:
     def begin(self) -> None:
         """A step begins: look at the files, in the background, if they may have changed since the last look."""
         self._changed = False
-        if not self._known and self._taking is None:
-            self._taking = asyncio.create_task(self._snapshots.track())
+        if not self._is_current and self._tracking is None:
+            self._tracking = asyncio.create_task(self._snapshots.track())
 
     def before_call(self, tool: Tool | None) -> Awaitable[None] | None:
         """What a call has to wait for: the look at the files before it may change them; None for nothing."""
         if tool is not None and tool.builtin and tool.effect in CHANGES_NO_FILES:
             return None
-        if not self._changed and self._known and self._taking is None:
+        if not self._changed and self._is_current and self._tracking is None:
             # Since the last look a person may have changed something, which is not to be taken for the model's doing.
-            self._taking = asyncio.create_task(self._snapshots.track())
+            self._tracking = asyncio.create_task(self._snapshots.track())
         self._changed = True
-        return None if self._taking is None else self._wait()
+        return None if self._tracking is None else self._wait()
 
     async def _wait(self) -> None:
-        taking = self._taking
+        taking = self._tracking
         if taking is not None:
             await asyncio.shield(taking)
 
     async def start(self) -> str | None:
         """The snapshot from before the step."""
-        if self._taking is not None:
-            self._last = await asyncio.shield(self._taking)
-            self._taking, self._known = None, True
+        if self._tracking is not None:
+            self._last = await asyncio.shield(self._tracking)
+            self._tracking, self._is_current = None, True
             self.first = self.first or self._last
         return self._last
 
@@ -74,7 +74,7 @@ class StepFiles:
 
     async def close(self) -> None:
         """Let a look that is still going on end."""
-        if self._taking is not None:
-            self._taking.cancel()
-            await asyncio.gather(self._taking, return_exceptions=True)
-            self._taking = None
+        if self._tracking is not None:
+            self._tracking.cancel()
+            await asyncio.gather(self._tracking, return_exceptions=True)
+            self._tracking = None

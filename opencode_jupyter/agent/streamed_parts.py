@@ -52,11 +52,11 @@ class StreamedParts:
         if not text:
             return
         if index not in self._open:
-            self._run.tell("part", self._begin(index, kind))
+            self._run.report("part", self._begin(index, kind))
         part, pieces = self._open[index]
         pieces.append(text)
-        self._run.conversation.grown(part, "text", text)
-        self._run.tell("delta", (part, text))
+        self._run.conversation.publish_delta(part, "text", text)
+        self._run.report("delta", (part, text))
 
     def _end(self, index: int, metadata: dict[str, Any] | None = None) -> None:
         if index not in self._open:
@@ -67,7 +67,7 @@ class StreamedParts:
         if metadata:
             part["metadata"] = metadata
         self._run.conversation.put(self._message, part)
-        self._run.tell("part", part)
+        self._run.report("part", part)
 
     def close(self) -> None:
         """End what the stream left open."""
@@ -81,4 +81,4 @@ class StreamedParts:
         self.ids.clear()
         self._run.conversation.drop(self._message, removed)
         if removed:
-            self._run.tell("dropped", removed)
+            self._run.report("dropped", removed)

@@ -40,16 +40,16 @@ class Structured:
 
     def __init__(self, form: Any) -> None:
         self.value: Any = None
-        self.given = False
+        self.has_value = False
         self._adapter: TypeAdapter[Any] | None = None
-        self._checker: Any = None
+        self._schema_checker: Any = None
         if isinstance(form, dict):
-            schema = _at_top(form)
-            self._checker = _checker(schema)
+            schema = _root_schema(form)
+            self._schema_checker = _schema_checker(schema)
         else:
             try:
                 self._adapter = TypeAdapter(form)
-                schema = _at_top(self._adapter.json_schema())
+                schema = _root_schema(self._adapter.json_schema())
             except Exception as error:
                 raise InvalidArgumentsError(
                     f"the form of the answer must be a JSON schema (a dict) or a type that pydantic knows: {error}"
@@ -62,29 +62,29 @@ class Structured:
             schema = {"type": "object", "properties": {"value": inner}, "required": ["value"]}
             schema |= {key: self.schema[key] for key in DEFINITIONS if key in self.schema}
         parameters = {key: value for key, value in schema.items() if key != "$schema"}
-        definition = Definition(DESCRIPTION, parameters, self._take, check=self._check)
+        definition = Definition(DESCRIPTION, parameters, self._accept, check=self._check)
         self.tool = Tool(NAME, definition, builtin=True, effect="notes", source="the form of the answer")
         self.bound = Bound(NAME, DESCRIPTION, definition)
 
     def _check(self, arguments: dict[str, Any]) -> Any:
         value = arguments.get("value") if self._wrapped and set(arguments) == {"value"} else arguments
         if self._adapter is not None:
-            return _validated(self._adapter, value)
-        problem = next(iter(self._checker.iter_errors(value)), None)
+            return _validate(self._adapter, value)
+        problem = next(iter(self._schema_checker.iter_errors(value)), None)
         if problem is not None:
             location = "".join(f"[{step!r}]" for step in problem.absolute_path)
             raise ValueError(f"{location or 'the answer'}: {problem.message}")
         return value
 
-    async def _take(self, value: Any, ctx: ToolContext) -> ToolResult:
-        self.value, self.given = value, True
+    async def _accept(self, value: Any, ctx: ToolContext) -> ToolResult:
+        self.value, self.has_value = value, True
         shown = value if self._adapter is None else self._adapter.dump_python(value, mode="json")
         return ToolResult(
             "Structured Output", "Structured output captured successfully.", {"valid": True, "value": shown}
         )
 
 
-def _at_top(schema: dict[str, Any]) -> dict[str, Any]:
+def _root_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema that is a reference to one of its own definitions (a type that holds itself) with that one in its place.
 
     Providers want to see an object at the top, and some leave out what has no properties there.
@@ -97,7 +97,7 @@ def _at_top(schema: dict[str, Any]) -> dict[str, Any]:
     return {**definition, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
-def _validated(adapter: TypeAdapter[Any], value: Any) -> Any:
+def _validate(adapter: TypeAdapter[Any], value: Any) -> Any:
     """The answer as the type that was asked for.
 
     Raises:
@@ -112,7 +112,7 @@ def _validated(adapter: TypeAdapter[Any], value: Any) -> Any:
             raise error from None
 
 
-def _checker(schema: dict[str, Any]) -> Any:
+def _schema_checker(schema: dict[str, Any]) -> Any:
     from jsonschema import exceptions, validators  # type: ignore[import-untyped]
 
     kind = validators.validator_for(schema)

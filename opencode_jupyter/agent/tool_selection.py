@@ -10,7 +10,7 @@ from ..core.permission.rules import disabled
 from ..core.repair import INVALID, repair
 from ..core.tool import Bound, Tool
 from .model import ModelInfo, ToolSpec
-from .models.schema import suited
+from .models.schema import adapt_schema
 
 if TYPE_CHECKING:
     from ..core.agents import Agent
@@ -36,11 +36,11 @@ class AvailableTools:
         """Every id that a call may have."""
         return list(self._tools)
 
-    def silent(self) -> AvailableTools:
+    def without_tools(self) -> AvailableTools:
         """The same for a model that may not call anything any more: what it calls all the same is not done."""
         return AvailableTools({id: tool for id, tool in self._tools.items() if id == INVALID}, self.specs)
 
-    def meant(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:
+    def resolve_call(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:
         """What a call of the model goes to: a tool, with its arguments; ``invalid`` if it makes no sense."""
         id, parsed = repair(self, name, arguments)
         return id, parsed, self._tools[id]
@@ -54,7 +54,7 @@ class ToolSelector:
         self._specs: dict[str, tuple[Bound, ToolSpec]] = {}
         self._last = AvailableTools({}, [])
 
-    async def at_step(
+    async def select(
         self,
         info: ModelInfo,
         agent: Agent,
@@ -101,6 +101,6 @@ class ToolSelector:
                 before.definition.parameters is offer.definition.parameters and before.description == offer.description
             ):
                 return spec
-        spec = ToolSpec(offer.id, offer.description, suited(info, offer.parameters))
+        spec = ToolSpec(offer.id, offer.description, adapt_schema(info, offer.parameters))
         self._specs[offer.id] = (offer, spec)
         return spec

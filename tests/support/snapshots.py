@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opencode_jupyter.agent.snapshots import Snapshots, files
-from opencode_jupyter.agent.snapshots.service import firsts
+from opencode_jupyter.agent.snapshots.service import first_entries
 from opencode_jupyter.agent.snapshots.shadow import Shadow
 
 
@@ -25,10 +25,10 @@ async def restore(snapshots: Snapshots, tree: str) -> list[str]:
     """Make all files what they are in a snapshot, and return those that were changed."""
 
     def work(shadow: Shadow) -> list[str]:
-        firsts(shadow, [(tree, [str(shadow.worktree / "any")])])  # raises if the snapshot is gone
+        first_entries(shadow, [(tree, [str(shadow.worktree / "any")])])  # raises if the snapshot is gone
         differing = list(shadow.compare(shadow.track(), tree))
-        entries = firsts(shadow, [(tree, [str(shadow.worktree / path) for path in differing])])
-        return [str(shadow.worktree / path) for path in files.put(shadow, entries)]
+        entries = first_entries(shadow, [(tree, [str(shadow.worktree / path) for path in differing])])
+        return [str(shadow.worktree / path) for path in files.write_entries(shadow, entries)]
 
     return await snapshots.work(work)
 
@@ -39,6 +39,6 @@ async def revert(snapshots: Snapshots, patches: Iterable[Mapping[str, Any]]) -> 
 
     def work(shadow: Shadow) -> list[str]:
         shadow.track()
-        return [str(shadow.worktree / path) for path in files.put(shadow, firsts(shadow, chosen))]
+        return [str(shadow.worktree / path) for path in files.write_entries(shadow, first_entries(shadow, chosen))]
 
     return await snapshots.work(work)

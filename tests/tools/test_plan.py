@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.agent.tools.plan import plan_file, shown, slug
+from opencode_jupyter.agent.tools.plan import plan_file, plan_path, slug
 from opencode_jupyter.core.errors import QuestionRejectedError
 from opencode_jupyter.core.state import Completed, Failed
 from tests.support.fake_model import FakeModel
@@ -98,7 +98,7 @@ async def test_planning_and_then_building(ws: Workspace, answerer: Answerer, pro
     assert "plan_exit" in names(model, 1) and "plan_enter" not in names(model, 1)
     enter, plan, outside, exit, done = answer.calls
     assert isinstance(enter.state, Completed) and enter.state.title == "Switching to plan agent"
-    assert shown(ws, session) in enter.state.output
+    assert plan_path(ws, session) in enter.state.output
     assert isinstance(plan.state, Completed) and plan.agent == "plan"
     assert isinstance(outside.state, Failed) and outside.outcome == "denied by a rule"  # only the plan file
     assert isinstance(exit.state, Completed) and exit.state.title == "Switching to build agent"
@@ -109,7 +109,7 @@ async def test_planning_and_then_building(ws: Workspace, answerer: Answerer, pro
     assert [one["header"] for one in answerer.asked] == ["Plan Mode", "Build Agent"]
     for one in answerer.asked:
         assert [option["label"] for option in one["options"]] == ["Yes", "No"]
-        assert one["custom"] is False and shown(ws, session) in one["question"]
+        assert one["custom"] is False and plan_path(ws, session) in one["question"]
     users = [message for message in session.messages if message.role == "user"]
     assert [message.info["agent"] for message in users] == ["build", "plan", "build"]
     assert users[1].info["model"] == {"providerID": "fake", "modelID": "m"}
@@ -159,7 +159,7 @@ async def test_where_the_plan_is(ws: Workspace, project: Path, tmp_path: Path) -
     path = plan_file(ws, session)
     assert path.parent == project / ".opencode" / "plans"
     assert re.fullmatch(rf"{session.created}-[a-z]+-[a-z]+\.md", path.name)
-    assert shown(ws, session) == f".opencode/plans/{path.name}"
+    assert plan_path(ws, session) == f".opencode/plans/{path.name}"
     assert session.to_wire()["slug"] == slug(session)
     session.extra["slug"] = "cosmic-cactus"
     assert plan_file(ws, session).name == f"{session.created}-cosmic-cactus.md"

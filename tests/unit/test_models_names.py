@@ -348,7 +348,7 @@ async def test_what_is_known_needs_no_network(tmp_path: Path, monkeypatch: pytes
     ],
 )
 def test_windows_and_prices(provider: str, model: str, context: int, price: float) -> None:
-    info = catalogue.described(provider, model, "openai")
+    info = catalogue.describe_model(provider, model, "openai")
     assert info.context == context
     assert info.cost is not None
     assert info.cost.input == price
@@ -356,5 +356,5 @@ def test_windows_and_prices(provider: str, model: str, context: int, price: floa
 
 
 def test_a_new_model_is_no_error() -> None:
-    info = catalogue.described("openai", "gpt-99", "openai")
+    info = catalogue.describe_model("openai", "gpt-99", "openai")
     assert (info.context, info.cost, info.images) == (0, None, True)

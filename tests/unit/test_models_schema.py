@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.model import ModelInfo
-from opencode_jupyter.agent.models.provider_adapter import ours, wire_name
-from opencode_jupyter.agent.models.schema import gemini, inlined, suited
+from opencode_jupyter.agent.models.provider_adapter import original_names, wire_name
+from opencode_jupyter.agent.models.schema import adapt_schema, gemini, inline_references
 
 GOOGLE = ModelInfo("google", "gemini-2.5-flash")
 OPENAI = ModelInfo("openai", "gpt-5")
@@ -25,17 +25,17 @@ def properties(**of: Any) -> dict[str, Any]:
 
 def test_others_get_it_as_it_is() -> None:
     schema = properties(a={"type": "array"}, b={"enum": [1, 2], "type": "integer"})
-    assert suited(OPENAI, schema) is schema
+    assert adapt_schema(OPENAI, schema) is schema
 
 
 def test_the_given_schema_stays_and_the_outcome_is_kept() -> None:
     schema = properties(a={"type": "array"})
     before = copy.deepcopy(schema)
-    first = suited(GOOGLE, schema)
+    first = adapt_schema(GOOGLE, schema)
     assert schema == before
-    assert suited(GOOGLE, schema) is first
-    assert suited(ModelInfo("openrouter", "x", api_id="google/gemini-3-pro"), schema) is first
-    assert suited(OPENAI, schema) is schema
+    assert adapt_schema(GOOGLE, schema) is first
+    assert adapt_schema(ModelInfo("openrouter", "x", api_id="google/gemini-3-pro"), schema) is first
+    assert adapt_schema(OPENAI, schema) is schema
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_references_are_put_in_place_for_gemini() -> None:
         "$defs": {"Point": properties(x={"type": "integer", "enum": [1]}, next={"$ref": "#/$defs/Point"})},
         "$schema": "x",
     }  # fmt: skip
-    out = suited(GOOGLE, schema)
+    out = adapt_schema(GOOGLE, schema)
     assert "$ref" not in str(out)
     assert "$defs" not in out
     point = out["properties"]["left"]
@@ -81,20 +81,20 @@ def test_references_are_put_in_place_for_gemini() -> None:
 
 def test_a_property_may_be_called_as_a_keyword() -> None:
     schema = properties(definitions={"type": "string"}, **{"$defs": {"type": "string"}})
-    assert inlined(schema) == schema
+    assert inline_references(schema) == schema
 
 
 def test_moonshot() -> None:
     schema = properties(
         a={"$ref": "#/$defs/P", "description": "x"}, b={"type": "array", "items": [{"type": "string"}, {}]}
     )
-    out = suited(KIMI, schema)
+    out = adapt_schema(KIMI, schema)
     assert out["properties"]["a"] == {"$ref": "#/$defs/P"}
     assert out["properties"]["b"]["items"] == {"type": "string"}
 
 
 def test_a_schema_without_a_type_becomes_an_object() -> None:
-    assert suited(OPENAI, {}) == {"type": "object", "properties": {}}
+    assert adapt_schema(OPENAI, {}) == {"type": "object", "properties": {}}
 
 
 leaves = st.sampled_from(
@@ -134,7 +134,7 @@ def test_tool_names_fit_everywhere(name: str) -> None:
     wire = wire_name(name)
     assert 1 <= len(wire) <= 64
     assert all(letter.isascii() and (letter.isalnum() or letter in "_-") for letter in wire)
-    assert ours([name]).get(wire, wire) == name
+    assert original_names([name]).get(wire, wire) == name
 
 
 def test_two_names_never_become_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.agent.prompt.forbidden import forbidden, model_rules
+from opencode_jupyter.agent.prompt.rules import describe_rules, model_rules
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.permission.modes import set_mode
 
@@ -35,7 +35,7 @@ async def open_ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 def said(ws: Workspace, agent: str = "build", tools: list[str] = TOOLS) -> str:
-    return forbidden(ws, ws.agent(agent), ws.sessions.default, tools)
+    return describe_rules(ws, ws.agent(agent), ws.sessions.default, tools)
 
 
 @pytest.mark.anyio
@@ -109,7 +109,7 @@ async def test_it_says_nothing_that_is_not_so(tmp_path: Path, rules: list[Rule])
     ws = Workspace(tmp_path, {}, tmp_path / "data", store=False)
     agent, session = ws.agent("build"), ws.sessions.default
     ws.rules.extend(rules)
-    text = forbidden(ws, agent, session, ["bash"])
+    text = describe_rules(ws, agent, session, ["bash"])
     lines = [line.partition(": ") for line in text.splitlines() if line.startswith("- bash")]
     line = lines[0][2] if lines else "goes through"
     decided = ws.permissions.check("bash", ["make"], model_rules(ws, agent, session))[0].action

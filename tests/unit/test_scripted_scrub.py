@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.agent.scripted import Recorder, ScriptedModel, call, load, say
 from opencode_jupyter.agent.scripted.documents import parse
-from opencode_jupyter.agent.scripted.replay import fingerprint, stable
+from opencode_jupyter.agent.scripted.replay import fingerprint, stable_text
 from opencode_jupyter.agent.scripted.scrub import Scrubber, Secrets, secrets_of
 from tests.support.script_player import Talk
 
@@ -151,7 +151,7 @@ def test_folders_and_names() -> None:
     ],
 )
 def test_what_changes_from_run_to_run_is_no_difference(then: str, now: str, same: bool) -> None:
-    assert (stable(then) == stable(now)) is same
+    assert (stable_text(then) == stable_text(now)) is same
     assert (fingerprint(then) == fingerprint(now)) is same
 
 

@@ -20,7 +20,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.snapshots import Snapshots, service
 from opencode_jupyter.agent.snapshots.git import Git, GitError, StoppedError, TooSlowError
-from opencode_jupyter.agent.snapshots.shadow import CLEANED, forsaken, project_id
+from opencode_jupyter.agent.snapshots.shadow import CLEANED, project_id, remove_abandoned
 from opencode_jupyter.core.errors import ToolError
 from tests.support.repository import repository
 from tests.support.snapshots import patch, restore
@@ -335,7 +335,7 @@ async def test_shadows_of_projects_that_are_gone(tmp_path: Path) -> None:
             os.utime(shadow / "index", (old, old))
         if name != "there":
             shutil.rmtree(folder)
-    forsaken(tmp_path / "data" / "snapshot")
+    remove_abandoned(tmp_path / "data" / "snapshot")
     kept = [path.name for path in (tmp_path / "data" / "snapshot").iterdir() if path.is_dir()]
     assert sorted(kept) == sorted(project_id(tmp_path / name) for name in ("used", "there"))
 

@@ -73,7 +73,7 @@ async def compact(run: Run, *, auto: bool) -> None:
     if pending is not None:
         limit = usable(run.model.info, run.workspace.config.data)
         if limit and estimate("".join(str(part["text"]) for part in pending.of_type("text"))) > limit:
-            raise _hopeless(run.model.info)
+            raise _overflow_error(run.model.info)
     if auto and _summarised_just_now(run, pending):
         return
     agent = run.workspace.agents.get(AGENT)
@@ -81,7 +81,7 @@ async def compact(run: Run, *, auto: bool) -> None:
     turns = run.conversation.turns()
     if pending is not None:
         turns = turns[: len(turns) - len(pending.turns or ())]
-    words = await _words(run)
+    words = await _instructions(run)
     question = user_message(run.session.id, run.session.agent or run.agent.name, run.model_wire)
     question.parts.append(new_part(question, "compaction", auto=auto))
     message = assistant_message(
@@ -98,15 +98,15 @@ async def compact(run: Run, *, auto: bool) -> None:
     try:
         finish = await Summariser(run, model, agent, message).summarise(turns, words)
     except (ModelError, asyncio.CancelledError) as error:
-        _take_back(run, {question.id, message.id})
+        _remove_messages(run, {question.id, message.id})
         if not isinstance(error, ModelError):
             raise
         raise (
-            _hopeless(model.info, error) if error.kind == "overflow" else _unsummarised(model.info, error)
+            _overflow_error(model.info, error) if error.kind == "overflow" else _no_summary_error(model.info, error)
         ) from error
-    _close(run, message, model.info, finish)
+    _finish_message(run, message, model.info, finish)
     if pending is not None:
-        run.add(_again(run, pending))
+        run.add(_repeat_request(run, pending))
     elif auto:
         onward = user_message(run.session.id, run.session.agent or run.agent.name, run.model_wire)
         onward.parts.append(new_part(onward, "text", text=GO_ON, synthetic=True))
@@ -135,7 +135,7 @@ def _summarised_just_now(run: Run, pending: Message | None) -> bool:
         return False
     since = [message for message in messages[start + 2 :] if message.role == "assistant"]
     if not since and pending is not None:
-        raise _hopeless(run.model.info)
+        raise _overflow_error(run.model.info)
     if len(since) != 1:
         return False
     tokens: dict[str, Any] = since[0].info.get("tokens") or {}
@@ -159,7 +159,7 @@ async def _model(run: Run, agent: Agent | None) -> Model:
     return await resolve(run.workspace, f"{agent.model['providerID']}:{agent.model['modelID']}")
 
 
-async def _words(run: Run) -> str:
+async def _instructions(run: Run) -> str:
     hooks = run.workspace.hooks
     if not hooks.has_hooks(COMPACTING):
         return REQUEST
@@ -174,7 +174,7 @@ async def _words(run: Run) -> str:
     return "\n\n".join([words if isinstance(words, str) and words.strip() else REQUEST, *more])
 
 
-def _close(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
+def _finish_message(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
     usage = finish.usage
     cost = count(run, message, info, usage)
     end = new_part(message, "step-finish", reason=finish.reason, tokens=usage.to_wire(), cost=cost)
@@ -184,7 +184,7 @@ def _close(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
     run.conversation.changed(message)
 
 
-def _again(run: Run, pending: Message) -> Message:
+def _repeat_request(run: Run, pending: Message) -> Message:
     """The user's message once more, behind the summary; its pictures are only named: they may be what was too much."""
     info = pending.info
     more = {key: info[key] for key in ("system", "tools", "format", "variant") if key in info}
@@ -200,19 +200,19 @@ def _again(run: Run, pending: Message) -> Message:
     return message
 
 
-def _take_back(run: Run, ids: set[str]) -> None:
+def _remove_messages(run: Run, ids: set[str]) -> None:
     run.messages[:] = [message for message in run.messages if message.id not in ids]
     run.conversation.remove(ids)
-    run.tell("dropped", ids)
+    run.report("dropped", ids)
 
 
-def _hopeless(info: ModelInfo, error: ModelError | None = None) -> ModelError:
-    text = HOPELESS.format(model=info.full, window=info.context) if info.context else _unknown(info)
+def _overflow_error(info: ModelInfo, error: ModelError | None = None) -> ModelError:
+    text = HOPELESS.format(model=info.full, window=info.context) if info.context else _overflow_text(info)
     body = error.body if error is not None else ""
     return ModelError(text, "overflow", provider=info.provider, status=error.status if error else None, body=body)
 
 
-def _unsummarised(info: ModelInfo, error: ModelError) -> ModelError:
+def _no_summary_error(info: ModelInfo, error: ModelError) -> ModelError:
     """The error of a summary that could not be made, saying that it was the summary."""
     return ModelError(
         UNSUMMARISED.format(model=info.full, error=str(error).rstrip(".")),
@@ -225,5 +225,5 @@ def _unsummarised(info: ModelInfo, error: ModelError) -> ModelError:
     )
 
 
-def _unknown(info: ModelInfo) -> str:
+def _overflow_text(info: ModelInfo) -> str:
     return HOPELESS.partition(" ({window")[0].format(model=info.full) + HOPELESS.partition("tokens)")[2]

@@ -53,13 +53,13 @@ class Summariser:
         room = usable(self._model.info, self._run.workspace.config.data)
         sent = 0
         for level in LEVELS:
-            shortened = _asking(render_transcript(turns, level), words)
+            shortened = _with_request(render_transcript(turns, level), words)
             size = estimate_turns(shortened) + estimate("".join(system))
             last = level is LEVELS[-1]
             if not last and ((room and size > room) or (sent and size >= 0.8 * sent)):
                 continue  # it would not fit, or is what did not fit, nearly
             try:
-                return await self._patiently(self._request(system, shortened))
+                return await self._ask_with_retries(self._request(system, shortened))
             except ModelError as error:
                 if error.kind != "overflow" or last:
                     raise
@@ -78,11 +78,11 @@ class Summariser:
             agent="compaction",
         )
 
-    async def _patiently(self, request: Request) -> events.Finish:
+    async def _ask_with_retries(self, request: Request) -> events.Finish:
         """Ask, and again after errors that may go away."""
         for attempt in range(1, 1000):
             try:
-                return await self._once(request)
+                return await self._ask_once(request)
             except ModelError as error:
                 self._parts.remove()
                 wait = wait_before(error, attempt)
@@ -91,7 +91,7 @@ class Summariser:
                 await pause(self._run, error, attempt, wait)
         raise AssertionError("unreachable")
 
-    async def _once(self, request: Request) -> events.Finish:
+    async def _ask_once(self, request: Request) -> events.Finish:
         finish: events.Finish | None = None
         provider = self._model.info.provider
         try:
@@ -118,7 +118,7 @@ class Summariser:
         return finish
 
 
-def _asking(turns: list[Turn], words: str) -> list[Turn]:
+def _with_request(turns: list[Turn], words: str) -> list[Turn]:
     """The turns with the request for the summary at their end, in the user's last turn if they end with one."""
     if turns and turns[-1].role == "user":
         return [*turns[:-1], Turn("user", (*turns[-1].pieces, TextPiece(words)))]

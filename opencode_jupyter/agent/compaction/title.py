@@ -82,7 +82,7 @@ class TitleWriter:
 
     async def _ask(self, model: str, session: Session, text: str, instead_of: str) -> None:
         try:
-            text_of_model = await asyncio.wait_for(self._said(model, session, text), TIMEOUT)
+            text_of_model = await asyncio.wait_for(self._ask_model(model, session, text), TIMEOUT)
         except (ModelError, TimeoutError) as error:
             log.info("no title from %s: %s", model, error)
             return
@@ -94,7 +94,7 @@ class TitleWriter:
             session.title = better
             self._workspace.sessions.save(session)
 
-    async def _said(self, name: str, session: Session, text: str) -> str:
+    async def _ask_model(self, name: str, session: Session, text: str) -> str:
         from ..models import resolve
 
         agent = self._workspace.agents.get("title")

@@ -57,10 +57,10 @@ def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
     first, rest = turns[:pinned], turns[pinned:]
     newest = rest[len(rest) - max(1, round(len(rest) * level.share)) :] if rest else rest
     omitted = len(rest) - len(newest)
-    texts_by_role: list[tuple[Literal["user", "assistant"], str]] = [_told(turn, level) for turn in first]
+    texts_by_role: list[tuple[Literal["user", "assistant"], str]] = [_role_and_text(turn, level) for turn in first]
     if omitted:
         texts_by_role.append(("user", LEFT_OUT.format(omitted)))
-    texts_by_role += [_told(turn, level) for turn in newest]
+    texts_by_role += [_role_and_text(turn, level) for turn in newest]
     out: list[tuple[Literal["user", "assistant"], list[str]]] = []
     for role, text in texts_by_role:
         if not text:
@@ -76,7 +76,7 @@ def _asks_for_summary(turn: Turn) -> bool:
     return turn.role == "user" and any(isinstance(p, TextPiece) and p.text == SUMMARY_QUESTION for p in turn.pieces)
 
 
-def _told(turn: Turn, level: DetailLevel) -> tuple[Literal["user", "assistant"], str]:
+def _role_and_text(turn: Turn, level: DetailLevel) -> tuple[Literal["user", "assistant"], str]:
     texts = [text for text in (_piece(piece, level) for piece in turn.pieces) if text]
     return "assistant" if turn.role == "assistant" else "user", "\n\n".join(texts)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import atomic
 from ...core.sessions import Session
 from .form import ASSISTANT, INFO, PARTS, STATES, USER
-from .reading import read, shown
+from .reading import read, without_extra
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -30,7 +30,7 @@ async def export(workspace: ToolHost, session: str | Session) -> dict[str, Any]:
         KeyError: there is none of that id.
     """
     info, messages = workspace.masked(await read(workspace, session))
-    return await asyncio.to_thread(lambda: fitted(info, shown(messages)))
+    return await asyncio.to_thread(lambda: complete_session(info, without_extra(messages)))
 
 
 async def export_file(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
@@ -77,20 +77,20 @@ _ERRORS = frozenset(
 )
 
 
-def fitted(info: Data, messages: list[Data]) -> Data:
+def complete_session(info: Data, messages: list[Data]) -> Data:
     """A session in the form that a real release imports, its parts in order of their messages."""
     session = _session(info, messages)
     out: list[Data] = []
     request_id = ""
     for message in messages:
         if message["info"].get("role") == "user":
-            wire = _request(message["info"], session)
+            wire = _user_info(message["info"], session)
             request_id = wire["id"]
         else:
-            wire = _answer(message["info"], session)
+            wire = _assistant_info(message["info"], session)
             if not str(wire.get("parentID") or "").startswith("msg"):
                 if not request_id:
-                    out.append(_by_hand(wire, session))
+                    out.append(_request_for_direct_calls(wire, session))
                     request_id = out[-1]["info"]["id"]
                 wire["parentID"] = request_id
         out.append({"info": wire, "parts": [_part(part, wire) for part in message["parts"]]})
@@ -138,7 +138,7 @@ def _tokens(tokens: Any) -> Data:
     }
 
 
-def _request(info: Data, session: Data) -> Data:
+def _user_info(info: Data, session: Data) -> Data:
     wire = USER.without_nulls(info)
     model = session.get("model")
     named = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
@@ -147,7 +147,7 @@ def _request(info: Data, session: Data) -> Data:
     return wire
 
 
-def _answer(info: Data, session: Data) -> Data:
+def _assistant_info(info: Data, session: Data) -> Data:
     wire = ASSISTANT.without_nulls(info)
     agent = wire.get("agent") or wire.get("mode") or session.get("agent") or "build"
     wire.setdefault("agent", agent)
@@ -176,10 +176,10 @@ def _error(error: Data) -> Data:
     return {**error, "data": data}
 
 
-def _by_hand(answer: Data, session: Data) -> Data:
+def _request_for_direct_calls(answer: Data, session: Data) -> Data:
     # Its ids are made from the answer's, so that the same session is exported alike each time. They sort before it.
     head, tail = answer["id"][:-8], answer["id"][-8:]
-    id = f"{_before(head)}{tail}"
+    id = f"{_earlier_id(head)}{tail}"
     model = {"providerID": answer["providerID"], "modelID": answer["modelID"]}
     info = {
         "id": id,
@@ -193,7 +193,7 @@ def _by_hand(answer: Data, session: Data) -> Data:
     return {"info": info, "parts": [{**part, "text": BY_HAND, "synthetic": True}]}
 
 
-def _before(id: str) -> str:
+def _earlier_id(id: str) -> str:
     """An id's beginning that sorts just before it: its time is a hexadecimal number."""
     name, _, rest = id.partition("_")
     try:

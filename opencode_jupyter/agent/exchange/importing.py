@@ -14,7 +14,7 @@ from ...core import ids
 from ...core.messages import Message, part_from_wire
 from ..sessions import AgentSession
 from .form import SessionFileError, check_session
-from .reading import EXTRA, plain, read, shown
+from .reading import EXTRA, plain, read, without_extra
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -33,53 +33,56 @@ class Renaming:
     def __init__(self, session_id: str) -> None:
         self._new = {session_id: ids.create("session", descending=True)}
 
-    def _made(self, id: str, kind: str) -> str:
+    def _new_id(self, id: str, kind: str) -> str:
         if id not in self._new:
             self._new[id] = ids.create(kind)
         return self._new[id]
 
-    def _of(self, id: Any) -> Any:
+    def _renamed(self, id: Any) -> Any:
         return self._new.get(id, id) if isinstance(id, str) else id
 
     def session(self, info: Data) -> Data:
         """A session's info; call it after `messages`, since it may name some (``revert``)."""
-        renamed = {**info, "id": self._of(info["id"])}
+        renamed = {**info, "id": self._renamed(info["id"])}
         if isinstance(info.get("revert"), dict):
-            renamed["revert"] = self._named(info["revert"], ("messageID", "partID"))
+            renamed["revert"] = self._rename_keys(info["revert"], ("messageID", "partID"))
         return renamed
 
     def messages(self, messages: list[Data]) -> list[Data]:
         """Messages with their parts."""
         for message in messages:
-            self._made(message["info"]["id"], "message")
+            self._new_id(message["info"]["id"], "message")
             for part in message["parts"]:
-                self._made(part["id"], "part")
+                self._new_id(part["id"], "part")
         return [
             {
-                "info": self._named(message["info"], ("id", "sessionID", "parentID")),
+                "info": self._rename_keys(message["info"], ("id", "sessionID", "parentID")),
                 "parts": [self._part(part) for part in message["parts"]],
             }
             for message in messages
         ]
 
-    def _named(self, data: Data, keys: tuple[str, ...]) -> Data:
-        return {**data, **{key: self._of(data[key]) for key in keys if key in data}}
+    def _rename_keys(self, data: Data, keys: tuple[str, ...]) -> Data:
+        return {**data, **{key: self._renamed(data[key]) for key in keys if key in data}}
 
     def _part(self, part: Data) -> Data:
-        renamed = self._named(part, ("id", "sessionID", "messageID", "tail_start_id"))
+        renamed = self._rename_keys(part, ("id", "sessionID", "messageID", "tail_start_id"))
         if isinstance(part.get(EXTRA), dict):
-            renamed[EXTRA] = self._named(part[EXTRA], ("parentID",))
+            renamed[EXTRA] = self._rename_keys(part[EXTRA], ("parentID",))
         state = part.get("state")
         if part.get("type") != "tool" or not isinstance(state, dict):
             return renamed
         renamed["state"] = dict(state)
         if isinstance(state.get("metadata"), dict):
-            renamed["state"]["metadata"] = self._named(state["metadata"], ("parentSessionId",))
+            renamed["state"]["metadata"] = self._rename_keys(state["metadata"], ("parentSessionId",))
         if state.get("attachments"):
             renamed["state"]["attachments"] = [
-                {**self._named(file, ("sessionID", "messageID")), "id": self._made(file.get("id") or "", "part")}
+                {
+                    **self._rename_keys(file, ("sessionID", "messageID")),
+                    "id": self._new_id(file.get("id") or "", "part"),
+                }
                 if file.get("id")
-                else self._named(file, ("sessionID", "messageID"))
+                else self._rename_keys(file, ("sessionID", "messageID"))
                 for file in state["attachments"]
             ]
         return renamed
@@ -128,23 +131,23 @@ async def take_in(
     workspace: ToolHost, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
 ) -> Imported:
     """`import_`, and what became of it."""
-    data = await asyncio.to_thread(_prepared, source)
-    info, messages = _at_home(data["info"], workspace), data["messages"]
-    existing = await _here(workspace, info["id"])
+    data = await asyncio.to_thread(_load_and_check, source)
+    info, messages = _as_local(data["info"], workspace), data["messages"]
+    existing = await _read_existing(workspace, info["id"])
     how: Literal["new", "same", "copy", "replaced"] = "new"
-    if existing is not None and _alike(existing, (info, messages)):
+    if existing is not None and _is_same(existing, (info, messages)):
         return Imported(await workspace.sessions.open(info["id"]), "same")
-    if await _foreign(workspace, info["id"], messages) or (existing is not None and not replace):
+    if await _has_foreign_ids(workspace, info["id"], messages) or (existing is not None and not replace):
         renaming = Renaming(info["id"])
         messages = renaming.messages(messages)
         info, how = renaming.session(info), "copy"
     elif existing is not None:
-        await _make_room(workspace, info["id"])
+        await _require_idle(workspace, info["id"])
         how = "replaced"
-    return Imported(await keep(workspace, info, messages), how)
+    return Imported(await store_session(workspace, info, messages), how)
 
 
-async def keep(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSession:
+async def store_session(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSession:
     """Store a whole session in one transaction and take it into the workspace."""
     messages = workspace.masked(messages)
     session = AgentSession.from_wire(info)
@@ -166,14 +169,17 @@ async def keep(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSe
 # ---------------------------------------------------------------------- reading a file
 
 
-def _prepared(source: Mapping[str, Any] | str | os.PathLike[str]) -> Data:
+def _load_and_check(source: Mapping[str, Any] | str | os.PathLike[str]) -> Data:
     if isinstance(source, Mapping):
         data, name = plain(source), ""
     else:
         data, name = _load(Path(source).expanduser()), f"{source}: "
     try:
         check_session(data)
-        return {"info": data["info"], "messages": [_settled(message, data["info"]) for message in data["messages"]]}
+        return {
+            "info": data["info"],
+            "messages": [_normalize_message(message, data["info"]) for message in data["messages"]],
+        }
     except SessionFileError as error:
         raise SessionFileError(f"{name}{error} Nothing was imported.") from None
     except RecursionError:
@@ -216,7 +222,7 @@ def _load(path: Path) -> Any:
         raise SessionFileError(f"{path}: not JSON: {error}. Nothing was imported.") from None
 
 
-def _settled(message: Data, session: Data) -> Data:
+def _normalize_message(message: Data, session: Data) -> Data:
     """A message whose parts all name their owners, and whose calls have all ended."""
     info = message["info"]
     by = "user" if info.get("providerID") == "opencode_jupyter" else "model"
@@ -245,7 +251,7 @@ def aborted(state: Data, start: int, end: int) -> Data:
 # ---------------------------------------------------------------------- what is here already
 
 
-def _at_home(info: Data, workspace: ToolHost) -> Data:
+def _as_local(info: Data, workspace: ToolHost) -> Data:
     """A session's info as one of this folder's."""
     folder, root = str(workspace.directory), str(workspace.worktree)
     local = {**info, "directory": folder}
@@ -255,21 +261,21 @@ def _at_home(info: Data, workspace: ToolHost) -> Data:
     return {**local, "time": {"updated": info["time"]["created"], **info["time"]}}
 
 
-async def _here(workspace: ToolHost, id: str) -> tuple[Data, list[Data]] | None:
+async def _read_existing(workspace: ToolHost, id: str) -> tuple[Data, list[Data]] | None:
     try:
         return await read(workspace, id)
     except KeyError:
         return None
 
 
-def _alike(existing: tuple[Data, list[Data]], imported: tuple[Data, list[Data]]) -> bool:
+def _is_same(existing: tuple[Data, list[Data]], imported: tuple[Data, list[Data]]) -> bool:
     # As a `Session` writes it, since that is what is kept.
     imported_info = plain(AgentSession.from_wire(imported[0]).to_wire())
     existing_info = {k: v for k, v in existing[0].items() if not k.startswith("opencode_jupyter")}
-    return existing_info == imported_info and shown(existing[1]) == shown(imported[1])
+    return existing_info == imported_info and without_extra(existing[1]) == without_extra(imported[1])
 
 
-async def _foreign(workspace: ToolHost, id: str, messages: list[Data]) -> bool:
+async def _has_foreign_ids(workspace: ToolHost, id: str, messages: list[Data]) -> bool:
     """Return whether ids of the messages or parts belong to another session here."""
     ids = {message["info"]["id"] for message in messages}
     ids |= {part["id"] for message in messages for part in message["parts"]}
@@ -279,7 +285,7 @@ async def _foreign(workspace: ToolHost, id: str, messages: list[Data]) -> bool:
     return any(message.id in ids for session in others for message in session.messages)
 
 
-async def _make_room(workspace: ToolHost, id: str) -> None:
+async def _require_idle(workspace: ToolHost, id: str) -> None:
     session = await workspace.sessions.open(id)
     if session.run is not None:
         raise SessionFileError(

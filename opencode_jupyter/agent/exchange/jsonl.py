@@ -51,11 +51,13 @@ def events_of(data: Data) -> list[Data]:
         message_info = message["info"]
         clock = max(clock, message_info["time"]["created"])
         completed = message_info["time"].get("completed")
-        timed.append((clock, _event("message.updated", {"info": _begun(message_info) if completed else message_info})))
+        timed.append(
+            (clock, _event("message.updated", {"info": _unfinished_info(message_info) if completed else message_info}))
+        )
         for start, end, part in _timed(message["parts"], clock):
             clock = max(clock, start)
             if end is not None:
-                timed.append((clock, _event("message.part.updated", {"part": _running(part, clock)})))
+                timed.append((clock, _event("message.part.updated", {"part": _running_part(part, clock)})))
             timed.append((max(clock, end or 0), _event("message.part.updated", {"part": part})))
         if completed:
             timed.append((max(completed, clock), _event("message.updated", {"info": message_info})))
@@ -69,7 +71,7 @@ def _event(type: str, properties: Data) -> Data:
     return {"type": type, "properties": properties}
 
 
-def _begun(info: Data) -> Data:
+def _unfinished_info(info: Data) -> Data:
     """An answer's info when it began: without what only its end tells."""
     later_keys = ("finish", "error", "structured")
     return {
@@ -99,6 +101,6 @@ def _timed(parts: list[Data], since: int) -> Iterator[tuple[int, int | None, Dat
         yield clock, None, part
 
 
-def _running(part: Data, start: int) -> Data:
+def _running_part(part: Data, start: int) -> Data:
     state = {"status": "running", "input": part["state"]["input"], "time": {"start": start}}
     return {**part, "state": state}

@@ -39,7 +39,7 @@ async def read(workspace: ToolHost, session: str | Session) -> tuple[Data, list[
     return info, messages
 
 
-def shown(messages: Sequence[Data]) -> list[Data]:
+def without_extra(messages: Sequence[Data]) -> list[Data]:
     """The same messages in OpenCode's own form: without what is under `EXTRA`."""
     return [
         {"info": message["info"], "parts": [{k: v for k, v in part.items() if k != EXTRA} for part in message["parts"]]}

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
 from ...core.sessions import Session
-from .exporting import fitted, write_text
+from .exporting import complete_session, write_text
 from .reading import EXTRA, read
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def spans_of(tree: SessionTree, *, content: bool = False) -> list[Span]:
         tree: the session; parts may have what is under `EXTRA` (which call made which).
         content: also what was said, called and answered. It may be personal, and large.
     """
-    return _Tracer(_digits(tree.info["id"], 32), content).session(tree, "")
+    return _Tracer(_hex_id(tree.info["id"], 32), content).session(tree, "")
 
 
 class _Tracer:
@@ -112,7 +112,7 @@ class _Tracer:
         answers = [message for message in messages if message["info"].get("role") != "user"]
         agent = str((answers or messages)[0]["info"].get("agent") or "")
         request_span = Span(
-            _digits(first["id"], 16),
+            _hex_id(first["id"], 16),
             self._trace,
             parent,
             f"invoke_agent {agent}".strip(),
@@ -129,8 +129,10 @@ class _Tracer:
             request_span.attributes["gen_ai.provider.name"] = _provider(last)
             request_span.attributes["gen_ai.request.model"] = str(last.get("modelID") or "")
         if self._content:
-            request_span.attributes["gen_ai.input.messages"] = _json([_said(m) for m in messages if m not in answers])
-            request_span.attributes["gen_ai.output.messages"] = _json([_said(m) for m in answers[-1:]])
+            request_span.attributes["gen_ai.input.messages"] = _json(
+                [_message_content(m) for m in messages if m not in answers]
+            )
+            request_span.attributes["gen_ai.output.messages"] = _json([_message_content(m) for m in answers[-1:]])
         inner: list[Span] = []
         for message in answers:
             inner.append(self._chat(message, tree, request_span.id))
@@ -145,12 +147,12 @@ class _Tracer:
         model = str(info.get("modelID") or "")
         start = info["time"]["created"]
         span = Span(
-            _digits(info["id"], 16),
+            _hex_id(info["id"], 16),
             self._trace,
             parent,
             f"chat {model}".strip(),
             start,
-            max(start, _spoken_until(message)),
+            max(start, _end_of_answer(message)),
             client=True,
             attributes={
                 "gen_ai.operation.name": "chat",
@@ -169,7 +171,7 @@ class _Tracer:
         if info.get("cost"):
             span.attributes["opencode.cost"] = float(info["cost"])
         if self._content:
-            span.attributes["gen_ai.output.messages"] = _json([_said(message)])
+            span.attributes["gen_ai.output.messages"] = _json([_message_content(message)])
         return span
 
     def _calls(self, message: Data, tree: SessionTree, parent: str) -> list[Span]:
@@ -179,7 +181,7 @@ class _Tracer:
             if part["type"] != "tool":
                 continue
             caller = str((part.get(EXTRA) or {}).get("parentID") or "")
-            span = self._call(part, message["info"], tree, _digits(caller, 16) if caller in part_ids else parent)
+            span = self._call(part, message["info"], tree, _hex_id(caller, 16) if caller in part_ids else parent)
             out.append(span)
             child_id = (part["state"].get("metadata") or {}).get("sessionId")
             child = tree.children.get(child_id) if isinstance(child_id, str) else None
@@ -192,7 +194,7 @@ class _Tracer:
         times = state.get("time") or {}
         start = times.get("start") or info["time"]["created"]
         span = Span(
-            _digits(part["id"], 16),
+            _hex_id(part["id"], 16),
             self._trace,
             parent,
             f"execute_tool {part['tool']}",
@@ -219,7 +221,7 @@ class _Tracer:
         return span
 
 
-def _spoken_until(message: Data) -> int:
+def _end_of_answer(message: Data) -> int:
     """When the model had said all: its last word, or the beginning of its last call; calls run after that."""
     moments: list[int] = []
     for part in message["parts"]:
@@ -245,7 +247,7 @@ def _add_usage(span: Span, infos: list[Data]) -> None:
         span.attributes["gen_ai.usage.cache_creation.input_tokens"] = written
 
 
-def _said(message: Data) -> Data:
+def _message_content(message: Data) -> Data:
     """A message in the conventions' form."""
     parts: list[Data] = []
     for part in message["parts"]:
@@ -266,7 +268,7 @@ def _provider(info: Data) -> str:
     return PROVIDERS.get(name, name)
 
 
-def _digits(id: str, count: int) -> str:
+def _hex_id(id: str, count: int) -> str:
     return hashlib.sha256(id.encode()).hexdigest()[:count]
 
 
@@ -285,7 +287,7 @@ async def session_spans(workspace: ToolHost, session: str | Session, *, content:
     Raises:
         UnknownSessionError: there is no such session.
     """
-    tree = await _told(workspace, session if isinstance(session, str) else session.id, DEEPEST)
+    tree = await _read_tree(workspace, session if isinstance(session, str) else session.id, DEEPEST)
     return await asyncio.to_thread(lambda: spans_of(tree, content=content))
 
 
@@ -412,10 +414,10 @@ def _send(spans: list[Span], exporter: Any) -> int:
     return len(readable)
 
 
-async def _told(workspace: ToolHost, id: str, depth: int) -> SessionTree:
+async def _read_tree(workspace: ToolHost, id: str, depth: int) -> SessionTree:
     info, messages = workspace.masked(await read(workspace, id))
     extras = {part["id"]: part[EXTRA] for message in messages for part in message["parts"] if EXTRA in part}
-    whole = fitted(info, messages)  # so that every key that is looked at is there
+    whole = complete_session(info, messages)  # so that every key that is looked at is there
     for message in whole["messages"]:
         for part in message["parts"]:
             if part["id"] in extras:
@@ -423,5 +425,5 @@ async def _told(workspace: ToolHost, id: str, depth: int) -> SessionTree:
     children = {}
     if depth and workspace.store is not None:
         for child in await workspace.store.children(id):
-            children[child["id"]] = await _told(workspace, child["id"], depth - 1)
+            children[child["id"]] = await _read_tree(workspace, child["id"], depth - 1)
     return SessionTree(whole["info"], whole["messages"], children)

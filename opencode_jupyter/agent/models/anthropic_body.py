@@ -12,9 +12,9 @@ from ..errors import ModelError
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .anthropic_stream import AnthropicParser
-from .encoding import PerTools, PerTurn, array, encode, joined
+from .encoding import PerTools, PerTurn, encode, join_array, join_members
 from .keys import Key
-from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, snaked, wire_name
+from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, snake_keys, wire_name
 from .settings import ModelSettings, Provider
 
 VERSION = "2023-06-01"
@@ -69,7 +69,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def body(self, request: Request) -> bytes:
         """A request."""
-        options = snaked(self.options(request))
+        options = snake_keys(self.options(request))
         head: dict[str, Any] = {"model": self.api_id, "stream": True, "max_tokens": self._most(request)}
         thinking = options.get("thinking")
         thinks = isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive")
@@ -93,7 +93,7 @@ class AnthropicAdapter(ProviderAdapter):
         if request.tools and self.settings.tools:
             parts["tools"] = self._tools(request.tools)
             head["tool_choice"] = _choice(request.tool_choice, thinks)
-        return joined(head, **parts)
+        return join_members(head, **parts)
 
     def _most(self, request: Request) -> int:
         limit = next((most for start, most in OLD if self.api_id.startswith(start)), self.info.output)
@@ -118,7 +118,7 @@ class AnthropicAdapter(ProviderAdapter):
             last = content[-1].marked if at >= len(groups) - 2 else content[-1].whole
             inner = b",".join([*(blocks_of_turn.whole for blocks_of_turn in content[:-1]), last])
             messages.append(b'{"role":"' + role.encode() + b'","content":[' + inner + b"]}")
-        return array(messages)
+        return join_array(messages)
 
     def _blocks(self, turn: Turn) -> EncodedTurn:
         encoded = [encode(block) for block in self._encode(turn) if block is not None]

@@ -44,7 +44,7 @@ def row(provider: str, model: str) -> list[float] | None:
     return next((names[name] for name in (model, plain, f"{plain}-latest", f"{plain}-0") if name in names), None)
 
 
-def described(provider: str, model: str, wire: str) -> ModelInfo:
+def describe_model(provider: str, model: str, wire: str) -> ModelInfo:
     """Information about a model from the catalogue; mostly empty for a new one.
 
     Args:

@@ -78,7 +78,7 @@ class PerTools(Generic[T]):
         return self._last[1]
 
 
-def joined(head: dict[str, Any], **parts: bytes) -> bytes:
+def join_members(head: dict[str, Any], **parts: bytes) -> bytes:
     """A JSON object of what is encoded now (`head`, not empty) and of members that are JSON already."""
     pieces = [encode(head)[:-1]]
     for name, value in parts.items():
@@ -87,6 +87,6 @@ def joined(head: dict[str, Any], **parts: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def array(items: Sequence[bytes]) -> bytes:
+def join_array(items: Sequence[bytes]) -> bytes:
     """A JSON array of what is JSON already."""
     return b"[" + b",".join(items) + b"]"

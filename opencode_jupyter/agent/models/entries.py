@@ -37,7 +37,7 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
     url = options.get("baseURL") or entry.get("api") or (known.url if known else "")
     if not isinstance(url, str) or (url and not url.startswith(("http://", "https://"))):
         raise _mistake(id, f"options.baseURL is {url!r}; it must start with https:// or http://")
-    if not _has_port(url):
+    if not _has_valid_port(url):
         raise _mistake(id, f"options.baseURL is {url!r}; a port is a number from 1 to 65535")
     key = options.get("apiKey") or ""
     if not isinstance(key, str):
@@ -69,7 +69,7 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
     """What is known of a model, from the table and, before it, from the configuration."""
     entry = of.models.get(id, {})
     api_id = str(entry.get("id") or id)
-    info = replace(catalogue.described(of.id, api_id, of.format), model=id)
+    info = replace(catalogue.describe_model(of.id, api_id, of.format), model=id)
     if entry.get("name"):
         info = replace(info, name=str(entry["name"]))
     limit = entry.get("limit")
@@ -77,7 +77,7 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
     if isinstance(limit, Mapping):
         context, output = catalogue.number(limit.get("context")), catalogue.number(limit.get("output"))
         info = replace(info, context=context or info.context, output=output or info.output)
-        most = _most(output, info.context) if output else None
+        most = _answer_limit(output, info.context) if output else None
     cost = entry.get("cost")
     if isinstance(cost, Mapping):
         kinds = ("input", "output", "cache_read", "cache_write")
@@ -100,7 +100,7 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
     )
 
 
-def _most(output: int, context: int) -> int:
+def _answer_limit(output: int, context: int) -> int:
     """Tokens to ask for at the most, where `limit.output` says what a model gives.
 
     No more than what is kept free for an answer (`compaction.limits.usable`): a server that adds the two up would
@@ -144,7 +144,7 @@ def _mistake(id: str, problem: str) -> ModelError:
     return ModelError(f"provider.{id} of the configuration: {problem}", "setup", provider=id)
 
 
-def _has_port(url: str) -> bool:
+def _has_valid_port(url: str) -> bool:
     """Return whether the port that an address names, if it names one, can be."""
     try:
         return urlsplit(url).port != 0

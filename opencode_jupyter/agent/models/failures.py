@@ -125,7 +125,7 @@ class RequestContext:
     local: bool = False
 
 
-def refused(context: RequestContext, status: int, headers: Mapping[str, str], body: bytes | str) -> ModelError:
+def response_error(context: RequestContext, status: int, headers: Mapping[str, str], body: bytes | str) -> ModelError:
     """The error for a response with a status other than 200."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
@@ -134,10 +134,10 @@ def refused(context: RequestContext, status: int, headers: Mapping[str, str], bo
         value = None
     if isinstance(value, list) and value:  # Google answers a stream with a list
         value = value[0]
-    return _error(context, status, headers, text, value)
+    return _model_error(context, status, headers, text, value)
 
 
-def in_stream(context: RequestContext, value: Mapping[str, Any]) -> ModelError:
+def stream_error(context: RequestContext, value: Mapping[str, Any]) -> ModelError:
     """The error for an error that came inside a stream (status 200)."""
     error = value.get("error", value)
     status: int | None = None
@@ -149,15 +149,15 @@ def in_stream(context: RequestContext, value: Mapping[str, Any]) -> ModelError:
                 status = STATUS.get(name) or (int(name) if name.isdigit() and 400 <= int(name) < 600 else None)
             if status is not None:
                 break
-    return _error(context, status, {}, json.dumps(value, ensure_ascii=False), value)
+    return _model_error(context, status, {}, json.dumps(value, ensure_ascii=False), value)
 
 
-def web_page(context: RequestContext, status: int, text: str) -> ModelError:
+def web_page_error(context: RequestContext, status: int, text: str) -> ModelError:
     """The error for an answer that is a web page: from a proxy, a login page, or a wrong address."""
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
     quoted_title = f" ({html.unescape(title.group(1)).strip()[:100]})" if title else ""
     text_start = f"{context.provider}: {context.url} answered with a web page{quoted_title}"
-    shown = _shown(context, text)
+    shown = _redacted_body(context, text)
     if status in (401, 403, 407):
         why = f"{text_start}, status {status}: a proxy or firewall is in the way"
         return ModelError(why, "network", provider=context.provider, status=status, retryable=False, body=shown)
@@ -169,14 +169,14 @@ def web_page(context: RequestContext, status: int, text: str) -> ModelError:
     return ModelError(why, kind, provider=context.provider, status=status, body=shown)
 
 
-def _error(
+def _model_error(
     context: RequestContext, status: int | None, headers: Mapping[str, str], text: str, value: Any
 ) -> ModelError:
     if _HTML.match(text):
-        page_error = web_page(context, status or 200, text)
+        page_error = web_page_error(context, status or 200, text)
         page_error.retry_after = retry_after(headers)
         return page_error
-    words, names = _words(value, text)
+    words, names = _provider_text(value, text)
     everything = f"{names} {words}"
     kind = _kind(status, everything, value)
     message = _message(context, kind, status, redacted(words, context.secrets)[:MOST_WORDS].strip())
@@ -195,7 +195,7 @@ def _error(
         status=status,
         retry_after=wait,
         retryable=retryable,
-        body=_shown(context, text),
+        body=_redacted_body(context, text),
     )
 
 
@@ -242,7 +242,7 @@ def _out_of_quota(text: str, value: Any) -> bool:
     return _QUOTA.search(text) is not None
 
 
-def _words(value: Any, text: str) -> tuple[str, str]:
+def _provider_text(value: Any, text: str) -> tuple[str, str]:
     """A provider's own sentence, and the names (code, type, status) it gives the error."""
     if not isinstance(value, Mapping):
         return (value if isinstance(value, str) else text), ""
@@ -290,7 +290,7 @@ def _message(context: RequestContext, kind: Kind, status: int | None, provider_t
     return plain.get(kind, f"{who} did not take the request{code}.") + quoted
 
 
-def _shown(context: RequestContext, text: str) -> str:
+def _redacted_body(context: RequestContext, text: str) -> str:
     return redacted(text, context.secrets)[:MOST_BODY]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
-from .encoding import PerTools, PerTurn, array, encode, joined
+from .encoding import PerTools, PerTurn, encode, join_array, join_members
 from .google_stream import GoogleParser
 from .keys import Key
 from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, wire_name
@@ -61,7 +61,7 @@ class GoogleAdapter(ProviderAdapter):
         if request.tools and self.settings.tools:
             head.setdefault("toolConfig", {"functionCallingConfig": _choice(request.tool_choice)})
             parts["tools"] = self._tools(request.tools)
-        return joined(head, **parts)
+        return join_members(head, **parts)
 
     # ------------------------------------------------------------------ turns
 
@@ -75,7 +75,7 @@ class GoogleAdapter(ProviderAdapter):
                 groups[-1][1].append(inner)
             elif inner:
                 groups.append((role, [inner]))
-        return array([b'{"role":"' + role + b'","parts":[' + b",".join(inner) + b"]}" for role, inner in groups])
+        return join_array([b'{"role":"' + role + b'","parts":[' + b",".join(inner) + b"]}" for role, inner in groups])
 
     def _parts(self, turn: Turn) -> bytes:
         """A turn's parts, joined by commas."""

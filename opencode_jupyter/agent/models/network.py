@@ -16,7 +16,7 @@ from .keys import redacted
 from .trust import LOOPBACK
 
 
-def failed(context: RequestContext, error: Exception, *, began: bool, httpx2: Any) -> ModelError:
+def network_error(context: RequestContext, error: Exception, *, began: bool, httpx2: Any) -> ModelError:
     """The error for what the HTTP library raised.
 
     Args:

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
-from .encoding import PerTools, PerTurn, array, encode, joined
+from .encoding import PerTools, PerTurn, encode, join_array, join_members
 from .keys import Key
 from .openai_stream import OpenAIParser
-from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, snake, snaked, wire_name
+from .provider_adapter import ATTACHED, ProviderAdapter, schema_of, snake, snake_keys, wire_name
 from .settings import ModelSettings, Provider
 
 FIXED_TEMPERATURE = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
@@ -60,16 +60,16 @@ class OpenAIAdapter(ProviderAdapter):
         if self._openai and request.session:
             head["prompt_cache_key"] = request.session
         for name, value in options.items():
-            head[snake(name)] = value if name in NO_FIELD else snaked(value)
+            head[snake(name)] = value if name in NO_FIELD else snake_keys(value)
         messages = [self._turn(turn) for turn in request.turns]
         system = "\n\n".join(paragraph for paragraph in request.system if paragraph)
         if system:
             messages.insert(0, encode({"role": "system", "content": system}))
-        parts = {"messages": array([message for message in messages if message])}
+        parts = {"messages": join_array([message for message in messages if message])}
         if request.tools and self.settings.tools:
             head["tool_choice"] = _choice(request.tool_choice)
             parts["tools"] = self._tools(request.tools)
-        return joined(head, **parts)
+        return join_members(head, **parts)
 
     # ------------------------------------------------------------------ turns
 

@@ -110,7 +110,7 @@ class OpenAIParser(ResponseParser):
         if self._field:
             metadata["field"] = self._field
         if self._details:
-            metadata = {"reasoning_details": _merged(self._details)}
+            metadata = {"reasoning_details": _merge_details(self._details)}
         self.parts.end_reasoning({"openai": metadata} if metadata else None)
         self._field, self._details = "", []
 
@@ -124,28 +124,28 @@ class OpenAIParser(ResponseParser):
         else:
             text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         index = value.get("index") if isinstance(value.get("index"), int) else position
-        call = self._find(index, provider_id, name, text)
+        call = self._find_call(index, provider_id, name, text)
         if call is None:
             call = self.parts.call(provider_id, name)
             self._by_index[index if index is not None else len(self._by_index)] = call
         else:
             self.parts.named(call, name)
-            call.given = call.given or provider_id
+            call.provider_id = call.provider_id or provider_id
             if not call.started:
                 call.id = call.id or provider_id
         self.parts.arguments(call, text)
 
-    def _find(self, index: int | None, provider_id: str, name: str, text: str) -> OpenCall | None:
+    def _find_call(self, index: int | None, provider_id: str, name: str, text: str) -> OpenCall | None:
         """The call that an entry belongs to; None if a new one begins with it."""
         if index is not None:
             call = self._by_index.get(index)
         elif provider_id:
-            call = next((open_call for open_call in self.parts.calls if open_call.given == provider_id), None)
+            call = next((open_call for open_call in self.parts.calls if open_call.provider_id == provider_id), None)
         else:
             call = self.parts.calls[-1] if self.parts.calls else None
         if call is None:
             return None
-        if provider_id and call.given and provider_id != call.given:
+        if provider_id and call.provider_id and provider_id != call.provider_id:
             return None  # all calls under one index, as Google's and some local servers have it
         if name and call.whole and (text or name != call.name):
             return None  # another call that forgot its id
@@ -190,7 +190,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _merged(details: list[Any]) -> list[dict[str, Any]]:
+def _merge_details(details: list[Any]) -> list[dict[str, Any]]:
     """OpenRouter's pieces of reasoning, those of one index put together: it wants them back as they would be whole."""
     out: list[dict[str, Any]] = []
     for detail in details:

@@ -24,11 +24,11 @@ from ..events import (
 class OpenCall:
     """A call whose arguments are still coming."""
 
-    __slots__ = ("arguments", "ended", "given", "id", "index", "metadata", "name", "started")
+    __slots__ = ("arguments", "ended", "id", "index", "metadata", "name", "provider_id", "started")
 
     def __init__(self, index: int, provider_id: str, name: str) -> None:
         self.index = index
-        self.given = provider_id
+        self.provider_id = provider_id
         """The provider's id; "" if it sent none."""
         self.id = provider_id
         """The id we give it: the provider's where that is fit for use."""
@@ -66,7 +66,7 @@ class PartAssembler:
 
     def __init__(self, known: Collection[str], back: Mapping[str, str], taken: Callable[[], Collection[str]]) -> None:
         self._known, self._back = known, back
-        self._ask_taken = taken
+        self._read_taken = taken
         self._taken: set[str] | None = None
         self._next = 0
         self._text: int | None = None
@@ -177,7 +177,7 @@ class PartAssembler:
             return
         call.started = True
         if self._taken is None:
-            self._taken = set(self._ask_taken())
+            self._taken = set(self._read_taken())
         if not call.id or call.id in self._taken:
             call.id = f"call_{secrets.token_hex(12)}"
         self._taken.add(call.id)

@@ -177,10 +177,10 @@ def snake(name: str) -> str:
     return _CAMEL.sub(lambda match: "_" + match.group(1).lower(), name)
 
 
-def snaked(value: Any) -> Any:
+def snake_keys(value: Any) -> Any:
     """The same for all keys of nested objects."""
     if isinstance(value, Mapping):
-        return {snake(str(key)): snaked(item) for key, item in value.items()}
+        return {snake(str(key)): snake_keys(item) for key, item in value.items()}
     return value
 
 
@@ -198,6 +198,6 @@ def wire_name(name: str) -> str:
     return f"{plain[: LONGEST_NAME - 9]}_{mark}"
 
 
-def ours(names: Iterable[str]) -> dict[str, str]:
+def original_names(names: Iterable[str]) -> dict[str, str]:
     """Name on the wire -> our name, for the names that differ."""
     return {wire: name for name in names if (wire := wire_name(name)) != name}

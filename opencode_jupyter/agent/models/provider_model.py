@@ -24,7 +24,7 @@ from .provider_adapter import (
     ProviderAdapter,
     ResponseParser,
     call_ids,
-    ours,
+    original_names,
     wire_name,
 )
 
@@ -111,7 +111,8 @@ class ProviderModel:
             )
             raise ModelError(redacted(words, context.secrets), "setup", provider=provider.id) from None
         names = [tool.name for tool in request.tools]
-        parts = PartAssembler({wire_name(name) for name in names}, ours(names), lambda: set(call_ids(request.turns)))
+        known = {wire_name(name) for name in names}
+        parts = PartAssembler(known, original_names(names), lambda: set(call_ids(request.turns)))
         reader = self._wire.parser(parts)
         began = False
         await self._connect(context)
@@ -139,7 +140,7 @@ class ProviderModel:
             if isinstance(
                 error, library.HTTPError | library.InvalidURL | library.StreamError | OSError | sse.LineTooLongError
             ):
-                raise network.failed(context, error, began=began, httpx2=library) from None
+                raise network.network_error(context, error, began=began, httpx2=library) from None
             words = f"{provider.id}: the answer is not in its provider's form ({type(error).__name__}: {error})"
             log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
             raise ModelError(redacted(words, context.secrets), "protocol", provider=provider.id) from None
@@ -178,7 +179,7 @@ async def _check(response: httpx2.Response, context: RequestContext) -> None:
         words = f"{context.provider}: {context.url} moved to {location}; put its new address into options.baseURL"
         raise ModelError(words, "not_found", provider=context.provider, status=status)
     body = await _most(response.aiter_bytes(), 256 * 1024)
-    raise failures.refused(context, status, response.headers, body)
+    raise failures.response_error(context, status, response.headers, body)
 
 
 async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
@@ -205,7 +206,7 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
         value = json.loads(text)
     except ValueError:
         if text.lstrip().startswith("<"):
-            raise failures.web_page(context, 200, text) from None
+            raise failures.web_page_error(context, 200, text) from None
         shown = redacted(text, context.secrets)[:GARBAGE]
         raise ModelError(
             f"{context.provider}: the answer is not JSON: {shown}", "protocol", provider=context.provider, status=200
@@ -217,7 +218,7 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
             f"{context.provider}: the answer is not an object", "protocol", provider=context.provider, status=200
         )
     if value.get("error"):
-        raise failures.in_stream(context, value)
+        raise failures.stream_error(context, value)
     return value
 
 
@@ -261,7 +262,7 @@ def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
     except ValueError:
         text = redacted(data.decode("utf-8", "replace"), context.secrets)
         if text.lstrip().startswith("<"):
-            raise failures.web_page(context, 200, text) from None
+            raise failures.web_page_error(context, 200, text) from None
         raise ModelError(
             f"{context.provider}: a part of the answer cannot be read: {text[:GARBAGE]}",
             "protocol",
@@ -275,7 +276,7 @@ def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
             f"{context.provider}: a part of the answer is not an object", "protocol", provider=context.provider
         )
     if value.get("error"):
-        raise failures.in_stream(context, value)
+        raise failures.stream_error(context, value)
     return value
 
 

@@ -109,7 +109,7 @@ class Models:
             words = f"{to_trust.name}: the project's configuration {to_trust.shown['content']}"
             advice = "Trust it with %tools trust, or put the entry into your own configuration"
             raise ModelError(f"{words}. {advice}.", "setup", provider=id)
-        return _addressed(described)
+        return _with_environment_url(described)
 
     def _enabled(self, id: str) -> bool:
         only, never = self._workspace.config.get("enabled_providers"), self._workspace.config.get("disabled_providers")
@@ -119,7 +119,7 @@ class Models:
 
     def _make(self, name: str, id: str, model: str) -> Model:
         if not id:
-            raise self._half(model)
+            raise self._no_provider_error(model)
         provider = self.provider(id)
         if not model:
             some = [*provider.models, *catalogue.models(provider.id)][:5]
@@ -140,7 +140,7 @@ class Models:
             lambda unknown: [known_model for known_model in near_names(unknown, names) if known_model != unknown],
         )
 
-    def _half(self, model: str) -> ModelError:
+    def _no_provider_error(self, model: str) -> ModelError:
         if not model:
             return ModelError("no model is named; write one as provider:model, such as openai:gpt-5", "setup")
         full_names = [f"{provider}:{model}" for provider in catalogue.providers_of(model)]
@@ -187,7 +187,7 @@ class _Keys:
         if provider.key:
             return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
         key = keys.from_environment(provider.keys) or self._keyring
-        if key is None and self._may_be_kept():
+        if key is None and self._is_in_keyring_perhaps():
             self._asked = True
             try:
                 async with asyncio.timeout(KEYRING_SECONDS):
@@ -200,7 +200,7 @@ class _Keys:
             raise ModelError(words, "auth", provider=provider.id)
         return key
 
-    def _may_be_kept(self) -> bool:
+    def _is_in_keyring_perhaps(self) -> bool:
         """Return whether to ask the keyring: each time where there must be a key, once where there may be one."""
         provider = self._provider
         if not provider.keyless:
@@ -209,7 +209,7 @@ class _Keys:
         return provider.id not in BUILT_IN and not is_local and not self._asked
 
 
-def _addressed(provider: Provider) -> Provider:
+def _with_environment_url(provider: Provider) -> Provider:
     """A provider with the base URL of the environment, where its SDK would take one from there."""
     for name in provider.url_from:
         url = os.environ.get(name, "").strip().rstrip("/")

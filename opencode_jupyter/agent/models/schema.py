@@ -17,12 +17,12 @@ INTENT = frozenset(
     }
 )
 """Keys of which one is enough for a schema to mean something."""
-MOST_KEPT = 500
+CACHE_SIZE = 500
 """Schemas whose outcome is kept. A tool's schema is the same object as long as the tool is."""
-_kept: dict[tuple[int, str], tuple[dict[str, Any], dict[str, Any]]] = {}
+_adapted: dict[tuple[int, str], tuple[dict[str, Any], dict[str, Any]]] = {}
 
 
-def suited(info: ModelInfo, schema: dict[str, Any]) -> dict[str, Any]:
+def adapt_schema(info: ModelInfo, schema: dict[str, Any]) -> dict[str, Any]:
     """A schema as it is sent to a model; the given one is never changed.
 
     Gemini gets texts for all values of ``enum``, no names in ``required`` that are no properties, ``items`` with a
@@ -30,19 +30,19 @@ def suited(info: ModelInfo, schema: dict[str, Any]) -> dict[str, Any]:
     ``items``. Others get it as it is, but for a missing ``type: object``.
     """
     kind = _kind(info)
-    cached = _kept.get((id(schema), kind))
+    cached = _adapted.get((id(schema), kind))
     if cached is not None and cached[0] is schema:
         return cached[1]
     out = schema
     if kind == "gemini":
-        out = gemini(inlined(schema))
+        out = gemini(inline_references(schema))
     elif kind == "moonshot":
         out = moonshot(schema)
     if isinstance(out, dict) and "type" not in out:
         out = {"type": "object", "properties": {}, **out}  # every provider wants an object at the top
-    if len(_kept) >= MOST_KEPT:
-        _kept.clear()
-    _kept[(id(schema), kind)] = (schema, out)  # the schema is held, so that its id means it
+    if len(_adapted) >= CACHE_SIZE:
+        _adapted.clear()
+    _adapted[(id(schema), kind)] = (schema, out)  # the schema is held, so that its id means it
     return out
 
 
@@ -107,7 +107,7 @@ def moonshot(node: Any) -> Any:
     return out
 
 
-def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
+def inline_references(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema with its references into itself put in place; one that goes in circles ends as an open object."""
 
     def walk(node: Any, inside: tuple[str, ...]) -> Any:
@@ -118,7 +118,7 @@ def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
         target = node.get("$ref")
         if isinstance(target, str):
             rest = {key: walk(value, inside) for key, value in node.items() if key != "$ref"}
-            definition = _pointed(schema, target)
+            definition = _resolve_pointer(schema, target)
             if definition is None or target in inside:
                 return {"type": "object", **rest}
             put = walk(definition, (*inside, target))
@@ -137,7 +137,7 @@ def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _pointed(schema: Any, target: str) -> Any:
+def _resolve_pointer(schema: Any, target: str) -> Any:
     if target == "#":
         return schema
     if not target.startswith("#/"):

@@ -32,7 +32,7 @@ def subject(workspace: ToolHost, id: str) -> Subject | None:
     for source, data in workspace.config.sources:
         entries = data.get("provider")
         entry = entries.get(id) if isinstance(entries, Mapping) else None
-        if not isinstance(entry, Mapping) or not _of_project(workspace, source):
+        if not isinstance(entry, Mapping) or not _is_of_project(workspace, source):
             continue
         options = entry.get("options")
         reached = {key: options[key] for key in REACHED if key in options} if isinstance(options, Mapping) else {}
@@ -44,10 +44,10 @@ def subject(workspace: ToolHost, id: str) -> Subject | None:
             file, sent = source, {**sent, **reached}
             address = str(reached.get("baseURL") or address)
     is_local = address and urlsplit(address).hostname in LOOPBACK
-    if not sent or (is_local and not _gets_a_key(workspace, id, sent)):
+    if not sent or (is_local and not _receives_key(workspace, id, sent)):
         return None
-    content = json.dumps([address, sorted(_names(sent))])
-    names = ", ".join(sorted(_names(sent)))
+    content = json.dumps([address, sorted(_sent_names(sent))])
+    names = ", ".join(sorted(_sent_names(sent)))
     text = f"sends requests and your key to {address}" if address else f"says what is sent to {id}"
     shown: dict[str, Any] = {
         "server": id,
@@ -69,7 +69,7 @@ def untrusted(workspace: ToolHost) -> list[Subject]:
     return [provider for provider in subjects if provider is not None and not workspace.trust.known(provider)]
 
 
-def _gets_a_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
+def _receives_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
     """Whether the address would receive a key of the user's: one that stands in no file of the project."""
     sent_text = json.dumps(sent, default=str)
     if sent.get("env") or any(value in sent_text for value in workspace.config.brought):
@@ -78,7 +78,7 @@ def _gets_a_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
         return False
     known = BUILT_IN.get(id)
     is_own_provider = any(
-        not _of_project(workspace, source) and id in (data.get("provider") or {})
+        not _is_of_project(workspace, source) and id in (data.get("provider") or {})
         for source, data in workspace.config.sources
     )
     return is_own_provider or (
@@ -86,14 +86,14 @@ def _gets_a_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
     )
 
 
-def _names(sent: Mapping[str, Any]) -> list[str]:
+def _sent_names(sent: Mapping[str, Any]) -> list[str]:
     """What it is sent, by name: keys, variables and headers."""
     headers, variables = sent.get("headers"), sent.get("env")
     more = [str(name) for entries in (headers, variables) if isinstance(entries, Mapping | list) for name in entries]
     return [*(["apiKey"] if "apiKey" in sent else []), *more]
 
 
-def _of_project(workspace: ToolHost, source: str) -> bool:
+def _is_of_project(workspace: ToolHost, source: str) -> bool:
     """Whether a source of the configuration is a file of the project; the user's own folder may lie around it."""
     if not os.path.isabs(source):
         return False

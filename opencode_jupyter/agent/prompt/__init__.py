@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .forbidden import forbidden
 from .instructions import Instructions
 from .reminders import LAST_STEP, reminders
+from .rules import describe_rules
 from .system import Prompts, system_prompt
 
-__all__ = ["LAST_STEP", "Instructions", "Prompts", "forbidden", "reminders", "system_prompt"]
+__all__ = ["LAST_STEP", "Instructions", "Prompts", "describe_rules", "reminders", "system_prompt"]

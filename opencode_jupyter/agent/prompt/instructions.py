@@ -70,7 +70,7 @@ class Instructions:
         self._pages = InstructionPages(self.from_project)
         self._kept: dict[Path, tuple[Stamp | None, str, str]] = {}
         self._globbed: tuple[object, float, list[InstructionFile]] = (None, 0.0, [])
-        self._looked: float | None = None
+        self._read_at: float | None = None
         self._texts: list[str] = []
         self.problems: list[str] = []
 
@@ -81,13 +81,13 @@ class Instructions:
             at_once: look whether files have changed; else only if that was not done in the last `MEANWHILE` seconds (a
                 request takes longer than that to be answered, but a script's steps need not wait for a slow disk).
         """
-        if not at_once and self._looked is not None and time.monotonic() - self._looked < MEANWHILE:
+        if not at_once and self._read_at is not None and time.monotonic() - self._read_at < MEANWHILE:
             return self._texts
-        self._looked, self._texts = time.monotonic(), await self._look()
+        self._read_at, self._texts = time.monotonic(), await self._read_all()
         return self._texts
 
-    async def _look(self) -> list[str]:
-        sources = self._above()
+    async def _read_all(self) -> list[str]:
+        sources = self._instruction_files()
         sources += await self._configured()
         paths = dict.fromkeys(source.path for source in sources)
         by_path = {source.path: source for source in reversed(sources)}
@@ -123,7 +123,7 @@ class Instructions:
 
     # ------------------------------------------------------------------ which files
 
-    def _above(self) -> list[InstructionFile]:
+    def _instruction_files(self) -> list[InstructionFile]:
         """The global file, then the project's, the nearest last."""
         workspace = self._workspace
         home = workspace.config.home
@@ -161,11 +161,13 @@ class Instructions:
         if config is None or config != state or time.monotonic() - since > LOOK_AGAIN:
             entries = [entry for entry in self._entries() if not entry.startswith(("http://", "https://"))]
             several = any(map(is_pattern, entries))
-            sources = await asyncio.to_thread(self._found, entries) if several else self._found(entries)
+            sources = (
+                await asyncio.to_thread(self._files_of_entries, entries) if several else self._files_of_entries(entries)
+            )
             self._globbed = (state, time.monotonic(), sources)
         return list(sources)
 
-    def _found(self, entries: list[str]) -> list[InstructionFile]:
+    def _files_of_entries(self, entries: list[str]) -> list[InstructionFile]:
         out: list[InstructionFile] = []
         for entry in entries:
             careful = self.from_project(entry)
@@ -173,14 +175,14 @@ class Instructions:
             folders = [self._workspace.directory]
             if not os.path.isabs(text):
                 folders = list(upwards(self._workspace.directory, self._top()))
-            paths = [path for folder in reversed(folders) for path in self._of(text, folder)]
+            paths = [path for folder in reversed(folders) for path in self._files_of_entry(text, folder)]
             if not paths and not is_pattern(text):
                 paths = [Path(os.path.normpath(folders[0] / text))]
             out += [InstructionFile(path, named=not is_pattern(text), careful=careful) for path in paths]
         return out
 
     @staticmethod
-    def _of(text: str, folder: Path) -> list[Path]:
+    def _files_of_entry(text: str, folder: Path) -> list[Path]:
         if is_pattern(text):
             return find(text, folder)
         path = Path(os.path.normpath(folder / text))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...core.permission.modes import mode_of
 from ..model import ModelInfo, ToolSpec
 from .environment import environment
-from .forbidden import forbidden, model_rules
 from .instructions import Instructions
+from .rules import describe_rules, model_rules
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
@@ -56,8 +56,8 @@ class Prompts:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._last: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
-        self._told: OrderedDict[tuple[str, str], tuple[list[Any], str]] = OrderedDict()
+        self._last_prompts: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._rule_texts: OrderedDict[tuple[str, str], tuple[list[Any], str]] = OrderedDict()
 
     async def of(
         self, agent: Agent, info: ModelInfo, session: Session, tools: Sequence[ToolSpec], extra: str | None
@@ -76,10 +76,10 @@ class Prompts:
         ]
         paragraphs = tuple(part for part in parts if part.strip())
         key = (session.id, agent.name)
-        last = self._last.get(key)
+        last = self._last_prompts.get(key)
         if last == paragraphs:
             paragraphs = last
-        _keep(self._last, key, paragraphs)
+        _remember(self._last_prompts, key, paragraphs)
         return paragraphs
 
     def _rules(self, agent: Agent, session: Session, offered: list[str]) -> str:
@@ -89,14 +89,14 @@ class Prompts:
         mode = mode_of(workspace, session)
         now = [rules, list(workspace.permissions.approved), offered, workspace.registry.names(), mode]
         key = (session.id, agent.name)
-        cached = self._told.get(key)
+        cached = self._rule_texts.get(key)
         if cached is None or cached[0] != now:
-            cached = (now, forbidden(workspace, agent, session, offered))
-            _keep(self._told, key, cached)
+            cached = (now, describe_rules(workspace, agent, session, offered))
+            _remember(self._rule_texts, key, cached)
         return cached[1]
 
 
-def _keep(cache: OrderedDict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+def _remember(cache: OrderedDict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
     cache[key] = value
     cache.move_to_end(key)
     while len(cache) > KEPT:

@@ -18,7 +18,7 @@ from .conversation import SUMMARIES, TITLE, ScriptConversation
 from .documents import Document
 from .python_script import PythonScript, ScriptFunction, python_script
 from .replay import Difference, differences
-from .script import Chosen, Script, model_properties, script_of_file, shown
+from .script import Chosen, Script, model_properties, script_of_file, shortened
 from .scrub import Scrubber, Secrets
 from .streaming import argument_text, call_ids, speed_of, stream
 
@@ -213,12 +213,12 @@ def _answer_without_script(conversation: ScriptConversation) -> Say | None:
     """A session's title or a summary, made from the conversation; None for other agents."""
     if conversation.agent == TITLE:
         lines = conversation.prompts[0].text.strip().splitlines() if conversation.prompts else []
-        return Say((TextPart(shown(lines[0].strip(), LONGEST_TITLE) if lines else "Conversation"),))
+        return Say((TextPart(shortened(lines[0].strip(), LONGEST_TITLE) if lines else "Conversation"),))
     if conversation.agent not in SUMMARIES:
         return None
     lines = ["The conversation so far, listed by the scripted model:"]
     for prompt in conversation.prompts[:-1] or conversation.prompts:
-        lines.append(f"- asked: {shown(' '.join(prompt.text.split()), 200)}")
+        lines.append(f"- asked: {shortened(' '.join(prompt.text.split()), 200)}")
         lines += [f"  - {result.tool}: {result.outcome}" for step in prompt.steps for result in step.results]
     return Say((TextPart("\n".join(lines)),))
 

@@ -90,9 +90,9 @@ class PythonScript:
         if not isinstance(turns, Generator):
             problem = f"must be a generator (it must yield turns); it returned {type(turns).__name__}"
             raise script_error(self.name, f"{function.__name__} {problem}")
-        return next_turn(self.name, self._says(turns), prompt, failures)
+        return next_turn(self.name, self._run_generator(turns), prompt, failures)
 
-    def _says(self, turns: Turns) -> Generator[Say, list[CallResult]]:
+    def _run_generator(self, turns: Turns) -> Generator[Say, list[CallResult]]:
         results: list[CallResult] | None = None
         try:
             while True:
@@ -102,7 +102,7 @@ class PythonScript:
                     return
                 except Exception as error:
                     raise script_error(
-                        self.name, f"{_line(error, self.path)}{type(error).__name__}: {error}"
+                        self.name, f"{_line_prefix(error, self.path)}{type(error).__name__}: {error}"
                     ) from error
                 frame = getattr(turns, "gi_frame", None)
                 place = f"line {frame.f_lineno}" if frame is not None else "its end"
@@ -138,15 +138,15 @@ def python_script(path: Path) -> PythonScript:
     try:
         exec(code, module.__dict__)  # noqa: S102  the user named this file to be run
     except Exception as error:
-        raise script_error(path.name, f"{_line(error, path)}{type(error).__name__}: {error}") from error
+        raise script_error(path.name, f"{_line_prefix(error, path)}{type(error).__name__}: {error}") from error
     finally:
         sys.modules.pop(module.__name__)
         if before is not None:
             sys.modules[module.__name__] = before
-    return _checked(path, vars(module))
+    return _check_module(path, vars(module))
 
 
-def _checked(path: Path, names: dict[str, Any]) -> PythonScript:
+def _check_module(path: Path, names: dict[str, Any]) -> PythonScript:
     main, speed = names.get("script"), names.get("speed")
     agents, model = names.get("agents", {}), names.get("model", {})
     if not callable(main):
@@ -160,7 +160,7 @@ def _checked(path: Path, names: dict[str, Any]) -> PythonScript:
     return PythonScript(path.name, main, agents, model, speed, path)
 
 
-def _line(error: BaseException, path: Path | None) -> str:
+def _line_prefix(error: BaseException, path: Path | None) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if path and frame.filename == str(path)]
     return f"line {lines[-1]}: " if lines else ""

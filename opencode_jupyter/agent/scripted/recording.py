@@ -36,7 +36,7 @@ from .recorded import VERSION, Data, leaves_answer, results_data, script_text, t
 from .script import Script
 from .scrub import Scrubber, Secrets
 
-_secrets: dict[Path, Secrets] = {}
+_secrets_by_file: dict[Path, Secrets] = {}
 """By file, while this process lives: the same secret keeps its placeholder from one prompt to the next."""
 
 
@@ -80,7 +80,7 @@ class Recorder:
         recording = await self._open(conversation)
         entry = recording.entry_for(conversation, self.info)
         scrubber = recording.scrubber(conversation)
-        answer = _Answer()
+        answer = _AnswerParts()
         try:
             async with aclosing(self._model.stream(request)) as stream:
                 async for event in stream:
@@ -137,7 +137,7 @@ class Recording:
 
     def __init__(self, path: Path, session: str, *, overwrite: bool = False, secrets: Iterable[str] = ()) -> None:
         self.path = path
-        self.secrets = _secrets.setdefault(path, Secrets())
+        self.secrets = _secrets_by_file.setdefault(path, Secrets())
         self.secrets.learn(secrets)
         self.head: Data = {}
         self.model: Data = {}
@@ -202,7 +202,7 @@ class Recording:
         else:
             entries = self.prompts
         for earlier in conversation.prompts[-2:]:
-            self._note_results(entries, earlier, conversation)
+            self._add_results(entries, earlier, conversation)
         entry = self._find(entries, prompt, conversation)
         if entry is None:
             self._drop(entries, conversation, prompt.number)
@@ -211,7 +211,7 @@ class Recording:
                 entry["agent"] = conversation.agent
             if conversation.agent in SUMMARIES:  # their prompts are all the same
                 entry["number"] = prompt.number
-            entries.append(entry | {"recorded": _source(conversation, prompt), "turns": []})
+            entries.append(entry | {"recorded": _recorded_from(conversation, prompt), "turns": []})
             return entries[-1]
         answers = [index for index, turn in enumerate(entry["turns"]) if leaves_answer(turn)]
         if len(prompt.steps) < len(answers):
@@ -220,13 +220,13 @@ class Recording:
         return entry
 
     def _find(self, entries: list[Data], prompt: AnsweredPrompt, conversation: ScriptConversation) -> Data | None:
-        source, text = _source(conversation, prompt), self.scrubber(conversation).text(prompt.text)
+        source, text = _recorded_from(conversation, prompt), self.scrubber(conversation).text(prompt.text)
         same = (entry for entry in entries if entry["recorded"] == source and entry.get("prompt") == text)
         return next(same, None)
 
     def _drop(self, entries: list[Data], conversation: ScriptConversation, number: int) -> None:
         """Drop the prompts from this number on: they were reverted."""
-        start = {"session": conversation.session, "start": _start(conversation)}
+        start = {"session": conversation.session, "start": _start_hash(conversation)}
         entries[:] = [
             entry
             for entry in entries
@@ -234,7 +234,7 @@ class Recording:
             or entry["recorded"].get("number", 0) < number
         ]
 
-    def _note_results(self, entries: list[Data], prompt: AnsweredPrompt, conversation: ScriptConversation) -> None:
+    def _add_results(self, entries: list[Data], prompt: AnsweredPrompt, conversation: ScriptConversation) -> None:
         entry = self._find(entries, prompt, conversation)
         turns = filter(leaves_answer, entry["turns"]) if entry is not None else ()
         for turn, step in zip(turns, prompt.steps, strict=False):
@@ -270,17 +270,17 @@ def _model_data(info: ModelInfo) -> Data:
     return data
 
 
-def _source(conversation: ScriptConversation, prompt: AnsweredPrompt) -> Data:
+def _recorded_from(conversation: ScriptConversation, prompt: AnsweredPrompt) -> Data:
     """Where a prompt was recorded. A conversation that is summarised starts anew, so the number alone is ambiguous."""
-    return {"session": conversation.session, "number": prompt.number, "start": _start(conversation)}
+    return {"session": conversation.session, "number": prompt.number, "start": _start_hash(conversation)}
 
 
-def _start(conversation: ScriptConversation) -> str:
+def _start_hash(conversation: ScriptConversation) -> str:
     first = re.sub(r"\s+", " ", conversation.prompts[0].text)
     return hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-class _Answer:
+class _AnswerParts:
     """The parts of an answer, collected from its events."""
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ class Difference:
         return f"{subject} after the turn at {self.place} differs from the recording:\n{self.diff}"
 
 
-def stable(text: str) -> str:
+def stable_text(text: str) -> str:
     """A text without what changes from run to run."""
     for pattern, to in _COMPILED:
         text = pattern.sub(to, text)
@@ -81,7 +81,7 @@ def stable(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A hash of what is stable in a text that `scrub` has been through."""
-    return hashlib.sha256(stable(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(stable_text(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def differences(turn: Say, results: Sequence[CallResult], plain: Callable[[str], str]) -> list[Difference]:
@@ -101,17 +101,17 @@ def differences(turn: Say, results: Sequence[CallResult], plain: Callable[[str],
     differing = []
     for index, (old, new) in enumerate(zip(recorded, results, strict=True)):
         text = plain(new.output)
-        if old.tool == new.tool and old.failed == new.failed and _same(old, text):
+        if old.tool == new.tool and old.failed == new.failed and _is_same(old, text):
             continue
         differing.append(Difference("result", turn.place, index, new.tool, new.call_id, _diff(old, new, text)))
     return differing
 
 
-def _same(then: RecordedResult, text: str) -> bool:
+def _is_same(then: RecordedResult, text: str) -> bool:
     if then.hash:
         # The hash is of the whole; a recording edited by hand is judged by its text.
-        return fingerprint(text) == then.hash or (not then.cut and stable(then.output) == stable(text))
-    return stable(then.output) == stable(text)
+        return fingerprint(text) == then.hash or (not then.cut and stable_text(then.output) == stable_text(text))
+    return stable_text(then.output) == stable_text(text)
 
 
 def _diff(then: RecordedResult, now: CallResult, text: str) -> str:
@@ -119,8 +119,8 @@ def _diff(then: RecordedResult, now: CallResult, text: str) -> str:
     if then.tool != now.tool:
         lead.append(f"- tool {then.tool}\n+ tool {now.tool}")
     if then.failed != now.failed:
-        lead.append(f"- {_ended(then.failed)}\n+ {_ended(now.failed)}")
-    old, new = stable(then.output), stable(text)
+        lead.append(f"- {_how_it_ended(then.failed)}\n+ {_how_it_ended(now.failed)}")
+    old, new = stable_text(then.output), stable_text(text)
     if then.cut:
         new = new[: len(old)]
     patch = diff("result", old, new).patch.splitlines()[4:]  # without its header
@@ -132,5 +132,5 @@ def _diff(then: RecordedResult, now: CallResult, text: str) -> str:
     return "\n".join([*lead, *lines])[:DIFF_CHARS]
 
 
-def _ended(failed: bool) -> str:
+def _how_it_ended(failed: bool) -> str:
     return "an error" if failed else "completed"

@@ -175,15 +175,15 @@ class PromptEntry(_Form):
     def fits(self, prompt: AnsweredPrompt, agent: str, plain: Callable[[str], str]) -> bool:
         """Whether it is meant for a prompt."""
         if self.prompt is not None:
-            texts = {_folded(plain(text)) for text in (*prompt.texts, prompt.whole)}
-            if _folded(plain(self.prompt)) not in texts:
+            texts = {_normalized(plain(text)) for text in (*prompt.texts, prompt.whole)}
+            if _normalized(plain(self.prompt)) not in texts:
                 return False
         if self.match is not None and not self.match.search(prompt.whole):
             return False
         return (not self.number or prompt.number in self.number) and (not self.agent or agent in self.agent)
 
     def __str__(self) -> str:
-        conditions = [f"prompt {shown(_folded(self.prompt), 80)!r}"] if self.prompt is not None else []
+        conditions = [f"prompt {shortened(_normalized(self.prompt), 80)!r}"] if self.prompt is not None else []
         conditions += [f"match {self.match.pattern!r}"] if self.match is not None else []
         conditions += [f"number {', '.join(map(str, self.number))}"] if self.number else []
         conditions += [f"agent {', '.join(self.agent)}"] if self.agent else []
@@ -307,8 +307,8 @@ def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: Answer
     except StopIteration:
         last_place = f" (the last is at {before.place})" if before is not None and before.place else ""
         problem = (
-            f"turn {passed + 1} of prompt {prompt.number} ({shown(prompt.text, 60)!r}) was requested, but it has only "
-            f"{passed}{last_place}. {_results(prompt)} Add a turn; one without calls ends the answer."
+            f"turn {passed + 1} of prompt {prompt.number} ({shortened(prompt.text, 60)!r}) was requested, but it has "
+            f"only {passed}{last_place}. {_results(prompt)} Add a turn; one without calls ends the answer."
         )
         raise script_error(name, problem) from None
     finally:
@@ -317,7 +317,7 @@ def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: Answer
 
 def _results(prompt: AnsweredPrompt) -> str:
     results = prompt.steps[-1].results if prompt.steps else []
-    listed = "; ".join(f"{result.tool} {result.outcome}: {shown(result.output)!r}" for result in results[:5])
+    listed = "; ".join(f"{result.tool} {result.outcome}: {shortened(result.output)!r}" for result in results[:5])
     return f"The last results: {listed}." if results else "There are no results yet."
 
 
@@ -415,14 +415,14 @@ class Script:
         chosen = self.choose(conversation, plain)
         if chosen is None:
             entries = "\n".join(f"- {entry}" for entry in self._form.entries)
-            no_entry = f"no entry of prompts: is meant for prompt {prompt.number}, {shown(prompt.text, 120)!r}"
+            no_entry = f"no entry of prompts: is meant for prompt {prompt.number}, {shortened(prompt.text, 120)!r}"
             raise script_error(self.name, f"{no_entry}. There are:\n{entries}")
         entry, differs = chosen
-        turn = next_turn(self.name, self._filled(entry, conversation), prompt, failures)
+        turn = next_turn(self.name, self._fill_turns(entry, conversation), prompt, failures)
         place = entry.says[0].place if entry.says else ""
         return replace(turn, place=place, prompt_differs=differs)
 
-    def _filled(self, entry: PromptEntry, conversation: ScriptConversation) -> Generator[Say, list[CallResult]]:
+    def _fill_turns(self, entry: PromptEntry, conversation: ScriptConversation) -> Generator[Say, list[CallResult]]:
         values, results = template_values(conversation), list[CallResult]()
         for turn in entry.says:
             try:
@@ -467,7 +467,7 @@ def _mistakes(error: ValidationError, document: Document) -> ModelError:
 def _problem(error: Any) -> str:
     key = next((key for key in reversed(error["loc"]) if isinstance(key, str)), "a script")
     if error["type"] == "extra_forbidden":
-        return f"{key}: is not known here.{_near(key)}"
+        return f"{key}: is not known here.{_suggestion(key)}"
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     if error["type"] in ("model_type", "dataclass_type"):
@@ -475,15 +475,15 @@ def _problem(error: Any) -> str:
     return f"{key}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
-def _near(key: str) -> str:
+def _suggestion(key: str) -> str:
     forms = (_ScriptForm, _ModelForm, _CostForm, PromptEntry, _TurnForm, _CallForm, _UsageForm)
     return did_you_mean(key, sorted({name for form in forms for name in form.model_fields}))
 
 
-def shown(text: str, most: int = 300) -> str:
+def shortened(text: str, most: int = 300) -> str:
     """A text as a message shows it."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _folded(text: str) -> str:
+def _normalized(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()

@@ -95,29 +95,29 @@ class Secrets:
     def hide(self, text: str) -> str:
         """The text with every secret replaced."""
         if self._values is not None:
-            text = self._values.sub(lambda match: self._for(match[0]), text)
+            text = self._values.sub(lambda match: self._placeholder(match[0]), text)
         for hint, form in _WHOLE:
             if hint in text:
-                text = form.sub(lambda match: self._for(match[0]), text)
+                text = form.sub(lambda match: self._placeholder(match[0]), text)
         if "@" in text:
-            text = _URL.sub(lambda match: match[1] + self._for(match[2]), text)
+            text = _URL.sub(lambda match: match[1] + self._placeholder(match[2]), text)
         lowered = text.lower()
         if any(word in lowered for word in ("bearer", "basic", "authorization", "x-api-key")):
-            text = _BEARER.sub(lambda match: match[1] + self._for(match[2]), text)
+            text = _BEARER.sub(lambda match: match[1] + self._placeholder(match[2]), text)
         if any(word in lowered for word in ("pass", "secret", "key", "token", "credential")):
-            text = _QUOTED.sub(lambda match: match[1] + match[2] + self._named(match[3]), text)
-            text = _OPTION.sub(lambda match: match[1] + self._named(match[2]), text)
-            text = _SPACED.sub(lambda match: match[1] + self._named(match[2], bare=True), text)
-            text = _BARE.sub(lambda match: match[1] + self._named(match[2], bare=True), text)
+            text = _QUOTED.sub(lambda match: match[1] + match[2] + self._hide_named(match[3]), text)
+            text = _OPTION.sub(lambda match: match[1] + self._hide_named(match[2]), text)
+            text = _SPACED.sub(lambda match: match[1] + self._hide_named(match[2], bare=True), text)
+            text = _BARE.sub(lambda match: match[1] + self._hide_named(match[2], bare=True), text)
         return text
 
-    def _named(self, value: str, *, bare: bool = False) -> str:
+    def _hide_named(self, value: str, *, bare: bool = False) -> str:
         # Without quotes it may be code: a name is no secret, what has digits in it may be one.
         if _NO_VALUE.fullmatch(value) or "[secret-" in value or (bare and not _HAS_DIGIT.search(value)):
             return value
-        return self._for(value)
+        return self._placeholder(value)
 
-    def _for(self, secret: str) -> str:
+    def _placeholder(self, secret: str) -> str:
         if _PLACEHOLDER.fullmatch(secret):
             return secret
         if secret not in self._numbers:
@@ -144,24 +144,24 @@ class Scrubber:
         self.directory = directory
         self.home = str(home or home_folder())
         self.user = user_name() if user is None else user
-        self._directory = _path(*dict.fromkeys((directory, os.path.realpath(directory))))
-        self._home = _path(*dict.fromkeys((self.home, os.path.realpath(self.home))))
+        self._directory = _path_pattern(*dict.fromkeys((directory, os.path.realpath(directory))))
+        self._home = _path_pattern(*dict.fromkeys((self.home, os.path.realpath(self.home))))
         named = len(self.user) >= 3 and self.user.lower() not in _COMMON_USERS
         self._user = re.compile(rf"(?<![\w-]){re.escape(self.user)}(?![\w-])") if named else None
 
     def text(self, text: str) -> str:
         """A text that is only read: what came back, a prompt."""
-        return self._placed(self._secrets.hide(text), "~", "~")
+        return self._replace_folders(self._secrets.hide(text), "~", "~")
 
     def words(self, text: str) -> str:
         """A text that will be said again: what is a template in it is not meant as one."""
-        return self._placed(escape(self._secrets.hide(text)), "~", "~")
+        return self._replace_folders(escape(self._secrets.hide(text)), "~", "~")
 
     def arguments(self, text: str) -> str:
         """A call's arguments, which will be used again: folders are those of whoever replays it."""
-        return self._placed(escape(self._secrets.hide(text)), HOME, USER)
+        return self._replace_folders(escape(self._secrets.hide(text)), HOME, USER)
 
-    def _placed(self, text: str, home: str, user: str) -> str:
+    def _replace_folders(self, text: str, home: str, user: str) -> str:
         if self._directory is not None:
             text = self._directory.sub(DIRECTORY, text)
         if self._home is not None:
@@ -196,7 +196,7 @@ def _is_path(value: str) -> bool:
     return value.startswith(("/", "~")) and os.path.exists(os.path.expanduser(value))
 
 
-def _path(*paths: str) -> re.Pattern[str] | None:
+def _path_pattern(*paths: str) -> re.Pattern[str] | None:
     """The paths, and what is in them, wherever they stand as a whole; None for the top of everything."""
     forms = [path.rstrip("/\\") for path in paths]
     forms += [json.dumps(form)[1:-1] for form in forms]

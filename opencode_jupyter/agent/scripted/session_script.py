@@ -19,8 +19,8 @@ from .recorded import VERSION, Data, results_data, script_text, turn_data
 from .scrub import Scrubber, Secrets
 
 ABORTED = "MessageAbortedError"
-_WRITTEN = re.compile(r"JSON parsing failed: Text: (.*)\.\nError message", re.DOTALL)
-_VALUE = re.compile(r"Type validation failed: Value: (.*)\.\nError message", re.DOTALL)
+_UNPARSED = re.compile(r"JSON parsing failed: Text: (.*)\.\nError message", re.DOTALL)
+_INVALID = re.compile(r"Type validation failed: Value: (.*)\.\nError message", re.DOTALL)
 _KINDS: dict[str, Kind] = {"ProviderAuthError": "auth", "ContextOverflowError": "overflow"}
 
 
@@ -117,7 +117,7 @@ def _call(part: ToolPart) -> Call:
     if part.tool != INVALID or not isinstance(state.input.get("tool"), str):
         return Call(part.tool, state.input, part.call_id)
     error = str(state.input.get("error") or "")
-    match = _WRITTEN.search(error) or _VALUE.search(error)
+    match = _UNPARSED.search(error) or _INVALID.search(error)
     return Call(state.input["tool"], match[1] if match else {}, part.call_id)
 
 

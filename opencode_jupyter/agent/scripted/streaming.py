@@ -43,15 +43,15 @@ _JSON_PIECE = 12
 
 def words(text: str) -> list[str]:
     """A text in words, each with the space after it; very long ones in pieces, very many together."""
-    return _together(_WORD.findall(text))
+    return _join_pieces(_WORD.findall(text))
 
 
 def json_pieces(text: str) -> list[str]:
     """A JSON text in pieces regardless of its grammar, as providers send it."""
-    return _together([text[start : start + _JSON_PIECE] for start in range(0, len(text), _JSON_PIECE)])
+    return _join_pieces([text[start : start + _JSON_PIECE] for start in range(0, len(text), _JSON_PIECE)])
 
 
-def _together(pieces: list[str]) -> list[str]:
+def _join_pieces(pieces: list[str]) -> list[str]:
     size = math.ceil(len(pieces) / MOST_PIECES)
     if size <= 1:
         return pieces
@@ -110,13 +110,13 @@ def events(turn: Say, ids: list[str]) -> Iterator[Event]:
         if isinstance(part, Call):
             id, arguments = next(calls), argument_text(part)
             yield CallStart(index, id, part.tool)
-            yield from (CallDelta(index, piece) for piece in _first(json_pieces(arguments), cut))
+            yield from (CallDelta(index, piece) for piece in _before_cut(json_pieces(arguments), cut))
             if not cut:
                 yield CallEnd(index, id, part.tool, arguments)
             continue
         start, delta, end = _THOUGHT_EVENTS if isinstance(part, ReasoningPart) else _TEXT_EVENTS
         yield start(index)
-        yield from (delta(index, piece) for piece in _first(words(part.text), cut))
+        yield from (delta(index, piece) for piece in _before_cut(words(part.text), cut))
         if not cut:
             yield end(index)
 
@@ -125,7 +125,7 @@ _TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
 _THOUGHT_EVENTS = (ReasoningStart, ReasoningDelta, ReasoningEnd)
 
 
-def _first(pieces: list[str], cut: Cut) -> list[str]:
+def _before_cut(pieces: list[str], cut: Cut) -> list[str]:
     if cut != "half":
         return pieces
     if len(pieces) == 1:

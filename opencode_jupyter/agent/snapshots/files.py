@@ -13,7 +13,7 @@ from ...core.errors import ToolError
 from .shadow import Shadow, TreeEntries, TreeEntry
 
 
-def put(shadow: Shadow, entries: TreeEntries) -> list[str]:
+def write_entries(shadow: Shadow, entries: TreeEntries) -> list[str]:
     """Make each path (relative to the worktree) what `entries` says; what is so already is not touched.
 
     Bytes are written as they were recorded; a file that is there keeps its permissions but for the execute bits.
@@ -39,17 +39,17 @@ def put(shadow: Shadow, entries: TreeEntries) -> list[str]:
             executable[full] = bool(entry.mode & stat.S_IXUSR)
     removals = [write for write in writes if write.after is None and write.link is None]
     additions = [write for write in writes if write.after is not None or write.link is not None]
-    _leads_outside(shadow.worktree, additions, {write.path for write in removals})
+    _refuse_links(shadow.worktree, additions, {write.path for write in removals})
     with shadow.file_times.own_change(write.path for write in writes):
-        if any(_in_the_way(write.path, removals) for write in additions):
+        if any(_is_in_the_way(write.path, removals) for write in additions):
             write_all(removals)  # a folder has become a file, or the other way round: first one has to go
-            _empty(shadow.worktree, removals)
+            _remove_empty_folders(shadow.worktree, removals)
             write_all(additions)
         else:
             write_all(writes)
-            _empty(shadow.worktree, removals)
+            _remove_empty_folders(shadow.worktree, removals)
     for full, wanted_bits in executable.items():
-        if _make_executable(full, wanted_bits):
+        if _set_executable(full, wanted_bits):
             path = os.path.relpath(full, shadow.worktree)
             if path not in changed:
                 changed.append(path)
@@ -76,7 +76,7 @@ def _write(full: Path, entry: TreeEntry | None, contents: Mapping[str, bytes]) -
     return Write(full, content)
 
 
-def _leads_outside(worktree: Path, additions: list[Write], removals: set[Path]) -> None:
+def _refuse_links(worktree: Path, additions: list[Write], removals: set[Path]) -> None:
     """Refuse to write through a link that stands where a folder was.
 
     Raises:
@@ -93,7 +93,7 @@ def _leads_outside(worktree: Path, additions: list[Write], removals: set[Path]) 
                 )
 
 
-def _in_the_way(path: Path, removals: list[Write]) -> bool:
+def _is_in_the_way(path: Path, removals: list[Write]) -> bool:
     """Whether a file can only come once others have gone: those in a folder of its name, or one named as its folder."""
     if path.is_dir() and not path.is_symlink():
         return True
@@ -101,7 +101,7 @@ def _in_the_way(path: Path, removals: list[Write]) -> bool:
     return any(folder in removed for folder in path.parents)
 
 
-def _empty(worktree: Path, removals: list[Write]) -> None:
+def _remove_empty_folders(worktree: Path, removals: list[Write]) -> None:
     """Remove the folders that were left empty, as git does."""
     for write in removals:
         for folder in write.path.parents:
@@ -113,7 +113,7 @@ def _empty(worktree: Path, removals: list[Write]) -> None:
                 break
 
 
-def _make_executable(path: Path, executable: bool) -> bool:
+def _set_executable(path: Path, executable: bool) -> bool:
     """Set or clear a file's execute bits; whoever may read may then execute."""
     with contextlib.suppress(OSError):
         mode = stat.S_IMODE(path.lstat().st_mode)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-SAID = 500
+LONGEST_MESSAGE = 500
 """Characters of git's complaint that are kept."""
 WAIT = 20.0
 """Seconds to wait for another process."""
@@ -89,7 +89,7 @@ class Git:
             _kill(process)
         self.check()
         if process.returncode not in ok:
-            message = complaint.decode("utf-8", "replace").strip()[:SAID]
+            message = complaint.decode("utf-8", "replace").strip()[:LONGEST_MESSAGE]
             raise GitError(f"git {arguments[0]} failed ({process.returncode}): {message}")
         return out
 
@@ -156,12 +156,12 @@ def locked(path: Path, check: Callable[[], None]) -> Iterator[int | None]:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
-        yield descriptor if _taken(descriptor, path, check) else None
+        yield descriptor if _take_lock(descriptor, path, check) else None
     finally:
         os.close(descriptor)
 
 
-def _taken(descriptor: int, path: Path, check: Callable[[], None]) -> bool:
+def _take_lock(descriptor: int, path: Path, check: Callable[[], None]) -> bool:
     try:
         import fcntl
     except ImportError:

@@ -50,7 +50,7 @@ class Snapshots:
         self._workspace = workspace
         self._shadows: dict[Path, Shadow] = {}
         self._running: set[Git] = set()
-        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._logged: set[str] = set()
         self._too_slow: set[Path] = set()
         self._cleaning: asyncio.Task[None] | None = None
@@ -65,14 +65,14 @@ class Snapshots:
         Returns:
             The hash of their tree; None if that can't be done here (said once in the log).
         """
-        tree = await self._quietly(Shadow.track, None)
+        tree = await self._run_or_default(Shadow.track, None)
         if tree is not None:
             self._clean_later()
         return tree
 
     async def changed(self, before: str, after: str) -> list[str]:
         """Absolute paths of the files that differ between two snapshots; the files as they are now do not count."""
-        return await self._quietly(lambda shadow: _absolute(shadow, shadow.compare(before, after)), [])
+        return await self._run_or_default(lambda shadow: _absolute(shadow, shadow.compare(before, after)), [])
 
     async def diffs(self, before: str, after: str) -> list[dict[str, Any]]:
         """The files that differ between two snapshots.
@@ -81,7 +81,7 @@ class Snapshots:
             For each ``file`` (relative to the worktree), ``patch`` (unified; "" for what is no text or very large),
             ``additions``, ``deletions`` (lines) and ``status`` (``added``, ``deleted``, ``modified``).
         """
-        return await self._quietly(lambda shadow: _diffs(shadow, before, after), [])
+        return await self._run_or_default(lambda shadow: _diffs(shadow, before, after), [])
 
     # ------------------------------------------------------------------ putting back
 
@@ -91,7 +91,7 @@ class Snapshots:
         Raises:
             ToolError: it can't be done; the message says why.
         """
-        return await self._loudly(work)
+        return await self._run_or_raise(work)
 
     # ------------------------------------------------------------------ how it runs
 
@@ -108,7 +108,7 @@ class Snapshots:
             return f"{worktree} is too large: recording its files took more than {SECONDS:g} s"
         return None
 
-    async def _quietly(self, work: Callable[[Shadow], T], otherwise: T) -> T:
+    async def _run_or_default(self, work: Callable[[Shadow], T], otherwise: T) -> T:
         if self.why_not() is not None:
             return otherwise
         try:
@@ -117,23 +117,23 @@ class Snapshots:
             return otherwise  # the workspace closes
         except TooSlowError as error:
             self._too_slow.add(self._workspace.worktree)
-            self._say(
+            self._log_problem(
                 f"no snapshots of {self._workspace.worktree}: {error}. Ignore folders that need none (.gitignore)."
             )
         except (GitError, ToolError, OSError) as error:
-            self._say(f"no snapshot of {self._workspace.worktree}: {error}")
+            self._log_problem(f"no snapshot of {self._workspace.worktree}: {error}")
         else:
             self.problem = None
             return result
         return otherwise
 
-    def _say(self, problem: str) -> None:
+    def _log_problem(self, problem: str) -> None:
         self.problem = problem
         if problem not in self._logged:
             self._logged.add(problem)
             log.warning("%s", problem)
 
-    async def _loudly(self, work: Callable[[Shadow], T]) -> T:
+    async def _run_or_raise(self, work: Callable[[Shadow], T]) -> T:
         problem = self.why_not()
         if problem is not None:
             raise ToolError(f"There are no snapshots of the files: {problem}.")
@@ -159,7 +159,7 @@ class Snapshots:
                 return work(shadow)
 
         loop = asyncio.get_running_loop()
-        async with self._turns.setdefault(loop, asyncio.Lock()):  # so that many sessions do not take all the threads
+        async with self._locks.setdefault(loop, asyncio.Lock()):  # so that many sessions do not take all the threads
             if self._closed:
                 raise StoppedError("the workspace is closed")
             git = Git(program, shadow.folder, worktree, SECONDS)
@@ -199,7 +199,7 @@ class Snapshots:
             await asyncio.gather(self._cleaning, return_exceptions=True)
 
 
-def firsts(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> TreeEntries:
+def first_entries(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> TreeEntries:
     """What each file was in the first patch that names it; paths outside the worktree are passed over.
 
     Raises:
@@ -210,12 +210,12 @@ def firsts(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> Tr
         inside = (os.path.relpath(name, shadow.worktree) for name in names)
         paths = [path for path in inside if not path.startswith(os.pardir) and path not in entries]
         if paths:
-            _wanted(shadow, hash)
+            _require_snapshot(shadow, hash)
             entries |= shadow.entries(hash, paths)
     return entries
 
 
-def _wanted(shadow: Shadow, hash: str) -> None:
+def _require_snapshot(shadow: Shadow, hash: str) -> None:
     if not shadow.has(hash):
         raise ToolError(
             f"The snapshot {hash[:12]} no longer exists (snapshots are kept for 7 days). Nothing was changed."

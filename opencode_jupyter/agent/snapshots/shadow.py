@@ -182,7 +182,7 @@ class Shadow:
             changed = self._changed()
             if not changed:
                 break
-            linked = {path for path in changed if _behind_a_link(self.worktree, path)}
+            linked = {path for path in changed if _is_behind_link(self.worktree, path)}
             try:
                 self._update("--force-remove", paths=linked)
                 self._update("--add", "--remove", "--replace", paths=[path for path in changed if path not in linked])
@@ -215,7 +215,7 @@ class Shadow:
             if item and not item.endswith("/"):  # a repository in a folder is left alone
                 paths.setdefault(item[2:], item[0])  # a deleted file is named twice: R first
         if not self._memory.tree:
-            known = self._known(self._memory.tracked)
+            known = self._indexed(self._memory.tracked)
             paths |= {path: "?" for path in self._memory.tracked if path not in known}
         large: list[tuple[str, int]] = []
         out = []
@@ -238,7 +238,7 @@ class Shadow:
             return 0
         return status.st_size if stat.S_ISREG(status.st_mode) and os.access(full, os.R_OK) else None
 
-    def _known(self, paths: Collection[str]) -> set[str]:
+    def _indexed(self, paths: Collection[str]) -> set[str]:
         if not paths:
             return set()
         return set(os.fsdecode(self._run("ls-files", "-z", "-c")).split("\0"))
@@ -352,7 +352,7 @@ class Shadow:
         if time.time() - self.cleaned > CLEAN_EVERY:  # else another process has just done it
             (self.folder / CLEANED).touch()
             self._run("gc", "--quiet", f"--prune={KEPT}")
-            forsaken(self.folder.parent)
+            remove_abandoned(self.folder.parent)
 
 
 def project_id(worktree: Path) -> str:
@@ -360,7 +360,7 @@ def project_id(worktree: Path) -> str:
     return hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
 
 
-def forsaken(folder: Path) -> None:
+def remove_abandoned(folder: Path) -> None:
     """Remove the shadows of worktrees that are not there any more and were not used for a week."""
     for shadow in folder.iterdir():
         with contextlib.suppress(OSError):
@@ -376,7 +376,7 @@ def chunks(paths: list[str]) -> Iterator[list[str]]:
     return (paths[at : at + MANY] for at in range(0, len(paths), MANY))
 
 
-def _behind_a_link(worktree: Path, path: str) -> bool:
+def _is_behind_link(worktree: Path, path: str) -> bool:
     """Return whether a folder of a recorded path is a symbolic link now: git refuses to look behind it."""
     folder = os.path.dirname(path)
     while folder:

@@ -43,7 +43,7 @@ def plan_file(workspace: ToolHost, session: Session) -> Path:
     return folder / "plans" / f"{session.created}-{slug(session)}.md"
 
 
-def shown(workspace: ToolHost, session: Session) -> str:
+def plan_path(workspace: ToolHost, session: Session) -> str:
     """The plan's file as people and models are told of it."""
     return workspace.relative(plan_file(workspace, session))
 
@@ -56,7 +56,7 @@ class Parameters(Arguments):
 async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask to switch to the plan agent."""
     ctx.proceed()
-    path = shown(ctx.workspace, ctx.workspace.sessions.get(ctx.session_id))
+    path = plan_path(ctx.workspace, ctx.workspace.sessions.get(ctx.session_id))
     question = Question(
         f"Switch to the plan agent first, and save a plan at {path}?",
         "Plan Mode",
@@ -79,7 +79,7 @@ async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask to carry out the plan."""
     ctx.proceed()
     session = ctx.workspace.sessions.get(ctx.session_id)
-    path = shown(ctx.workspace, session)
+    path = plan_path(ctx.workspace, session)
     text = f"Planning is over (nothing was written to {path}). Switch to the build agent and start with the work?"
     message = "The plan is approved. You may edit files now. Carry out the plan."
     if plan_file(ctx.workspace, session).is_file():

@@ -32,7 +32,7 @@ DEEPEST = 5
 """Tasks within tasks: how many levels there may be."""
 ORIGIN = "task"
 _RESULT = re.compile(r"task_id: [^\n]*\n\n<task_result>\n(.*)\n</task_result>(.*)", re.DOTALL)
-NO_WORDS = "This subagent should only be called manually by the user."
+NO_DESCRIPTION = "This subagent should only be called manually by the user."
 EDITS = ("edit", "write", "multiedit", "apply_patch", "notebook_edit")
 
 
@@ -72,10 +72,10 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
             for_person=f"There is no agent {args.subagent_type}. Agents that take tasks: {known}.",
         )
     caller = workspace.sessions.get(ctx.session_id)
-    _bounded(workspace, caller)
+    _check_depth(workspace, caller)
     child, note = await _session(args, ctx, caller)
     ctx.proceed()
-    off = _switched_off(workspace, agent, workspace.agents.get(ctx.agent))
+    off = _disabled_tools(workspace, agent, workspace.agents.get(ctx.agent))
     child = child or sessions_of(workspace).create(
         f"{args.description} (@{args.subagent_type} subagent)", parent_id=caller.id
     )
@@ -91,16 +91,16 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     )
     report = _Report(ctx, args.description, child, work)
     work.on_change = report.changed
-    report.tell()
+    report.publish()
     try:
         answer = await work
     except ToolAbortedError as error:
         if ctx.abort.aborted:
             raise
-        raise ToolError(f"The agent was stopped before it had finished. {_resume(child)}") from error
+        raise ToolError(f"The agent was stopped before it had finished. {_resume_hint(child)}") from error
     except Exception as error:
         problem = str(error) or type(error).__name__
-        raise ToolError(f"The agent could not finish: {problem}\n{_resume(child)}") from error
+        raise ToolError(f"The agent could not finish: {problem}\n{_resume_hint(child)}") from error
     texts = [str(part.get("text", "")) for part in answer.messages[-1].of_type("text")]
     notes = [note, _ENDED.get(answer.ended, "")]
     output = (
@@ -119,11 +119,11 @@ _ENDED = {
 """What the caller is told of an end that is not the usual one."""
 
 
-def _resume(child: Session) -> str:
+def _resume_hint(child: Session) -> str:
     return f"What it had done by then is kept; to let it go on: task_id: {child.id}"
 
 
-def _bounded(workspace: ToolHost, session: Session) -> None:
+def _check_depth(workspace: ToolHost, session: Session) -> None:
     """Refuse a task that is begun too deep inside other tasks.
 
     Raises:
@@ -169,7 +169,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
     return session, ""
 
 
-def _switched_off(workspace: ToolHost, agent: Agent, caller: Agent | None) -> list[str]:
+def _disabled_tools(workspace: ToolHost, agent: Agent, caller: Agent | None) -> list[str]:
     """The tools that the agent may not use within a task."""
     off = ["todowrite", "todoread"]
     if not any(rule.permission == "task" for rule in agent.permission):
@@ -213,7 +213,7 @@ class _Report:
         if kind == "call":
             self._follow(thing)
         if kind in ("call", "dropped", "status"):
-            self.tell()
+            self.publish()
 
     def _follow(self, call: Call) -> None:
         before = call.on_update
@@ -221,11 +221,11 @@ class _Report:
         def updated(part: ToolPart) -> None:
             if before is not None:
                 before(part)
-            self.tell()
+            self.publish()
 
         call.on_update = updated
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Put how it stands into the part."""
         self._ctx.metadata(self._title, self.metadata())
 
@@ -258,14 +258,14 @@ async def init(ctx: InitContext) -> Definition:
         return Definition(text.replace("{agents}", "(none)"), Parameters, run)
     agents = [
         (name, agent)
-        for name, agent in _offered(ctx.workspace)
+        for name, agent in _task_agents(ctx.workspace)
         if ctx.agent is None or evaluate("task", name, ctx.agent.permission).action != "deny"
     ]
-    listed = "\n".join(f"- {name}: {agent.description or NO_WORDS}" for name, agent in agents) or "(none)"
+    listed = "\n".join(f"- {name}: {agent.description or NO_DESCRIPTION}" for name, agent in agents) or "(none)"
     return Definition(text.replace("{agents}", listed), Parameters, run)
 
 
-def _offered(workspace: ToolHost) -> list[tuple[str, Agent]]:
+def _task_agents(workspace: ToolHost) -> list[tuple[str, Agent]]:
     """The agents that take tasks, in order."""
     keys = {id(agent): key for key, agent in workspace.agents.items()}
     ordered = list_agents(workspace.agents, workspace.config.data)
@@ -273,10 +273,10 @@ def _offered(workspace: ToolHost) -> list[tuple[str, Agent]]:
 
 
 def _names(workspace: ToolHost) -> list[str]:
-    return [name for name, _ in _offered(workspace)]
+    return [name for name, _ in _task_agents(workspace)]
 
 
-def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
+def complete_agent_names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     """What Tab offers: the agents that take tasks."""
     return _names(workspace) if parameter == "subagent_type" else ()
 
@@ -295,7 +295,7 @@ task = Tool(
     group="agent",
     effect="acts",
     card=CardSpec(text=_answer, question="Run this agent?"),
-    completions=names,
+    completions=complete_agent_names,
     source=__name__,
 )
 task.__doc__ = run.__doc__

@@ -34,7 +34,7 @@ _WORDS = {"deny": "is denied", "ask": "asks a person first", "allow": "goes thro
 _SHORT = {"deny": "denied", "ask": "asks", "allow": "goes through"}
 
 
-def forbidden(workspace: ToolHost, agent: Agent, session: Session, tools: Iterable[str]) -> str:
+def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: Iterable[str]) -> str:
     """A paragraph about the rules in force for a model's calls; "" if everything that it is offered goes through.
 
     Args:
@@ -47,7 +47,7 @@ def forbidden(workspace: ToolHost, agent: Agent, session: Session, tools: Iterab
     offered = [name for name in tools if name not in _NEVER_ASKED]
     grouped: OrderedDict[str, list[str]] = OrderedDict()
     for key in _keys(offered):
-        judgement = _judged(workspace.permissions, key, rules)
+        judgement = _describe_permission(workspace.permissions, key, rules)
         if judgement:
             grouped.setdefault(judgement, []).append(key)
     lines = [f"- {', '.join(keys)}: {judgement}" for judgement, keys in grouped.items()]
@@ -75,7 +75,7 @@ def _keys(tools: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def _judged(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> str:
+def _describe_permission(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> str:
     """What rules say of one permission; "" if it goes through, whatever it is for."""
     # What a rule's own pattern gets is asked too, so that rules which later ones overrule are left out.
     usual = permissions.check(key, [_ANYTHING], rules)[0].action
@@ -88,7 +88,7 @@ def _judged(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> 
     if usual == "allow" and not other["deny"] and not other["ask"]:
         return ""
     exceptions = [
-        f"{_SHORT[action]}: {_listed([_shown(p) for p in patterns], PATTERNS)}"
+        f"{_SHORT[action]}: {_listed([_shortened(p) for p in patterns], PATTERNS)}"
         for action, patterns in other.items()
         if patterns
     ]
@@ -100,6 +100,6 @@ def _listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _shown(pattern: str) -> str:
+def _shortened(pattern: str) -> str:
     text = " ".join(pattern.split())
     return f"`{text if len(text) <= CHARS else text[: CHARS - 1] + '…'}`"
