@@ -29,6 +29,8 @@ from .builtin import builtin
 from .edit import WHOLE
 
 TITLE_LINES = 20
+NAMED = 3
+"""Most files that a card names beside the tool."""
 
 
 class Parameters(Arguments):
@@ -44,14 +46,15 @@ _FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILIN
 
 
 def _label(arguments: dict[str, Any], part: ToolPart) -> str:
-    """The patch's only file, or how many there are; OpenCode's title is the whole output."""
+    """The patch's files; OpenCode's title is the whole output."""
     metadata = part.state.metadata if isinstance(part.state, Completed) else {}
     files = [file for file in metadata.get("files") or [] if isinstance(file, dict)]
     names = [str(file.get("relativePath") or file.get("filePath") or "") for file in files]
     patch = arguments.get("patchText", arguments.get("patch_text"))
     if not names and isinstance(patch, str):
         names = _FILE.findall(patch)
-    return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 @builtin(

@@ -20,6 +20,7 @@ from opencode_jupyter.jupyter.cards.call_json import Extras, card_part, card_tre
 from opencode_jupyter.jupyter.cards.call_settled import PLAIN_LINES, live_text, lost_bundle, settled_bundle
 from opencode_jupyter.jupyter.cards.labels import label_for, label_of
 from opencode_jupyter.jupyter.cards.run_json import call_json
+from opencode_jupyter.jupyter.cards.run_settled import call_lines
 from opencode_jupyter.jupyter.cards.saved import CARD_MIME, METADATA_KEY
 from opencode_jupyter.jupyter.cards.wording import state_words
 from opencode_jupyter.workspace import Workspace
@@ -64,7 +65,7 @@ def drawn(made: ToolPart, base: Path | None = None) -> tuple[dict[str, Any], str
 @pytest.mark.parametrize(
     ("tool", "given", "label"),
     [
-        ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.py\n*** Delete File: b.py\n"}, "2 files"),
+        ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.py\n*** Delete File: b.py\n"}, "a.py, b.py"),
         ("apply_patch", {"patchText": "*** Add File: src/a b.py\n+x"}, "src/a b.py"),
         ("apply_patch", {"patchText": 7}, "7"),
         ("batch", {"tool_calls": [{}, {}, {}]}, "3 calls"),
@@ -99,7 +100,9 @@ def test_a_title_takes_its_place_but_for_those_that_say_less() -> None:
     assert label_of(done("bash", given={"command": "ls"}, title="Lists files")) == "Lists files"
     assert label_of(part("bash", Running({"command": "ls"}, 0, "Half done"))) == "Half done"
     files = [{"relativePath": "a.py"}, {"relativePath": "b.py"}]
-    assert label_of(done("apply_patch", metadata={"files": files}, title="Success.\nM a.py")) == "2 files"
+    assert label_of(done("apply_patch", metadata={"files": files}, title="Success.\nM a.py")) == "a.py, b.py"
+    files = [{"relativePath": f"{name}.py"} for name in "abcde"]
+    assert label_of(done("apply_patch", metadata={"files": files})) == "a.py, b.py, c.py and 2 more"
     assert label_of(done("batch", metadata={"failed": 1}, given={"tool_calls": [{}, {}]}, title="B")) == "2 calls"
     assert label_of(part("batch", Failed({"tool_calls": [{}]}, 0, 1, "no"))) == "1 call"
 
@@ -292,6 +295,10 @@ async def test_a_denied_change_keeps_its_diff(tmp_path: Path, tool: str, given: 
         assert "-one\n+two" in diff
         assert shown["outcome"] == "denied by you"
     assert state_words(nested) == ("⊘", "denied by you", "off")
+    assert text.count("not now") == 1
+    assert text.lower().count("denied") == 2  # the state, and the decision with its reason
+    assert html.count("not now") == (1 if by == "user" else 2)  # what the model was sent is folded
+    assert call_lines(nested)[1:] == ["    not now"]
     assert "+two" in text
     assert "oc-s-off" in html
     assert "two" in html

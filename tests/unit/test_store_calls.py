@@ -9,10 +9,12 @@ import pytest
 
 from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.jupyter.cards.call_json import card_tree
+from opencode_jupyter.jupyter.cards.labels import label_of_wire
 from opencode_jupyter.jupyter.cards.wording import state_words
 from opencode_jupyter.jupyter.magics.history import read_history
 
 pytestmark = pytest.mark.anyio
+STATUSES = ("completed", "pending")
 QUESTION = {"question": "Which?", "header": "W", "options": [{"label": "A", "description": ""}]}
 
 
@@ -40,7 +42,7 @@ async def test_calls_come_from_a_place_on_with_their_waits(tmp_path: Path) -> No
             "greet": ("running", None, []),
             "question": ("running", None, []),
         }
-        assert {name: (call["title"], call["given"]) for name, call in told.items()} == {
+        assert {name: (call["title"], call["part"]["state"]["input"]) for name, call in told.items()} == {
             "greet": ("", {"count": 2, "name": "Ada"}),  # no title yet: the panel names it by what it was given
             "question": ("", {"questions": [QUESTION]}),
         }
@@ -89,3 +91,27 @@ async def test_what_failed_in_completed_calls_is_their_state_everywhere(tmp_path
         assert {row["id"]: (row["tool"], row["state"]) for row in rows} == expected
         rows = [row for row in (await ws.store.own_calls(0, 10))["calls"] if row["id"] in expected]
         assert {row["id"]: (row["tool"], row["outcome"]) for row in rows} == expected
+
+
+async def test_the_panel_names_what_a_call_changed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** Add File: b.txt\n+new\n*** End Patch"
+    todos = [{"id": str(n), "content": "x", "status": status, "priority": "low"} for n, status in enumerate(STATUSES)]
+    glob = {"tool": "glob", "parameters": {"pattern": "*"}}
+    async with Workspace(tmp_path, {"permission": "allow"}, data_dir=tmp_path / "data") as ws:
+        await ws.call("read", {"filePath": "a.txt"})
+        await ws.call("apply_patch", {"patchText": patch})
+        await ws.call("apply_patch", {"patchText": patch.replace("one", "two").replace("b.txt", "c.txt")})
+        await ws.call("batch", {"tool_calls": [glob, glob]})
+        await ws.call("todowrite", {"todos": todos})
+        await ws.call("todoread", {})
+        assert ws.store is not None
+        calls = (await ws.store.own_calls(0, 100))["calls"]
+    titles = {call["tool"]: label_of_wire(call["part"], tmp_path, tmp_path) for call in calls if "part" in call}
+    assert titles == {
+        "apply_patch": "a.txt, c.txt",
+        "batch": "2 calls",
+        "glob": "*",
+        "todowrite": "1 of 2 tasks done",
+        "todoread": "1 of 2 tasks done",
+    }

@@ -32,10 +32,12 @@ _FACTS = ", ".join(
     for key in (*FAILURE_KEYS, "tool")
 )
 """What of a completed call tells how it ended, and which tool it asked for, without its output."""
+UNTITLED = ("apply_patch", "batch", "todoread", "todowrite")
+"""Tools whose title, which is OpenCode's, does not tell a person what a call did."""
 _CALL_COLUMNS = (
     "rowid, id, parent_id, session_id, tool, status, outcome, CASE WHEN title = '' THEN NULL ELSE title END, "
     'coalesce(start, written), "end", waited, agent, "by", decisions, '
-    "CASE WHEN coalesce(title, '') = '' THEN data END, "
+    f"CASE WHEN coalesce(title, '') = '' OR tool IN {UNTITLED} THEN data END, "
     f"CASE WHEN tool IN ('bash', 'batch', 'invalid') AND status = 'completed' THEN json_object({_FACTS}) END"
 )
 OPEN = ("pending", "running")
@@ -138,8 +140,9 @@ def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, l
         limit: most calls.
 
     Returns:
-        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again. A call without
-        a title has ``given``: its arguments. The outcome of a completed call says what failed in it.
+        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again. A call whose
+        title does not say what it did has ``part``: all that is stored of it. The outcome of a completed call says
+        what failed in it.
     """
     who = (writer.pid, writer.host, writer.started)
     rows = connection.execute(
@@ -159,9 +162,8 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
         row
     )
     known = json.loads(facts) if facts else {}
-    given = json.loads(data).get("state", {}).get("input") if data else None
     return {
-        **({"given": given} if isinstance(given, dict) else {}),
+        **({"part": json.loads(data)} if data else {}),
         "id": part_id,
         "parent": parent,
         "session": session,

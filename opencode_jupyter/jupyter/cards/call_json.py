@@ -151,7 +151,10 @@ def _error(part: ToolPart, wire: dict[str, Any], metadata: dict[str, Any], base:
     text = state.for_person
     if text == ABORTED:  # OpenCode's
         text = _ABORTED_FOR_PERSON.get(part.outcome, text)
-    wire["error"] = paths_below(base, text)
+    if part.outcome == "denied by you" and any(decision.action == "deny" for decision in part.decisions):
+        del wire["error"]  # the decision has the reason
+    else:
+        wire["error"] = paths_below(base, text)
     return {"sent": state.error} if part.by == "model" and text != state.error else {}
 
 

@@ -330,7 +330,7 @@ class CardState(TypedDict):
     output: NotRequired[str]
     """What the model sees."""
     error: NotRequired[str]
-    """What went wrong, as a person reads it."""
+    """What went wrong, as a person reads it; absent where a person denied the call: the decision has the reason."""
     metadata: NotRequired[dict[str, Any]]
     """The tool's own data about the call."""
     time: NotRequired[CardTime]

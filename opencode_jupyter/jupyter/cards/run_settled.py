@@ -10,7 +10,7 @@ from .display import Bundle
 from .run_html import html
 from .run_json import with_children
 from .saved import INPUT_CHARS, METADATA_KEY, RUN_MIME, cut, saved_part, split_run
-from .wording import DENIED, call_words, head_words, live, run_state_words, state_words, time_words
+from .wording import DENIED, call_words, denial_reason, head_words, live, run_state_words, state_words, time_words
 
 LOST = "State unknown: the kernel ended before the run did."
 PLAIN_LINES = 60
@@ -147,7 +147,7 @@ def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
     time = time_words(part)
     about = "" if tone == "ok" and not time else f" ({', '.join(filter(None, ['' if tone == 'ok' else word, time]))})"
     lines = ["  " * depth + f"{mark} {call_words(part)}{about}"]
-    error = readable(str(part["state"].get("error") or "")).strip()  # of which nothing may be left, such as of colours
+    error = readable(str(part["state"].get("error") or denial_reason(part))).strip()  # may be empty: only colours
     if error and (tone == "err" or mark == DENIED):
         lines.append("  " * depth + f"    {error.splitlines()[0]}")
     for child in part["ui"].get("children") or ():

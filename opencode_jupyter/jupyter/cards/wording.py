@@ -171,6 +171,12 @@ def decision_words(part: dict[str, Any]) -> list[str]:
     return words
 
 
+def denial_reason(part: dict[str, Any]) -> str:
+    """What a person wrote when they denied the call; empty if they wrote nothing."""
+    decisions = part["ui"].get("decisions") or []
+    return next((str(d["message"]) for d in decisions if d.get("action") == "deny" and d.get("message")), "")
+
+
 def pattern_words(part: dict[str, Any]) -> list[str]:
     """Where a decision was about several things (the commands of a line): each with the rule that decided it."""
     lines = []

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
-from ..cards.labels import label_for, project_folder
+from ..cards.labels import label_of_wire, project_folder
 
 if TYPE_CHECKING:
     from .service import Panel
@@ -36,10 +36,9 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
     found = await workspace.store.own_calls(since, MOST)
     waiting = _waiting(panel)
     for call in found["calls"]:
-        given = call.pop("given", None)
-        call["title"] = call["title"] or label_for(
-            call["tool"], given or {}, workspace.directory, project_folder(workspace)
-        )
+        part = call.pop("part", None)
+        if part is not None:
+            call["title"] = label_of_wire(part, workspace.directory, project_folder(workspace))
         call["waits"] += waiting.get(call["id"], [])
     wanted = {call["session"] for call in found["calls"]}
     titles = {}
