@@ -262,7 +262,7 @@ test('several commands are listed, each with the rule that decides it', () => {
 });
 
 test('code of a project is trusted, not allowed once', () => {
-  const trust = { ...ASK, permission: 'trust', patterns: ['/p/.opencode/tool/x.py'], always: [], command: 'def x():\n    ...' };
+  const trust = { ...ASK, permission: 'trust', question: 'Trust this project’s code until it changes?', patterns: ['/p/.opencode/tool/x.py'], always: [], command: 'def x():\n    ...' };
   renderCard(root, part({}, { ask: { ...trust, rule: undefined, diff: undefined } }), { reply });
   jest.advanceTimersByTime(GUARD_MS);
   const names = [...root.querySelectorAll('.oc-ask .oc-step:not([hidden]) button')].map(b => b.getAttribute('aria-label'));

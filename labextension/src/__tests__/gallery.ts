@@ -15,6 +15,7 @@ export const ASK: CardAsk = {
   id: 'per_1',
   digest: 'sha',
   permission: 'edit',
+  question: 'Edit this file?',
   patterns: ['src/clean.py'],
   always: ['src/*', 'tests/*'],
   diff: DIFF,

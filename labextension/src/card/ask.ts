@@ -12,36 +12,6 @@ import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } fro
 
 export { GUARD_MS, RETRY_MS };
 
-/** What the question says for the permissions OpenCode has; others are named as they are. */
-function questionOf(permission: string): string {
-  switch (permission) {
-    case 'bash':
-      return trans.__('Run this command?');
-    case 'edit':
-      return trans.__('Edit this file?');
-    case 'read':
-      return trans.__('Read this file?');
-    case 'external_directory':
-      return trans.__('Access files outside the project?');
-    case 'webfetch':
-      return trans.__('Fetch this page?');
-    case 'websearch':
-      return trans.__('Search the web?');
-    case 'task':
-      return trans.__('Run this agent?');
-    case 'skill':
-      return trans.__('Load this skill?');
-    case 'trust':
-      return trans.__('Trust this project’s code until it changes?');
-    case 'sandbox':
-      return trans.__('Allow what the sandbox blocked?');
-    case 'doom_loop':
-      return trans.__('Run the same call again?');
-    default:
-      return trans.__('Allow %1?', visibleLine(permission));
-  }
-}
-
 /** Several patterns, each with the rule that decides it; those that are asked for stand out. */
 function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
   const list = el('ul', 'oc-each');
@@ -144,7 +114,7 @@ export class AskView extends Prompt {
   private drawQuestion(strip: HTMLElement): void {
     const { ask } = this;
     const question = el('div', 'oc-question');
-    question.append(el('b', '', questionOf(ask.permission)));
+    question.append(el('b', '', ask.question ? trans.__(ask.question) : trans.__('Allow %1?', visibleLine(ask.permission))));
     const shown = ask.permission === 'edit' && ask.path ? [ask.path] : ask.patterns;
     const saysIt = ask.permission === 'bash' && ask.command && shown.length === 1 && shown[0] === ask.command.trim();
     const each = shown.length > 1 && ask.rules?.length === shown.length ? ask.rules : undefined;

@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core.permission import PermissionRequest, Rule
 from ...core.trust import PERMISSION as TRUST
 from .bodies_json import file_diffs
+from .labels import card_of
 
 if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
 
 TEXT_CHARS = 200_000
 """Most characters of a command or a diff that an ask shows."""
+
+
+QUESTIONS = {
+    "external_directory": "Access files outside the project?",
+    "trust": "Trust this project’s code until it changes?",
+    "sandbox": "Allow what the sandbox blocked?",
+    "doom_loop": "Run the same call again?",
+}
+"""By permission: what a prompt asks where no tool of that id says it (`CardSpec.question`)."""
 
 
 class AskView(NamedTuple):
@@ -45,6 +55,7 @@ class AskView(NamedTuple):
             "id": request.id,
             "digest": self.digest,
             "permission": request.permission,
+            "question": question_of(request.permission),
             "patterns": list(request.patterns),
             "always": list(request.always),
             "asked": request.asked,
@@ -68,6 +79,11 @@ class AskView(NamedTuple):
         if len(request.rules) > 1:
             shown["rules"] = [rule_json(rule) for rule in request.rules]
         return shown
+
+
+def question_of(permission: str) -> str:
+    """What a person is asked about a permission; empty if nothing better is known than its name."""
+    return card_of(permission).question or QUESTIONS.get(permission, "")
 
 
 def code_of(request: PermissionRequest) -> str:

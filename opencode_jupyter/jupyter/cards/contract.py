@@ -74,6 +74,8 @@ class CardAsk(TypedDict):
     """Digest of what is requested; a reply carries it, so that a stale reply is noticed."""
     permission: str
     """The permission: `edit`, `bash`, `external_directory`."""
+    question: NotRequired[str]
+    """What a person is asked: `Run this command?`; empty or absent: the permission by its name."""
     patterns: list[str]
     """What exactly is to be allowed now."""
     always: list[str]

@@ -19,8 +19,7 @@ from ...core.errors import PermissionRejectedError, QuestionRejectedError
 from ...core.permission import PermissionRequest
 from ...core.trust import PERMISSION as TRUST
 from ...text.visible import visible
-from ..cards.approval_json import code_of
-from ..cards.labels import card_of
+from ..cards.approval_json import code_of, question_of
 from ..magics.words import quote
 from . import ipykernel_compat
 from .waiting import Waiter, interrupts_released
@@ -175,20 +174,6 @@ class PolicyChannel:
 
     def close(self, ask: Ask) -> None:
         """Nothing to take back."""
-
-
-QUESTIONS = {
-    "external_directory": "Access files outside the project?",
-    "trust": "Trust this project's code until it changes?",
-    "sandbox": "Allow what the sandbox blocked?",
-    "doom_loop": "Run the same call again?",
-}
-"""By permission: what a prompt asks where no tool of that id says it (`CardSpec.question`)."""
-
-
-def question_of(permission: str) -> str:
-    """What a person is asked about a permission; empty if nothing better is known than its name."""
-    return card_of(permission).question or QUESTIONS.get(permission, "")
 
 
 def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
