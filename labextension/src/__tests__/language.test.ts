@@ -30,8 +30,7 @@ const ALLOWED = new Set<string>([
   'timed out',
   'invalid arguments',
   'dry run',
-  // a style, the kind of a widget, a word in the console
-  'underline line-through',
+  // the kind of a widget, a word in the console
   'OpenCode tools',
   'control channel',
   // an example of a command, a link's relation

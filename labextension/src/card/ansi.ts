@@ -1,9 +1,10 @@
 /** Terminal output as DOM: SGR colours become spans, every other escape sequence is dropped. */
 
+import { el } from './dom';
 import { overwritten, readable } from './format';
 
 /** The style that is on at some place of the text. */
-export interface Style {
+interface Style {
   fg?: string;
   bg?: string;
   bold?: boolean;
@@ -53,82 +54,61 @@ function extended(codes: number[], at: number): [string | undefined, number] {
   return [undefined, codes.length];
 }
 
+/** What the codes without a colour of their own change. */
+const CODES: Record<number, Style> = {
+  1: { bold: true },
+  2: { dim: true },
+  3: { italic: true },
+  4: { underline: true },
+  7: { inverse: true },
+  9: { strike: true },
+  22: { bold: false, dim: false },
+  23: { italic: false },
+  24: { underline: false },
+  27: { inverse: false },
+  29: { strike: false },
+  39: { fg: undefined },
+  49: { bg: undefined }
+};
+
 function apply(style: Style, parameters: string): Style {
   // 38:2::r:g:b has an empty colour space between the 2 and the red
   const codes = parameters.replace(/([34]8:2):\d*:(?=\d+:\d+:\d+)/g, '$1:').split(/[;:]/).map(Number);
   let next = { ...style };
   for (let i = 0; i < codes.length; ) {
     const code = codes[i++];
+    const [tens, ones] = [Math.floor(code / 10), code % 10];
+    const ground = tens === 3 || tens === 9 ? 'fg' : tens === 4 || tens === 10 ? 'bg' : undefined;
     if (code === 0) {
       next = {};
-    } else if (code === 1) {
-      next.bold = true;
-    } else if (code === 2) {
-      next.dim = true;
-    } else if (code === 3) {
-      next.italic = true;
-    } else if (code === 4) {
-      next.underline = true;
-    } else if (code === 7) {
-      next.inverse = true;
-    } else if (code === 9) {
-      next.strike = true;
-    } else if (code === 22) {
-      next.bold = next.dim = false;
-    } else if (code === 23) {
-      next.italic = false;
-    } else if (code === 24) {
-      next.underline = false;
-    } else if (code === 27) {
-      next.inverse = false;
-    } else if (code === 29) {
-      next.strike = false;
-    } else if ((code >= 30 && code < 38) || (code >= 90 && code < 98)) {
-      next.fg = indexed(code < 38 ? code - 30 : code - 82);
-    } else if ((code >= 40 && code < 48) || (code >= 100 && code < 108)) {
-      next.bg = indexed(code < 48 ? code - 40 : code - 92);
-    } else if (code === 38) {
-      [next.fg, i] = extended(codes, i);
-    } else if (code === 48) {
-      [next.bg, i] = extended(codes, i);
-    } else if (code === 39) {
-      next.fg = undefined;
-    } else if (code === 49) {
-      next.bg = undefined;
+    } else if (code === 38 || code === 48) {
+      [next[ground as 'fg' | 'bg'], i] = extended(codes, i);
+    } else if (ground && ones < 8) {
+      next[ground] = indexed(tens > 8 ? ones + 8 : ones);
+    } else {
+      Object.assign(next, CODES[code]);
     }
   }
   return next;
 }
 
 /** A stretch as a node. */
-function piece({ text: clean, style }: Run): Node {
+function piece({ text, style }: Run): Node {
   const { bold, dim, italic, underline, strike, inverse } = style;
-  const fg = inverse ? (style.bg ?? 'var(--oc-bg)') : style.fg;
-  const bg = inverse ? (style.fg ?? 'var(--oc-fg)') : style.bg;
-  if (!(fg || bg || bold || dim || italic || underline || strike)) {
-    return document.createTextNode(clean);
+  const look = {
+    color: inverse ? (style.bg ?? 'var(--oc-bg)') : style.fg,
+    backgroundColor: inverse ? (style.fg ?? 'var(--oc-fg)') : style.bg,
+    fontWeight: bold && '600',
+    opacity: dim && '0.7',
+    fontStyle: italic && 'italic',
+    textDecoration: [underline && 'underline', strike && 'line-through'].filter(Boolean).join(' ')
+  };
+  const shown = Object.entries(look).filter(([, value]) => value);
+  if (!shown.length) {
+    return document.createTextNode(text);
   }
-  const span = document.createElement('span');
-  span.textContent = clean;
-  const css = span.style;
-  if (fg) {
-    css.setProperty('color', fg);
-  }
-  if (bg) {
-    css.setProperty('background-color', bg);
-  }
-  if (bold) {
-    css.setProperty('font-weight', '600');
-  }
-  if (dim) {
-    css.setProperty('opacity', '0.7');
-  }
-  if (italic) {
-    css.setProperty('font-style', 'italic');
-  }
-  if (underline || strike) {
-    css.setProperty('text-decoration', underline ? (strike ? 'underline line-through' : 'underline') : 'line-through');
-  }
+  const span = el('span', '', text);
+  Object.assign(span.style, Object.fromEntries(shown));
   return span;
 }
 

@@ -3,125 +3,83 @@
 import { KEY, toolAt, words } from './line';
 import type { Magic } from './line';
 
-export type Kind =
-  | 'magic'
-  | 'tool'
-  | 'option'
-  | 'key'
-  | 'operator'
-  | 'string'
-  | 'number'
-  | 'atom'
-  | 'bracket'
-  | 'expression';
-
 export interface Token {
   from: number;
   to: number;
-  kind: Kind;
+  /** `magic`, `tool`, or a group of the expressions below. */
+  kind: string;
 }
 
 /** Options that are followed by a value, of all our magics. */
 const VALUED = ['-o', '--output', '--timeout', '--agent', '--from', '--days', '-m', '--model', '-a', '--session', '--max-steps', '--json', '--type', '--mode', '--record', '-n', '--at', '--header', '--env', '--code'];
-const JSON_PART = /("(?:[^"\\]|\\.)*"?)(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])|\b(true|false|null)\b|([[\]{},:])/g;
-const NUMBER = /^-?\d+(\.\d+)?$/;
-const QUOTED = /'[^']*'?|"(?:[^"\\]|\\.)*"?/g;
 /** A variable of the user's in braces, as requests and values may name it. */
 export const EXPRESSION = /(?<![{$])\{[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*|\[[\p{L}\p{N}_-]+\])*\}/gu;
+const OPTION = '(?<=\\s)(?<option>--?[A-Za-z][\\w-]*)';
+const STRING = '\'[^\']*\'?|"(?:[^"\\\\]|\\\\.)*"?';
+/** What stands around the tool's name: options, arguments by name, values. */
+const ARGUMENTS = new RegExp(
+  [
+    OPTION,
+    '(?<=\\s)(?<key>[A-Za-z_][\\w-]*)(?<operator>:?=)',
+    // up to the next argument, or to the end of the line
+    '(?<json>(?<=:=)[[{].*?(?=\\s[A-Za-z_][\\w-]*:?=|$)|(?<=\\s)\\{\\s*(?:["}]|$).*)',
+    `(?<=[\\s=])(?<string>[fF]?(?:${STRING}))`,
+    '(?<=[\\s=])(?:(?<number>-?\\d+(?:\\.\\d+)?)|(?<atom>true|false|null))(?=\\s|$)',
+    `(?<expression>${EXPRESSION.source})`
+  ].join('|'),
+  'gu'
+);
+/** The same of a line that names no tool. */
+const PROSE = new RegExp(`${OPTION}|(?<expression>${EXPRESSION.source})`, 'gu');
+const COMMAND = new RegExp(`(?<string>${STRING})`, 'gu');
+const JSON_PARTS = new RegExp(
+  `(?<key>"(?:[^"\\\\]|\\\\.)*"(?=\\s*:))|(?<string>"(?:[^"\\\\]|\\\\.)*"?)|(?<number>-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)(?![\\w.])|\\b(?<atom>true|false|null)\\b|(?<bracket>[[\\]{},])`,
+  'gu'
+);
 /** Tools whose rest of the line is code. */
 const RAW = ['bash', 'python'];
 
 /** The parts of `line`, in order and apart. */
 export function tokens(line: string, magic: Magic): Token[] {
-  const found: Token[] = [{ from: magic.start, to: magic.end, kind: 'magic' }];
+  const parts: Token[] = [{ from: magic.start, to: magic.end, kind: 'magic' }];
   const list = words(line, magic.end);
   const texts = list.map(({ text }) => text);
-  const named = magic.command === 'tool' ? toolAt(texts, VALUED) : magic.command === 'agent' ? -1 : 0;
-  let raw = false;
-  for (let i = 0; i < list.length; i++) {
-    const { text, start, end } = list[i];
-    if (i === named) {
-      found.push({ from: start, to: end, kind: 'tool' });
-    } else if (raw) {
-      quoted(text, start, found);
-    } else if (text.startsWith('-') && !NUMBER.test(text)) {
-      found.push({ from: start, to: end, kind: 'option' });
-    } else if (text.startsWith('{') && /^\{\s*(["}]|$)/.test(line.slice(start))) {
-      json(line.slice(start), start, found);
-      break;
-    } else {
-      const key = named >= 0 ? KEY.exec(text) : null;
-      raw = !key && named >= 0 && i > named && RAW.includes(texts[named]?.toLowerCase() ?? '') && !VALUED.includes(texts[i - 1]);
-      if (key) {
-        const operator = start + key[1].length;
-        found.push({ from: start, to: operator, kind: 'key' }, { from: operator, to: start + key[0].length, kind: 'operator' });
+  const at = magic.command === 'tool' ? toolAt(texts, VALUED) : magic.command === 'agent' ? -1 : 0;
+  const tool = list[at];
+  if (!tool) {
+    add(parts, PROSE, line, magic.end);
+    return parts;
+  }
+  add(parts, ARGUMENTS, line, magic.end, tool.start);
+  parts.push({ from: tool.start, to: tool.end, kind: 'tool' });
+  const command = RAW.includes(tool.text.toLowerCase()) ? list[texts.findIndex((_, index) => index > at && isLoose(texts, index))] : undefined;
+  add(parts, ARGUMENTS, line, tool.end, command?.start);
+  if (command) {
+    add(parts, COMMAND, line, command.start);
+  }
+  return parts;
+}
+
+/** Adds the groups of `pattern` between two places of `line`; the character before the first is seen as well. */
+function add(parts: Token[], pattern: RegExp, line: string, from: number, to = line.length): void {
+  const text = line.slice(0, to);
+  pattern.lastIndex = from;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    let start = match.index;
+    for (const [kind, part] of Object.entries(match.groups ?? {})) {
+      if (kind === 'json' && part) {
+        add(parts, JSON_PARTS, line, start, start + part.length);
+      } else if (part) {
+        parts.push({ from: start, to: start + part.length, kind });
       }
-      const from = start + (key?.[0].length ?? 0);
-      if (key?.[2] === ':=') {
-        // JSON may hold blanks: it goes on up to where its brackets close
-        const until = endOfJson(line, from);
-        json(line.slice(from, until), from, found);
-        while (i + 1 < list.length && list[i + 1].start < until) {
-          i++;
-        }
-      } else {
-        value(line.slice(from, end), from, found);
-      }
-    }
-  }
-  return found;
-}
-
-function value(text: string, from: number, found: Token[]): void {
-  if (NUMBER.test(text)) {
-    found.push({ from, to: from + text.length, kind: 'number' });
-  } else if (text === 'true' || text === 'false' || text === 'null') {
-    found.push({ from, to: from + text.length, kind: 'atom' });
-  } else if (/^[fF]?['"]/.test(text)) {
-    found.push({ from, to: from + text.length, kind: 'string' });
-  } else {
-    for (const match of text.matchAll(EXPRESSION)) {
-      found.push({ from: from + match.index, to: from + match.index + match[0].length, kind: 'expression' });
+      start += part?.length ?? 0;
     }
   }
 }
 
-function quoted(text: string, from: number, found: Token[]): void {
-  for (const match of text.matchAll(QUOTED)) {
-    found.push({ from: from + match.index, to: from + match.index + match[0].length, kind: 'string' });
-  }
-}
-
-function json(text: string, start: number, found: Token[]): void {
-  for (const match of text.matchAll(JSON_PART)) {
-    const from = start + match.index;
-    const [, string, colon, number, atom, bracket] = match;
-    const part = string ?? number ?? atom ?? bracket;
-    const kind = string ? (colon ? 'key' : 'string') : number ? 'number' : atom ? 'atom' : 'bracket';
-    found.push({ from, to: from + part.length, kind });
-  }
-}
-
-/** Where the JSON value ends that begins at `from`; the end of the line if it is not finished. */
-function endOfJson(line: string, from: number): number {
-  let depth = 0;
-  let inString = false;
-  for (let at = from; at < line.length; at++) {
-    const char = line[at];
-    if (inString) {
-      at += char === '\\' ? 1 : 0;
-      inString = char !== '"';
-    } else if (char === '"') {
-      inString = true;
-    } else if (char === '{' || char === '[') {
-      depth++;
-    } else if (char === '}' || char === ']') {
-      depth--;
-    } else if (!depth && /\s/.test(char)) {
-      return at;
-    }
-  }
-  return line.length;
+/** Whether a word is neither an option, nor its value, nor an argument by name. */
+function isLoose(texts: readonly string[], index: number): boolean {
+  return !texts[index].startsWith('-') && !KEY.test(texts[index]) && !VALUED.includes(texts[index - 1] ?? '');
 }
 
 /** What a cell that begins with `%%…` holds below its first line. */
@@ -153,9 +111,8 @@ export function bodyOf(line: string): Body | null {
   if (!FILES.includes(tool)) {
     return Object.hasOwn(BODIES, tool) ? BODIES[tool] : { kind: 'plain' };
   }
-  const given = list.slice(named + 1);
-  const key = given.find(text => /^file_?path=/i.test(text));
-  const loose = given.filter((text, i) => !text.startsWith('-') && !KEY.test(text) && !VALUED.includes(given[i - 1] ?? ''));
-  const path = (key ? key.slice(key.indexOf('=') + 1) : (loose[0] ?? '')).replace(/^['"]|['"]$/g, '');
+  const key = list.find((text, index) => index > named && /^file_?path=/i.test(text));
+  const loose = list.find((_, index) => index > named && isLoose(list, index));
+  const path = (key ? key.slice(key.indexOf('=') + 1) : (loose ?? '')).replace(/^['"]|['"]$/g, '');
   return path ? { kind: 'file', name: path.slice(path.lastIndexOf('/') + 1) } : { kind: 'plain' };
 }
