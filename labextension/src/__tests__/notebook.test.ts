@@ -1,10 +1,12 @@
 import { YNotebook } from '@jupyter/ydoc';
+import { Signal } from '@lumino/signaling';
 
+import type { Received } from '../kernel/hub';
 import { applyChange } from '../notebook/change';
 import { cellsOf } from '../notebook/content';
 import { Documents } from '../notebook/documents';
-import type { OpenContext } from '../notebook/documents';
-import { Listener } from '../notebook/listener';
+import type { Context } from '../notebook/documents';
+import { performJobs } from '../notebook/listener';
 import type { CellJson, Change, Job } from '../notebook/protocol';
 import { FIND_MS, Relay } from '../notebook/relay';
 import type { Channel } from '../notebook/relay';
@@ -114,10 +116,7 @@ test('outputs are cut to what can be sent, pictures are whole or named', () => {
 
 // ---------------------------------------------------------------------- documents, pages, the kernel
 
-type Made = OpenContext & { close(): void };
-
-function context(path: string, shared: unknown, more: Partial<OpenContext['model']> = {}, kernel = 'k'): Made {
-  let closed: () => void = () => undefined;
+function context(path: string, shared: unknown, more: object = {}, kernel = 'k'): Context {
   const made = {
     path,
     localPath: path.replace(/^\w+:/, ''),
@@ -125,28 +124,27 @@ function context(path: string, shared: unknown, more: Partial<OpenContext['model
     isDisposed: false,
     ready: Promise.resolve(),
     contentsModel: { writable: true },
-    disposed: { connect: (slot: () => void) => (closed = slot) },
     sessionContext: { session: { kernel: { id: kernel } } },
-    model: { dirty: false, sharedModel: shared, ...more },
-    close: () => closed()
+    model: { dirty: false, sharedModel: shared, ...more }
   };
-  return made as unknown as Made;
+  return made as unknown as Context;
 }
 
 const find: Job = { op: 'find', name: 'a.ipynb' };
 
 test('a page tells which documents it has open, and reads and changes them', async () => {
-  const documents = new Documents('me', '/root');
   const shared = notebook('0', '1');
-  const opened = context('d/a.ipynb', shared);
-  documents.add(opened);
-  documents.add(opened);
-  documents.add(context('RTC:d/a.ipynb', shared, {}, 'other'));
-  documents.add(context('S3:d/a.ipynb', shared));
-  documents.add(context('e/a.ipynb', { getSource: () => '{}' }, { dirty: true }, 'other'));
-  documents.add(context('d/b.ipynb', shared, {}, 'other'));
-  documents.add(context('d/own.ipynb', shared));
-  documents.add(context('d/a.txt', {}));
+  const first = context('d/a.ipynb', shared);
+  const open = [first, first]; // two views
+  const documents = new Documents('me', '/root', () => open);
+  open.push(
+    context('RTC:d/a.ipynb', shared, {}, 'other'),
+    context('S3:d/a.ipynb', shared),
+    context('e/a.ipynb', { getSource: () => '{}' }, { dirty: true }, 'other'),
+    context('d/b.ipynb', shared, {}, 'other'),
+    context('d/own.ipynb', shared),
+    context('d/a.txt', {})
+  );
   const told = (await documents.perform(find, 'k')).documents ?? [];
   const known = { page: 'me', root: '/root', dirty: false, shared: false, text: false };
   expect(told).toEqual([
@@ -161,9 +159,9 @@ test('a page tells which documents it has open, and reads and changes them', asy
   expect(changed.head).toHaveProperty('metadata');
   expect(await documents.perform({ op: 'change', page: 'me', document: '1', change }, 'k')).toEqual({ error: 'changed' });
   expect(await documents.perform({ op: 'read', page: 'me', document: '4', first: 0, count: 1 }, 'k')).toEqual({ error: 'closed' });
-  opened.close();
+  open.splice(0, 2);
   expect(await documents.perform({ op: 'read', page: 'me', document: '1', first: 0, count: 1 }, 'k')).toEqual({ error: 'closed' });
-  documents.add(context('r/a.ipynb', notebook('0'), { readOnly: true }));
+  open.push(context('r/a.ipynb', notebook('0'), { readOnly: true }));
   expect(await documents.perform({ op: 'change', page: 'me', document: '7', change }, 'k')).toEqual({ error: 'read-only' });
 });
 
@@ -192,8 +190,8 @@ const settle = async (): Promise<void> => {
 
 test('pages hand jobs on; one that left or is silent is told apart', async () => {
   const open = browser();
-  const [a, b] = [new Documents('a', '/'), new Documents('b', '/')];
-  b.add(context('a.ipynb', notebook('0')));
+  const shared = context('a.ipynb', notebook('0'));
+  const [a, b] = [new Documents('a', '/', () => []), new Documents('b', '/', () => [shared])];
   const relay = new Relay('a', open(), (job, id) => a.perform(job, id));
   const other = new Relay('b', open(), (job, id) => b.perform(job, id));
   let stuck = false;
@@ -229,25 +227,20 @@ test('pages hand jobs on; one that left or is silent is told apart', async () =>
 });
 
 test('a nudge is taken once, for this page only, and answered on the control channel', async () => {
-  const documents = new Documents('me', '/root');
-  documents.add(context('a.ipynb', notebook('0')));
+  const opened = context('a.ipynb', notebook('0'));
+  const documents = new Documents('me', '/root', () => [opened]);
   const words: unknown[] = [];
-  let slot: (sender: unknown, message: unknown) => void = () => undefined;
-  const kernel = { id: 'k' };
-  const session = { session: { kernel }, iopubMessage: { connect: (made: typeof slot) => (slot = made) } };
-  const listener = new Listener(documents, new Relay('me', null, () => Promise.resolve({})), async (_, word) => {
+  const received = new Signal<never, Received>({} as never);
+  performJobs({ received } as never, documents, new Relay('me', browser()(), () => Promise.resolve({})), async (_, word) => {
     words.push(word);
     return word.step === 'take' && word.id !== 'gone' ? { job: find } : {};
   });
-  listener.listen(session as never);
-  listener.listen(session as never);
-  const nudge = (content: object, type = 'opencode_jupyter'): void => slot(null, { header: { msg_type: type }, content });
+  const nudge = (content: object): void => received.emit({ kernel: { id: 'k' } as never, content });
   nudge({ kind: 'notebook', id: '1', page: '' });
   nudge({ kind: 'notebook', id: '1', page: '' });
   nudge({ kind: 'notebook', id: '2', page: 'another' });
   nudge({ kind: 'notebook', id: 'gone', page: 'me' });
   nudge({ kind: 'something' });
-  nudge({ kind: 'notebook', id: '3' }, 'stream');
   await settle();
   expect(words).toMatchObject([
     { step: 'take', id: '1', page: 'me' },

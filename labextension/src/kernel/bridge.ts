@@ -3,7 +3,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 
-import { Rerun } from '../notebook/rerun';
+import { canRerun, cellAround, insertBelow } from '../notebook/rerun';
 import { answerKeys } from '../panel/approvals/commands';
 import type { SpillLink } from '../card/token';
 import type { LiveComms } from './liveComms';
@@ -14,7 +14,6 @@ import { openSpill } from '../viewer';
 /** The bridge that cards look for. */
 export function createBridge(app: JupyterFrontEnd, comms: LiveComms, typesetter: ILatexTypesetter | null = null): ControlBridge {
   const { shell } = app;
-  const rerun = new Rerun(app);
   return {
     send: (kernelId, commId, message) => sendToKernel(shell, kernelId, commId, message),
     liveModel(card, modelId) {
@@ -41,9 +40,9 @@ export function createBridge(app: JupyterFrontEnd, comms: LiveComms, typesetter:
     },
     keys: () => answerKeys(app),
     typeset: typesetter ? formula => void typesetter.typeset(formula) : undefined,
-    canInsert: card => rerun.place(card) !== undefined,
-    insertCell: (card, source) => rerun.insert(card, source),
-    canRun: card => rerun.canRun(card),
-    runAgain: (card, source) => rerun.run(card, source)
+    canInsert: card => cellAround(app, card) !== undefined,
+    insertCell: (card, source) => insertBelow(app, card, source, false),
+    canRun: card => canRerun(app, card),
+    runAgain: (card, source) => insertBelow(app, card, source, true)
   };
 }

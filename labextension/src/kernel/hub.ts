@@ -5,6 +5,8 @@
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import type { ISessionContext } from '@jupyterlab/apputils';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import { Token } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
@@ -42,20 +44,14 @@ export interface Change {
   topics: readonly Topic[];
 }
 
-interface Session {
-  session?: { kernel?: Kernel.IKernelConnection | null } | null;
-  iopubMessage: { connect(slot: (sender: unknown, message: unknown) => void): unknown };
-  statusChanged: { connect(slot: (sender: unknown, status: string) => void): unknown };
-  kernelChanged: { connect(slot: () => void): unknown };
+/** A message of our own that a kernel published. */
+export interface Received {
+  kernel: Kernel.IKernelConnection;
+  content: { kind?: string; topics?: Topic[] };
 }
 
-type Opened = KernelDocument & {
-  sessionContext: Session;
-  title?: { label: string };
-  disposed?: { connect(slot: () => void): unknown };
-  context?: { ready: Promise<unknown> };
-  content?: { model?: { cells?: Iterable<{ sharedModel?: { getSource(): string } }> } | null };
-};
+/** A notebook, or a console with less. */
+type Opened = Pick<NotebookPanel, 'node' | 'title' | 'sessionContext'> & Partial<Pick<NotebookPanel, 'disposed' | 'context' | 'content'>>;
 
 /** The plugin by which cells are run on the server. */
 const SERVER_EXECUTOR = '@jupyter-ai-contrib/server-documents:server-cell-executor';
@@ -71,10 +67,12 @@ export const IKernelHub = new Token<KernelHub>('opencode-jupyter:IKernelHub');
 export class KernelHub {
   /** A kernel says that something has changed, comes or goes. */
   readonly changed = new Signal<KernelHub, Change>(this);
+  /** A message that is no panel's. */
+  readonly received = new Signal<KernelHub, Received>(this);
   /** The live cards of these kernels. */
   readonly comms = new LiveComms();
   private readonly known = new Set<string>();
-  private readonly sessions = new WeakSet<Session>();
+  private readonly sessions = new WeakSet<ISessionContext>();
 
   constructor(private readonly app: Pick<JupyterFrontEnd, 'shell' | 'restored' | 'docRegistry'> & { hasPlugin?(id: string): boolean }) {
     const { shell } = app;
@@ -91,7 +89,7 @@ export class KernelHub {
     for (const document of documents(this.app.shell)) {
       const connection = kernelOf(document);
       if (connection && this.known.has(connection.id) && !found.some(({ id }) => id === connection.id)) {
-        found.push({ id: connection.id, connection, document, name: nameOf(document as Opened) });
+        found.push({ id: connection.id, connection, document, name: (document as Opened).title.label });
       }
     }
     return found;
@@ -131,12 +129,13 @@ export class KernelHub {
     }
     this.sessions.add(session);
     session.iopubMessage.connect((_, message) => {
-      const { header, content } = message as { header: { msg_type: string }; content: { kind?: string; topics?: Topic[] } };
-      const id = session.session?.kernel?.id;
-      if (id && header.msg_type === MESSAGE_TYPE) {
-        this.hear(id, content.kind === KIND ? (content.topics ?? []) : []);
-      } else if (id) {
-        this.comms.receive(id, message as IOPubMessage);
+      const kernel = session.session?.kernel;
+      if (kernel && (message.header.msg_type as string) === MESSAGE_TYPE) {
+        const content = message.content as Received['content'];
+        this.hear(kernel.id, content.kind === KIND ? (content.topics ?? []) : []);
+        this.received.emit({ kernel, content });
+      } else if (kernel) {
+        this.comms.receive(kernel.id, message as IOPubMessage);
       }
     });
     session.statusChanged.connect((_, status) => {
@@ -213,18 +212,10 @@ function cellServer(app: { hasPlugin?(id: string): boolean }): string {
   return serverRunsCells() && app.hasPlugin?.(SERVER_EXECUTOR) ? 'jupyter-server-documents' : '';
 }
 
-function nameOf(document: Opened): string {
-  return document.title?.label ?? '';
-}
-
 /** Whether a cell of the notebook names the package, as `%load_ext` does. */
 function namesUs(document: Opened): boolean {
-  for (const { sharedModel } of document.content?.model?.cells ?? []) {
-    if (sharedModel?.getSource().includes('opencode_jupyter')) {
-      return true;
-    }
-  }
-  return false;
+  const cells = [...(document.content?.model?.cells ?? [])];
+  return cells.some(({ sharedModel }) => sharedModel.getSource().includes('opencode_jupyter'));
 }
 
 /** Kernels with our extension that this browser has seen, the last ones. */

@@ -3,6 +3,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { PageConfig } from '@jupyterlab/coreutils';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { UUID } from '@lumino/coreutils';
 
 import type { EditingRequest } from '../editing/token';
 import { trans } from '../card/i18n';
@@ -40,23 +41,19 @@ export function serverRunsCells(): boolean {
 }
 
 /** Everything open in `shell` that may have a kernel. */
-export function* documents(shell: Shell): Generator<KernelDocument> {
-  for (const area of ['main', 'down', 'left', 'right']) {
-    for (const widget of widgetsIn(shell, area)) {
-      if ((widget as KernelDocument).sessionContext) {
-        yield widget as KernelDocument;
-      }
-    }
-  }
+export function documents(shell: Shell): KernelDocument[] {
+  return openWidgets<KernelDocument>(shell).filter(({ sessionContext }) => sessionContext);
 }
 
-/** What is in an area; nothing where the shell has none of that name: JupyterLab up to 4.4 does not know `down`. */
-function widgetsIn(shell: Shell, area: string): Iterable<unknown> {
-  try {
-    return [...shell.widgets(area)];
-  } catch {
-    return [];
-  }
+/** Every widget open in `shell`. */
+export function openWidgets<T>(shell: Shell): T[] {
+  return ['main', 'down', 'left', 'right'].flatMap(area => {
+    try {
+      return [...shell.widgets(area)] as T[];
+    } catch {
+      return []; // JupyterLab up to 4.4 does not know `down`
+    }
+  });
 }
 
 /** A document's kernel, if one is there. */
@@ -67,18 +64,12 @@ export function kernelOf(document: KernelDocument | undefined): Connection | nul
 
 /** The kernel connection with `id` among the documents open in `shell`. */
 export function openKernel(shell: Shell, id: string): Connection | null {
-  for (const document of documents(shell)) {
-    const kernel = kernelOf(document);
-    if (kernel?.id === id) {
-      return kernel;
-    }
-  }
-  return null;
+  return documents(shell).map(kernelOf).find(kernel => kernel?.id === id) ?? null;
 }
 
 /** The document that `card` stands in; else the one with the kernel `id`, or the one in front. */
 export function documentOf(shell: Shell, card: Element, id: string): KernelDocument | undefined {
-  const all = [...documents(shell)];
+  const all = documents(shell);
   return (
     all.find(document => document.node.contains(card)) ??
     all.find(document => id !== '' && kernelOf(document)?.id === id) ??
@@ -90,7 +81,7 @@ export function documentOf(shell: Shell, card: Element, id: string): KernelDocum
 export function controlMessage(kernel: Connection, content: ControlContent): KernelMessage.IControlMessage {
   const message = {
     header: {
-      msg_id: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`,
+      msg_id: UUID.uuid4(),
       msg_type: MESSAGE_TYPE,
       session: kernel.clientId,
       username: kernel.username,

@@ -1,26 +1,13 @@
 /** One change of an open notebook's shared model, in one step that its undo takes back. */
 
+import type { INotebookModel } from '@jupyterlab/notebook';
+
 import type { CellJson, Change, Trouble } from './protocol';
 
-/** What is needed of a cell of `@jupyter/ydoc`. */
-export interface SharedCell {
-  readonly id: string;
-  readonly cell_type: string;
-  getSource(): string;
-  updateSource(start: number, end: number, value: string): void;
-  toJSON(): unknown;
-  readonly undoManager?: { stopCapturing(): void } | null;
-}
-
-/** What is needed of a notebook of `@jupyter/ydoc`. */
-export interface SharedNotebook {
-  readonly cells: readonly SharedCell[];
-  insertCell(index: number, cell: never): SharedCell;
-  deleteCell(index: number): void;
-  moveCell(from: number, to: number): void;
-  transact(f: () => void, undoable?: boolean): void;
-  readonly undoManager?: { stopCapturing(): void };
-}
+/** An open notebook's shared model. */
+export type SharedNotebook = INotebookModel['sharedModel'];
+type SharedCell = SharedNotebook['cells'][number];
+type Undoable = { undoManager?: { stopCapturing(): void } | null } | undefined;
 
 /** Makes `change`, or says why it can't be made; then nothing is changed. */
 export function applyChange(notebook: SharedNotebook, change: Change): Trouble | null {
@@ -46,8 +33,9 @@ export function applyChange(notebook: SharedNotebook, change: Change): Trouble |
   }
   // What a person typed just before and what they type next is undone apart from this.
   const separate = (): void => {
-    notebook.undoManager?.stopCapturing();
-    cell?.undoManager?.stopCapturing();
+    for (const shared of [notebook, cell] as Undoable[]) {
+      shared?.undoManager?.stopCapturing();
+    }
   };
   separate();
   switch (change.operation) {
@@ -71,9 +59,9 @@ export function applyChange(notebook: SharedNotebook, change: Change): Trouble |
         setSource(cell, change.source ?? '');
       } else {
         notebook.transact(() => {
-          const kept = (cell.toJSON() as CellJson).metadata;
+          const { metadata } = cell.toJSON() as CellJson;
           notebook.deleteCell(at);
-          notebook.insertCell(at, { ...newCell(change), metadata: { ...kept } } as never);
+          notebook.insertCell(at, { ...newCell(change), metadata: { ...metadata } } as never);
         });
       }
   }

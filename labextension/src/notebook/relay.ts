@@ -40,17 +40,15 @@ export class Relay {
 
   /**
    * @param page - this page's id.
-   * @param channel - reaches all pages; null where the browser has none.
+   * @param channel - reaches all pages.
    * @param perform - does here what another page hands on.
    */
   constructor(
     private readonly page: string,
-    private readonly channel: Channel | null,
+    private readonly channel: Channel,
     private readonly perform: Perform
   ) {
-    if (channel) {
-      channel.onmessage = ({ data }) => void this.hear(data as Letter);
-    }
+    channel.onmessage = ({ data }) => void this.receive(data as Letter);
     this.post({ kind: 'hello' });
   }
 
@@ -112,7 +110,7 @@ export class Relay {
     });
   }
 
-  private async hear(letter: Letter): Promise<void> {
+  private async receive(letter: Letter): Promise<void> {
     const { kind, from, to, id } = letter;
     if (kind === 'bye') {
       this.others.delete(from);
@@ -130,6 +128,6 @@ export class Relay {
   }
 
   private post(letter: Omit<Letter, 'from'>): void {
-    this.channel?.postMessage({ ...letter, from: this.page });
+    this.channel.postMessage({ ...letter, from: this.page });
   }
 }

@@ -1,5 +1,7 @@
 /** The search bar: the kernel searches, step by step; here it is asked how far it is, and the hits are gone through. */
 
+import { UUID } from '@lumino/coreutils';
+
 import { button, el, setText, show } from '../card/dom';
 import { trans } from '../card/i18n';
 import type { Found, Source } from './source';
@@ -133,7 +135,7 @@ export class FindBar {
     if (fresh) {
       this.end();
       this.last = key;
-      this.id = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+      this.id = UUID.uuid4();
       this.here = Math.max(0, (typed ? this.anchor : this.host.line()) - 1);
     }
     const turn = ++this.turn;
