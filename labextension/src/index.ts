@@ -4,18 +4,17 @@
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import { ILatexTypesetter } from '@jupyterlab/rendermime';
 
 import { createBridge } from './kernel/bridge';
 import editing from './editing';
 import { skipCardHeadings } from './notebook/cardHeadings';
-import type { CellLike } from './notebook/cardHeadings';
 import { serverRunsCells } from './kernel/requests';
 import panel from './panel';
 import hub, { IKernelHub } from './kernel/hub';
 import type { KernelHub } from './kernel/hub';
 import { dropSuperseded, watch } from './notebook/orphanedCards';
-import type { ContextLike, NotebookLike } from './notebook/orphanedCards';
 import type { ControlBridge } from './kernel/messages';
 import notebook from './notebook';
 import settings from './panel/settings';
@@ -32,15 +31,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
   activate: (app: JupyterFrontEnd, { comms }: KernelHub, typesetter: ILatexTypesetter | null): void => {
     (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, comms, typesetter);
     app.docRegistry.addWidgetExtension('Notebook', {
-      createNew: (panel, context) => {
-        void watch(panel as unknown as NotebookLike, context as unknown as ContextLike, id => comms.shown(id));
+      createNew: (panel: NotebookPanel, context: NotebookPanel['context']): void => {
+        void watch(panel, context, id => comms.shown(id));
         if (serverRunsCells()) {
-          const look = (): void => void (panel.isDisposed || dropSuperseded(panel as unknown as NotebookLike));
+          const look = (): void => void (panel.isDisposed || dropSuperseded(panel));
           const closed = (): void => SETTLED_MS.forEach(delay => setTimeout(look, delay));
           comms.closed.connect(closed);
           panel.disposed.connect(() => comms.closed.disconnect(closed));
         }
-        void context.ready.then(() => skipCardHeadings((panel as unknown as { content: { widgets: CellLike[] } }).content.widgets));
+        void context.ready.then(() => skipCardHeadings(panel.content.widgets));
       }
     });
   }

@@ -4,35 +4,21 @@
  * headings, so a cell with nothing but cards has none.
  */
 
+import type { Cell, ICodeCellModel } from '@jupyterlab/cells';
+
 import { CARD_MIME } from '../card/token';
 import { RUN_MIME } from '../run/token';
-
-interface Outputs {
-  length: number;
-  get(index: number): { data: Record<string, unknown> };
-}
-
-/** What is needed of a cell's widget. */
-export interface CellLike {
-  model: { type: string; outputs?: Outputs };
-  getHeadings?(): Promise<unknown[]>;
-}
 
 const done = new WeakSet<object>();
 
 /** Whether all the outputs are cards, of calls or of runs. */
-export function onlyCards(outputs: Outputs | undefined): boolean {
-  for (let at = 0; at < (outputs?.length ?? 0); at++) {
-    const data = outputs?.get(at).data ?? {};
-    if (!(CARD_MIME in data || RUN_MIME in data)) {
-      return false;
-    }
-  }
-  return (outputs?.length ?? 0) > 0;
+function onlyCards({ outputs }: ICodeCellModel): boolean {
+  const isCard = (_: unknown, at: number): boolean => [CARD_MIME, RUN_MIME].some(mime => mime in outputs.get(at).data);
+  return outputs.length > 0 && Array.from({ length: outputs.length }, isCard).every(Boolean);
 }
 
 /** Has the class of code cells, of which `cells` may hold one, say at once that cards have no headings. */
-export function skipCardHeadings(cells: readonly CellLike[]): void {
+export function skipCardHeadings(cells: readonly Cell[]): void {
   const cell = cells.find(({ model }) => model.type === 'code');
   let owner: unknown = cell && Object.getPrototypeOf(cell);
   while (owner && !Object.hasOwn(owner, 'getHeadings')) {
@@ -42,9 +28,9 @@ export function skipCardHeadings(cells: readonly CellLike[]): void {
     return;
   }
   done.add(owner);
-  const prototype = owner as Required<Pick<CellLike, 'getHeadings'>>;
+  const prototype = owner as Pick<Cell, 'getHeadings'>;
   const usual = prototype.getHeadings;
-  prototype.getHeadings = function (this: CellLike) {
-    return this.model.type === 'code' && onlyCards(this.model.outputs) ? Promise.resolve([]) : usual.call(this);
+  prototype.getHeadings = function (this: Cell) {
+    return this.model.type === 'code' && onlyCards(this.model as ICodeCellModel) ? Promise.resolve([]) : usual.call(this);
   };
 }

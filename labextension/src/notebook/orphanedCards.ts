@@ -4,6 +4,8 @@
  * the output also has the card of a call whose end nobody knows; without the widget, that is what is drawn.
  */
 
+import type { ICodeCellModel } from '@jupyterlab/cells';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 
 import { live } from '../card/format';
@@ -24,41 +26,10 @@ const LOOK_MS = 2_000;
 /** Kernel states after which no widget of before has a kernel's side. */
 const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
+/** A display output as JSON. */
 interface Output {
   data?: Record<string, unknown>;
   metadata?: Record<string, unknown>;
-}
-
-interface Outputs {
-  length: number;
-  get(index: number): { toJSON(): unknown };
-  set(index: number, value: never): void;
-}
-
-interface Signal<T> {
-  connect(slot: (sender: unknown, value: T) => void): unknown;
-}
-
-/** What is needed of a notebook's panel. */
-export interface NotebookLike {
-  isDisposed?: boolean;
-  content: { model: { cells: { length: number; get(index: number): Cell } } | null };
-}
-
-interface Cell {
-  outputs?: Outputs;
-  sharedModel?: { updateOutputs?(start: number, end: number, outputs: never[]): void };
-}
-
-/** What is needed of its document's context. */
-export interface ContextLike {
-  ready: Promise<unknown>;
-  sessionContext: {
-    ready: Promise<unknown>;
-    session: { kernel: Kernel.IKernelConnection | null } | null;
-    statusChanged: Signal<string>;
-    kernelChanged: Signal<unknown>;
-  };
 }
 
 type Bundle = { data: Record<string, unknown>; metadata?: Record<string, unknown> };
@@ -70,46 +41,41 @@ function callOf({ data = {}, metadata }: Partial<Bundle>): string {
   return card?.callID ?? run?.id ?? '';
 }
 
-/** An output with a live card: its cell and that cell's list, its place there, its data, its widget, its call or run. */
+/** An output with a live card: its cell, its place there, its data, its widget, its call or run. */
 interface LiveCard {
-  cell: number;
-  outputs: Outputs;
+  cell: ICodeCellModel;
   at: number;
   output: Output;
   model: string;
   call: string;
 }
 
+/** The outputs of a cell; none of one that is no code. */
+function outputsOf({ outputs }: Partial<ICodeCellModel>): Output[] {
+  return Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON() as Output);
+}
+
 /** Every output with a live card. */
-function* liveCards(panel: NotebookLike): Generator<LiveCard> {
-  const cells = panel.content.model?.cells;
-  for (let c = 0; c < (cells?.length ?? 0); c++) {
-    const outputs = cells?.get(c).outputs;
-    for (let at = 0; at < (outputs?.length ?? 0); at++) {
-      const output = outputs?.get(at).toJSON() as Output;
-      const view = output.data?.[WIDGET_MIME] as { model_id?: string } | undefined;
+function liveCards({ content }: NotebookPanel): LiveCard[] {
+  const cells = content.model?.cells;
+  return Array.from({ length: cells?.length ?? 0 }, (_, index) => cells?.get(index) as ICodeCellModel).flatMap(cell =>
+    outputsOf(cell).flatMap((output, at) => {
       const { data = {} } = output;
-      if (outputs && view && (data[CARD_MIME] ?? data[RUN_MIME])) {
-        yield { cell: c, outputs, at, output, model: view.model_id ?? '', call: callOf(output) };
-      }
-    }
-  }
+      const view = data[WIDGET_MIME] as { model_id?: string } | undefined;
+      return view && (data[CARD_MIME] ?? data[RUN_MIME]) ? [{ cell, at, output, model: view.model_id ?? '', call: callOf(output) }] : [];
+    })
+  );
 }
 
 /**
  * Removes the live cards that a later output of the same cell shows settled. A server that runs the cells
  * (jupyter-server-documents) appends what should have taken the live card's place.
  */
-export function dropSuperseded(panel: NotebookLike): void {
-  const cells = panel.content.model?.cells;
-  for (const { cell, at, call } of [...liveCards(panel)].reverse()) {
-    const { outputs, sharedModel } = cells?.get(cell) ?? {};
-    for (let later = at + 1; later < (outputs?.length ?? 0); later++) {
-      const output = outputs?.get(later).toJSON() as Output;
-      if (call && callOf(output) === call && !(WIDGET_MIME in (output.data ?? {}))) {
-        sharedModel?.updateOutputs?.(at, at + 1, []);
-        break;
-      }
+export function dropSuperseded(panel: NotebookPanel): void {
+  for (const { cell, at, call } of liveCards(panel).reverse()) {
+    const settles = (output: Output): boolean => callOf(output) === call && !(WIDGET_MIME in (output.data ?? {}));
+    if (call && outputsOf(cell).slice(at + 1).some(settles)) {
+      cell.sharedModel.updateOutputs(at, at + 1, []);
     }
   }
 }
@@ -178,17 +144,17 @@ function lostBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
  * @param last - The last state of a widget's call or run, if it is known.
  */
 export function dropLost(
-  panel: NotebookLike,
+  panel: NotebookPanel,
   gone: (modelId: string) => boolean,
   settled: Record<string, Bundle> = {},
   last: (modelId: string) => CardPart | RunPart | undefined = () => undefined
 ): number {
   let dropped = 0;
-  for (const { outputs, at, output, model, call } of liveCards(panel)) {
+  for (const { cell, at, output, model, call } of liveCards(panel)) {
     if (gone(model)) {
       const { data: all = {}, metadata = {} } = settled[call] ?? lostBundle(last(model)) ?? output;
       const { [WIDGET_MIME]: _, ...data } = all;
-      outputs.set(at, { ...output, data, metadata } as never);
+      cell.outputs.set(at, { ...output, data, metadata } as never);
       dropped++;
     }
   }
@@ -207,8 +173,8 @@ async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Pr
 
 /** Watches a notebook: when it is opened, until the live cards it was opened with are over, and when its kernel ends. */
 export async function watch(
-  panel: NotebookLike,
-  context: ContextLike,
+  panel: NotebookPanel,
+  context: NotebookPanel['context'],
   last?: (modelId: string) => CardPart | RunPart | undefined
 ): Promise<void> {
   const { sessionContext } = context;
@@ -220,7 +186,7 @@ export async function watch(
       dropLost(panel, () => true, {}, last);
       return false;
     }
-    if (liveCards(panel).next().done) {
+    if (!liveCards(panel).length) {
       return false;
     }
     try {
@@ -230,7 +196,7 @@ export async function watch(
         return false;
       }
       const gone = (id: string): boolean => !(id in content.comms);
-      const calls = [...liveCards(panel)].filter(({ model }) => gone(model)).map(({ call }) => call);
+      const calls = liveCards(panel).filter(({ model }) => gone(model)).map(({ call }) => call);
       // where the server runs the cells it appends the settled card
       if (calls.length && !serverRunsCells()) {
         dropLost(panel, gone, await askSettled(kernel, calls), last);
@@ -238,7 +204,7 @@ export async function watch(
     } catch {
       // the kernel went away meanwhile, which its status tells
     }
-    return !liveCards(panel).next().done;
+    return liveCards(panel).length > 0;
   };
   /** This page does not follow the cells that ran when it was opened, so it has to look. */
   const follow = async (): Promise<void> => {

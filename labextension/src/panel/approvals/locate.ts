@@ -1,6 +1,8 @@
 /** Where the card of a call stands in the documents of this page, and going there. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICodeCellModel } from '@jupyterlab/cells';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 
 import { CARD_MIME } from '../../card';
 import type { CardPart } from '../../card';
@@ -12,26 +14,6 @@ import { whole } from '../../card/savedBundle';
 /** How often, and how long, a cell that scrolls into view is looked at for its card. */
 const LOOK_MS = 50;
 const LOOKS = 40;
-
-interface Output {
-  data?: Record<string, unknown>;
-  metadata?: unknown;
-}
-
-interface Cell {
-  outputs?: { length: number; get(index: number): Output & { toJSON?(): unknown } };
-}
-
-/** What is needed of a notebook's panel. */
-interface NotebookPanel extends KernelDocument {
-  id: string;
-  content?: {
-    model?: { cells: { length: number; get(index: number): Cell } } | null;
-    activeCellIndex?: number;
-    widgets?: readonly unknown[];
-    scrollToCell?(cell: unknown, align?: string): Promise<void>;
-  };
-}
 
 /** The card of a call in `root`, by the call's id or its part's, if it is drawn. */
 export function cardIn(root: ParentNode, id: string): HTMLElement | null {
@@ -57,19 +39,18 @@ export function inSight(node: HTMLElement): boolean {
 }
 
 /** The index of the cell whose outputs hold the card or run `key`; -1: none does. */
-export function cellOf(panel: NotebookPanel, key: string): number {
+export function cellOf(panel: Pick<NotebookPanel, 'content'>, key: string): number {
   const cells = panel.content?.model?.cells;
-  for (let c = (cells?.length ?? 0) - 1; c >= 0; c--) {
-    const outputs = cells?.get(c).outputs;
+  for (let index = (cells?.length ?? 0) - 1; index >= 0; index--) {
+    const { outputs } = cells?.get(index) as Partial<ICodeCellModel>;
     for (let at = 0; at < (outputs?.length ?? 0); at++) {
-      const output = outputs?.get(at);
-      const { data = {}, metadata } = output?.data ? output : ((output?.toJSON?.() ?? {}) as Output);
+      const { data = {}, metadata } = outputs?.get(at) ?? {};
       const card = whole(data[CARD_MIME], metadata) as Partial<CardPart> | undefined;
       const run = whole(data[RUN_MIME], metadata) as Partial<RunPart> | undefined;
       const inRun = (): boolean =>
         !!run?.items?.some?.(item => item.kind === 'call' && (item.part?.id === key || item.part?.callID === key));
       if (card?.callID === key || card?.id === key || run?.id === key || inRun()) {
-        return c;
+        return index;
       }
     }
   }
@@ -88,13 +69,13 @@ export async function goTo(
   callID: string,
   key: string = callID
 ): Promise<HTMLElement | null> {
-  const panel = document as NotebookPanel;
+  const panel = document as NotebookPanel; // or a console, which has no such content
   app.shell.activateById(panel.id);
   const { content } = panel;
   const index = cellOf(panel, key);
   if (index >= 0 && content) {
     content.activeCellIndex = index;
-    await content.scrollToCell?.(content.widgets?.[index], 'auto');
+    await content.scrollToCell(content.widgets[index], 'auto');
   }
   for (let look = 0; look < LOOKS; look++) {
     const card = cardIn(panel.node, callID) ?? cardIn(panel.node, key);
