@@ -55,7 +55,8 @@ def test_tools_are_told_as_the_magic_lists_them(ip: Shell) -> None:
 def test_one_tool_and_whether_a_line_means_its_arguments(ip: Shell) -> None:
     ip.run(SHAPES)
     told = ask(ip, "tool", name="shapes")
-    assert list(told["schema"]["properties"]) == ["name", "count", "words"]
+    kinds = {field["name"]: (field["kind"], field["required"], field["default"]) for field in told["fields"]}
+    assert kinds == {"name": ("text", True, None), "count": ("number", False, 3), "words": ("list", False, None)}
     assert "There is no tool" in (wrong := ask(ip, "tool", name="shape"))["error"] or "shapes" in wrong["error"]
 
     def check(source: str, **given: Any) -> dict[str, Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ...core.context import InitContext
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
 from ..magics.arguments import parse
 from ..magics.help import permission_of, rules_in_force, source_of, summary
-from ..magics.parameters import spec_of
+from ..magics.parameters import Field, choices, kinds, spec_of
 from ..magics.tool_preparation import prepare_in_background
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from ...core.call import By
     from ...core.permission import Rule
-    from ...core.tool import Bound, Tool
+    from ...core.tool import Tool
     from .service import Panel
 
 SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
@@ -61,19 +60,17 @@ def tools(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def tool(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
-    """One tool, by ``name``: ``schema`` (JSON schema of its arguments), ``description``, ``body``, ``raw``.
+    """One tool, by ``name``: ``fields`` (its parameters, as a form shows them) and ``description``.
 
     Raises:
         ToolError: there is none of that name, or it does not describe itself in time.
     """
     found = _named(panel, asked)
-    bound = found.static or panel.on_engine(_bound, panel, found)
+    spec = panel.within(spec_of, found, panel.notebook.workspace.registry)
     return {
         "name": found.id,
-        "schema": bound.parameters_for_person,
-        "description": (summary(found) if found.builtin else bound.description)[:DESCRIPTION],
-        "body": found.body or None,
-        "raw": found.body in ("command", "code") or found.id == "bash",
+        "fields": [_form_field(field) for field in spec.fields],
+        "description": (summary(found) if found.builtin else spec.bound.description)[:DESCRIPTION],
     }
 
 
@@ -143,9 +140,23 @@ def _named(panel: Panel, asked: dict[str, Any]) -> Tool:
     return found
 
 
-async def _bound(panel: Panel, tool: Tool) -> Bound:
-    workspace = panel.notebook.workspace
-    return await tool.init(InitContext(workspace.agent(), workspace))
+def _form_field(field: Field) -> dict[str, Any]:
+    """A parameter with the kind of box that it needs: one for JSON where no other fits."""
+    wanted = kinds(field.schema) - {"null"}
+    options = [*field.schema.get("anyOf", ()), *field.schema.get("oneOf", ())]
+    closed = all(choices(option) for option in options or [field.schema])
+    kind = "json"
+    if closed and "array" not in wanted:
+        kind = "choice"
+    elif wanted == {"string"}:
+        kind = "text"
+    elif wanted and wanted <= {"integer", "number"}:
+        kind = "number"
+    elif wanted == {"array"} and kinds(field.schema.get("items") or {}) == {"string"}:
+        kind = "list"
+    about = {"name": field.name, "kind": kind, "type": field.type, "required": field.required}
+    more = {"description": field.description, "default": field.schema.get("default")}
+    return {**about, **more, "choices": field.choices if kind == "choice" else []}
 
 
 def _reads_back(panel: Panel, tool: Tool, source: str, given: dict[str, Any]) -> bool:

@@ -77,7 +77,7 @@ const validator: FormProps['validator'] = {
 };
 
 export class ArgumentsForm extends ReactWidget {
-  content: unknown = {};
+  content: object = {};
   private errors: ErrorSchema = {};
 
   constructor(private readonly schema: FormSchema) {
@@ -105,7 +105,7 @@ export class ArgumentsForm extends ReactWidget {
       showModifiedFromDefault: false,
       compact: true,
       buttonStyle: 'text',
-      onChange: ({ formData }) => (this.content = formData)
+      onChange: ({ formData }) => (this.content = (formData ?? {}) as object)
     });
   }
 }

@@ -11,12 +11,12 @@ import type { Surroundings } from '../section';
 import { toolLine } from '../../card/toolLine';
 import { ArgumentsForm } from './argumentsForm';
 import { argumentsOf, errorsOf, formSchema } from './formSchema';
-import type { FormSchema, Problem } from './formSchema';
+import type { Problem, ToolField } from './formSchema';
 
 /** Answer to `tool`. */
 export interface ToolReply {
   name: string;
-  schema: unknown;
+  fields: ToolField[];
   description: string;
 }
 
@@ -26,7 +26,6 @@ const SHORT = 200;
 export class ToolForm {
   readonly node = el('div', 'oc-tool');
   readonly title = el('h3', 'oc-tool-name');
-  private readonly schema: FormSchema;
   private readonly form: ArgumentsForm;
   private readonly fields = el('div');
   private readonly said = el('p', 'oc-panel-said');
@@ -41,15 +40,14 @@ export class ToolForm {
   ) {
     this.title.textContent = tool.name;
     this.title.tabIndex = -1;
-    this.schema = formSchema(tool.schema);
-    this.form = new ArgumentsForm(this.schema);
+    this.form = new ArgumentsForm(formSchema(tool.fields));
     this.said.setAttribute('role', 'status');
     const buttons = el('div', 'oc-tool-buttons');
     const run = button(trans.__('Run'), '', 'oc-panel-button', () => void this.make(true));
     run.title = trans.__('Runs in a new cell below the active one');
     buttons.append(button(trans.__('Insert line'), '', 'oc-panel-button', () => void this.make(false)), run);
     const none = el('p', 'oc-panel-empty', trans.__('This tool takes no arguments.'));
-    show(none, !Object.keys(this.schema.properties ?? {}).length);
+    show(none, !tool.fields.length);
     this.node.append(this.title, ...this.about(), this.fields, none, buttons, this.said);
   }
 
@@ -75,7 +73,7 @@ export class ToolForm {
   /** Puts the call into a new cell; `run`: and runs it. */
   private async make(run: boolean): Promise<void> {
     const problems: Problem[] = [];
-    const input = argumentsOf(this.schema, this.form.content, problems);
+    const input = argumentsOf(this.tool.fields, this.form.content, problems);
     if (this.showProblems(problems)) {
       return;
     }
@@ -108,7 +106,7 @@ export class ToolForm {
   }
 
   private showProblems(problems: readonly Problem[]): boolean {
-    const { errors, others } = errorsOf(this.schema, problems);
+    const { errors, others } = errorsOf(this.tool.fields, problems);
     this.form.showErrors(errors);
     const words = others.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message));
     this.say(problems.length ? [...words, trans.__('Nothing was inserted yet.')].join(' ') : '');
