@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import sources
 from .agent.sessions import AgentSessions
 from .agent.tools import agent_tools
-from .core.host import ToolHost
+from .core.host import Layers, ToolHost
 from .core.option_checks import check_option_names
 from .core.trust import Subject, trust_project
 from .tools import builtin_tools
@@ -68,9 +68,7 @@ class Workspace(ToolHost):
             approve,
             answer,
             store=store,
-            tools=builtin_tools() | agent_tools(),
-            sessions=AgentSessions,
-            adapt=_adapt,
+            layers=Layers(builtin_tools() | agent_tools(), AgentSessions, _adapt),
         )
         self.trust_subjects.append(partial(_untrusted_providers, self))
         self.complete = partial(_complete, self)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from ..core.call import Call
+from ..core.call import Call, CallOptions
 from ..core.errors import (
     HookRefusedError,
     PermissionRejectedError,
@@ -120,11 +120,13 @@ class Step:
             agent=run.agent,
             session=run.session,
             message_id=self._message.id,
-            call_id=run.transcript.free_call_id(id),
-            by="model",
-            extra={"model": run.model_wire, "bypassAgentCheck": run.mentions_agent},
-            parent=run.parent,
-            arriving=True,
+            options=CallOptions(
+                call_id=run.transcript.free_call_id(id),
+                by="model",
+                extra={"model": run.model_wire, "bypassAgentCheck": run.mentions_agent},
+                parent=run.parent,
+                arriving=True,
+            ),
         )
         call.ctx.messages = run.transcript
         if run.parent is not None:

@@ -13,6 +13,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -53,6 +54,35 @@ JUST_SETTLED = 0.02
 
 By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
+
+
+@dataclass(slots=True, kw_only=True)
+class CallOptions:
+    """The options of a call.
+
+    Attributes:
+        timeout: its limit in seconds; waiting for a person does not count.
+        by: who wrote it.
+        call_id: the model's id of it; that of its part if left out.
+        extra: what its tool finds in `ToolContext.extra`.
+        parent_id: the part of the call that it belongs to.
+        parent: that call itself, if it is made inside one of this workspace.
+        on_update: told of every change of the part.
+        dry_run: list its permission requests instead of running it.
+        tool: the tool it goes to; looked up by its name if left out.
+        arriving: a model is still writing its arguments.
+    """
+
+    timeout: float | None = None
+    by: By = "python"
+    call_id: str | None = None
+    extra: dict[str, Any] | None = None
+    parent_id: str | None = None
+    parent: Call | None = None
+    on_update: Callable[[ToolPart], None] | None = None
+    dry_run: bool = False
+    tool: Tool | None = None
+    arriving: bool = False
 
 
 class Call(CallApproval, Reporting):
@@ -105,30 +135,21 @@ class Call(CallApproval, Reporting):
         agent: Agent,
         session: Session,
         message_id: str,
-        call_id: str | None = None,
-        part_id: str | None = None,
-        timeout: float | None = None,
-        by: By = "python",
-        extra: dict[str, Any] | None = None,
-        parent_id: str | None = None,
-        parent: Call | None = None,
-        dry_run: bool = False,
-        on_update: Callable[[ToolPart], None] | None = None,
-        tool: Tool | None = None,
-        arriving: bool = False,
+        options: CallOptions,
     ) -> None:
+        by, parent, tool = options.by, options.parent, options.tool
         self._workspace = workspace
         self._agent = agent
         self._by = by
         self.session = session
-        self.timeout = timeout
-        self.on_update = on_update
+        self.timeout = options.timeout
+        self.on_update = options.on_update
         self.signal = AbortSignal()
         self.asked = 0
         self._permitted, self._earlier = None, []
         self.revised = False
         self.error: BaseException | None = None
-        self.dry_run = dry_run
+        self.dry_run = options.dry_run
         self.parent = parent
         self.children: list[Call] = []
         self._given = tool is not None
@@ -144,24 +165,22 @@ class Call(CallApproval, Reporting):
             arguments = {}
         if by == "user":
             workspace.registry.invalidate()
-        if tool is None and not arriving and workspace.registry.is_fresh(name):
+        if tool is None and not options.arriving and workspace.registry.is_fresh(name):
             self._settled_at = time.monotonic()
             name, arguments = self._corrected(name, arguments)
         self.tool = tool if tool is not None else workspace.registry.get(name)
-        part_id = part_id or ids.create("part")
-        if parent is not None:
-            parent_id = parent.part.id
+        part_id = ids.create("part")
         self.arguments = arguments
         self.part: ToolPart = ToolPart(
             part_id,
             session.id,
             message_id,
-            call_id or part_id,
+            options.call_id or part_id,
             name,
             Pending(arguments) if (masker := workspace.masker()) is None else masker.value(Pending(arguments)),
             agent.name,
             "model" if by == "model" else "user",
-            parent_id=parent_id,
+            parent_id=options.parent_id if parent is None else parent.part.id,
         )
         self.ctx = ToolContext(
             session.id,
@@ -173,8 +192,8 @@ class Call(CallApproval, Reporting):
             self.signal,
             workspace,
             part_id,
-            {} if extra is None else extra,
-            dry_run=dry_run,
+            {} if options.extra is None else options.extra,
+            dry_run=options.dry_run,
             by=by,
         )
         self._scope: anyio.CancelScope | None = None
@@ -398,10 +417,7 @@ class Call(CallApproval, Reporting):
             agent=self._agent,
             session=self.session,
             message_id=self.part.message_id,
-            by=self._by,
-            extra=self.ctx.extra,
-            parent=self,
-            dry_run=self.dry_run,
+            options=CallOptions(by=self._by, extra=self.ctx.extra, parent=self, dry_run=self.dry_run),
         )
         made.ctx.messages = self.ctx.messages
         self.children.append(made)

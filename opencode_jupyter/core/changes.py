@@ -32,6 +32,14 @@ MAX_AGE = 7 * 24 * 3600
 """Seconds after which what a process left behind is removed."""
 
 
+class Author(NamedTuple):
+    """The call that makes a change."""
+
+    session_id: str
+    call_id: str
+    tool: str
+
+
 class Change(NamedTuple):
     """One change of one file by a tool."""
 
@@ -97,9 +105,7 @@ class Changes:
         path: Path,
         before: bytes | None,
         after: bytes | None,
-        session_id: str,
-        call_id: str,
-        tool: str,
+        author: Author,
         *,
         step: int | None = None,
         mode: int | None = None,
@@ -112,9 +118,7 @@ class Changes:
             path: the file.
             before: its content before; None if it was not there.
             after: its content now; None if it was deleted.
-            session_id: the session.
-            call_id: the call.
-            tool: the tool's id.
+            author: whose change it is.
             step: from `next_step`, for one of several changes that belong together; a step of its own if left out.
             mode: permission bits of a file that was deleted.
             link: where it led, if a symbolic link was replaced or deleted; `before` counts for nothing then.
@@ -128,9 +132,9 @@ class Changes:
                 blob = self._keep(before)
         change = Change(
             path=Path(os.path.realpath(path)),
-            session_id=session_id,
-            call_id=call_id,
-            tool=tool,
+            session_id=author.session_id,
+            call_id=author.call_id,
+            tool=author.tool,
             time_ms=time.time_ns() // 1_000_000,
             created=before is None and link is None,
             deleted=after is None,
@@ -223,7 +227,7 @@ class Changes:
             step = self.next_step()
             for path, before in now.items():
                 after = path.read_bytes() if path.is_file() else None
-                self.record(path, before, after, session_id, kept_as, "revert", step=step)
+                self.record(path, before, after, Author(session_id, kept_as, "revert"), step=step)
         return chosen, left
 
     def _restore(self, chosen: list[Change]) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from . import paths, secrets
 from .agents import Agent, build_agents, default_agent
-from .call import By, Call, Executor
+from .call import By, Call, CallOptions, Executor
 from .changes import Changes
 from .config import Config, load_config
 from .errors import ToolError
@@ -61,6 +62,21 @@ class Presenter(Protocol):
         """`run`, from code that can't await."""
 
 
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """What the layers above bring to a workspace.
+
+    Attributes:
+        tools: what makes each built-in tool, by its id.
+        sessions: the class of its sessions.
+        adapt: makes tools of what other libraries call one, for ``registry.register``; None for anything else.
+    """
+
+    tools: Mapping[str, Callable[[], Tool]] = field(default_factory=dict)
+    sessions: type[Sessions[Any]] = Sessions
+    adapt: Callable[..., list[Tool] | None] | None = None
+
+
 class ToolHost:
     """The tool system for one folder, without tools of its own.
 
@@ -72,9 +88,7 @@ class ToolHost:
         approve: decides permission requests; see `opencode_jupyter.workspace.Workspace`.
         answer: answers questions; see there.
         store: keep sessions and parts in SQLite; False keeps nothing.
-        tools: what makes each built-in tool, by its id.
-        sessions: the class of `sessions`.
-        adapt: makes tools of what other libraries call one, for ``registry.register``; None for anything else.
+        layers: what the layers above bring.
 
     Raises:
         NotADirectoryError: `directory` is no folder.
@@ -90,10 +104,9 @@ class ToolHost:
         answer: Callable[..., Any] | None = None,
         *,
         store: bool = True,
-        tools: Mapping[str, Callable[[], Tool]] | None = None,
-        sessions: type[Sessions[Any]] = Sessions,
-        adapt: Callable[..., list[Tool] | None] | None = None,
+        layers: Layers | None = None,
     ) -> None:
+        layers = layers or Layers()
         check_workspace(data_dir, approve, answer)
         self.directory, self.worktree = paths.folders(directory)
         self.data_dir = paths.data_folder() if data_dir is None else Path(data_dir)
@@ -124,8 +137,8 @@ class ToolHost:
         secrets.learn_stored(self.data_dir)
         self.reload_config()
         self.store = Store(self.data_dir / "opencode.db") if store else None
-        self.sessions = sessions(self)
-        self.registry = Registry(self, tools or {}, adapt)
+        self.sessions = layers.sessions(self)
+        self.registry = Registry(self, layers.tools, layers.adapt)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._services: dict[Callable[[Any], Any], Any] = {}
@@ -249,12 +262,13 @@ class ToolHost:
         """
         if self._closed:
             raise ToolError("this Workspace is closed; make a new one")
-        check_call_options(by, timeout, name, options, Call.__init__)
+        check_call_options(by, timeout, name, options, CallOptions)
         who = self.agent(agent)
         where = self.sessions.get(session)
         message = message_id or self.sessions.open_message(where, who.name)
         given = {} if arguments is None else arguments
-        return Call(self, name, given, agent=who, session=where, message_id=message, timeout=timeout, by=by, **options)
+        chosen = CallOptions(timeout=timeout, by=by, **options)
+        return Call(self, name, given, agent=who, session=where, message_id=message, options=chosen)
 
     async def call(
         self,
@@ -280,7 +294,7 @@ class ToolHost:
             timeout: seconds, waiting for a person not counted.
             by: who wrote the call. ``user`` and ``python`` go by the agent's rules, ``model`` by the notebook's
                 stricter default. The doom-loop guard watches ``python`` and ``model``.
-            **options: passed to `Call` (``call_id``, ``extra``, ``parent_id``, ``on_update``).
+            **options: further `CallOptions` (``call_id``, ``extra``, ``parent_id``, ``on_update``).
 
         Raises:
             ToolError: see `core.errors`. What the tool itself raises passes through.

@@ -92,7 +92,7 @@ def check_call_options(by: Any, timeout: Any, tool: str, options: Mapping[str, A
         timeout: its limit in seconds.
         tool: the tool that is called.
         options: what else a caller passed: options of `call`.
-        call: ``Call.__init__``.
+        call: `CallOptions`.
 
     Raises:
         InvalidArgumentsError: an option has a value that it cannot have; the message names the ones it can.
@@ -103,7 +103,8 @@ def check_call_options(by: Any, timeout: Any, tool: str, options: Mapping[str, A
         callers = ", ".join(map(repr, CALLERS))
         hint = suggestion(near_names(by, CALLERS)) if isinstance(by, str) else ""
         raise InvalidArgumentsError(f"by must be one of {callers}, not {by!r}.{hint}")
-    check_timeout(timeout)
+    if timeout is not None:
+        check_timeout(timeout)
     if options:
         hint = f" Pass the arguments of a tool as a dict: ws.call({tool!r}, {{'{next(iter(options))}': ...}})."
         check_option_names(call, options, "call", hint)

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from ..core import atomic
 from ..core.atomic_many import Write, write_all
-from ..core.changes import Change
+from ..core.changes import Author, Change
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.filetime import FileChangedError, Snapshot
@@ -134,7 +134,7 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
             return None
         atomic.write(place, after)
         workspace.files.read(ctx.session_id, path)
-        return workspace.changes.record(path, before, after, ctx.session_id, ctx.call_id, tool)
+        return workspace.changes.record(path, before, after, Author(ctx.session_id, ctx.call_id, tool))
 
     # All in one step of one thread: a cancelled call has written and recorded the change, or done neither.
     change = await anyio.to_thread.run_sync(work)
@@ -235,15 +235,14 @@ def _write(ctx: ToolContext, results: Sequence[Result], tool: str) -> dict[Path,
     workspace = ctx.workspace
     folders = write_all([Write(one.path, one.after, one.before, one.mode) for one in results], step)
     number = workspace.changes.next_step()
+    author = Author(ctx.session_id, ctx.call_id, tool)
     made: dict[Path, Change] = {}
     for one in results:
         made[one.path] = workspace.changes.record(
             one.path,
             one.before,
             one.after,
-            ctx.session_id,
-            ctx.call_id,
-            tool,
+            author,
             step=number,
             mode=modes.get(one.path),
             link=one.link,

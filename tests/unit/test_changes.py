@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core import changes as changes_module
-from opencode_jupyter.core.changes import Changes
+from opencode_jupyter.core.changes import Author, Changes
 from opencode_jupyter.core.errors import ToolError
 
 
@@ -23,7 +23,7 @@ def change(changes: Changes, path: Path, after: bytes | None) -> None:
         path.unlink()
     else:
         path.write_bytes(after)
-    changes.record(path, before, after, "ses", "call", "edit")
+    changes.record(path, before, after, Author("ses", "call", "edit"))
 
 
 def test_undo_goes_back_step_by_step(changes: Changes, tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_the_changes_of_one_step_are_taken_back_together(changes: Changes, tmp_p
     new.parent.mkdir(parents=True)
     new.write_bytes(b"new")
     folders = [tmp_path / "d", tmp_path / "d/e"]
-    changes.record(new, None, b"new", "ses", "call", "apply_patch", step=step, folders=folders)
+    changes.record(new, None, b"new", Author("ses", "call", "apply_patch"), step=step, folders=folders)
     gone.unlink()
-    changes.record(gone, b"gone", None, "ses", "call", "apply_patch", step=step, mode=0o640)
-    changes.record(link, None, None, "ses", "call", "apply_patch", step=step, link="kept")
+    changes.record(gone, b"gone", None, Author("ses", "call", "apply_patch"), step=step, mode=0o640)
+    changes.record(link, None, None, Author("ses", "call", "apply_patch"), step=step, link="kept")
     assert len(changes.undo()) == 3
     assert gone.read_bytes() == b"gone" and stat.S_IMODE(gone.stat().st_mode) == 0o640
     assert link.readlink() == Path("kept") and not (tmp_path / "d").exists()
@@ -132,5 +132,5 @@ def test_a_step_is_forgotten_whole(changes: Changes, tmp_path: Path, monkeypatch
     for n in range(2):
         step = changes.next_step()
         for m in range(2 + 2 * n):
-            changes.record(tmp_path / f"{n}{m}", None, b"", "ses", "call", "apply_patch", step=step)
+            changes.record(tmp_path / f"{n}{m}", None, b"", Author("ses", "call", "apply_patch"), step=step)
     assert [entry.path.name for entry in changes.entries()] == ["10", "11", "12", "13"]
